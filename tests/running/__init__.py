@@ -1,0 +1,1 @@
+"""Executes the examples of the rule pages under torch and writes down what they did."""

@@ -1,0 +1,176 @@
+"""One file's text in, its findings and gaps out: the phases, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torchcopylint.base.finding import Finding, Position, Span, Step
+from torchcopylint.base.gap import Gap
+
+if TYPE_CHECKING:
+    import libcst
+
+    from torchcopylint.flow.facts import FileFacts
+    from torchcopylint.flow.lower import Lowered
+    from torchcopylint.narrate import Told
+
+
+class Unreadable(Exception):
+    """The text cannot be parsed. `position` is where, if the parser said."""
+
+    def __init__(self, reason: str, position: Position | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.position = position
+
+
+class OverLimit(Exception):
+    """The text is valid, as far as we looked, but over a stated limit."""
+
+    def __init__(self, limit: str, value: int, maximum: int, option: str, row: int) -> None:
+        super().__init__(f"{limit}: {value} is over the limit of {maximum}")
+        self.limit = limit
+        self.value = value
+        self.maximum = maximum
+        self.option = option
+        self.row = row
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Stated limits of what is analysed. Each has an option and a configuration key of the same name.
+
+    `max_file_size` is in characters. The others bound the depth of the syntax tree, see `source.limits`.
+    """
+
+    max_file_size: int = 8_000_000
+    max_nesting: int = 200
+    max_terms: int = 6_000
+    max_chain: int = 2_000
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What is known of one file before suppressions and selection."""
+
+    findings: tuple[Finding, ...]
+    gaps: tuple[Gap, ...]
+
+
+def analyse(text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS) -> Analysis:
+    """Analyse one decoded source text. `filename` (relative, forward slashes) goes into findings and fingerprints.
+
+    Raises `Unreadable` when the text does not parse, `OverLimit` when it is over one of the `limits`.
+    """
+    _within_limits(text, limits)
+    module = _parse(text)
+    from torchcopylint.flow.examine import examine
+    from torchcopylint.flow.lower import lower
+
+    lowered = lower(module)
+    facts = examine(lowered.program)
+    told = _told(lowered, facts)
+    spans = _spans(module, lowered, told, facts)
+    return Analysis(_findings(text, filename, lowered, told, spans), _gaps(filename, facts, lowered, spans))
+
+
+def _within_limits(text: str, limits: Limits) -> None:
+    from torchcopylint.source.limits import measure
+
+    if len(text) > limits.max_file_size:
+        raise OverLimit("size in characters", len(text), limits.max_file_size, "--max-file-size", 1)
+    size = measure(text)
+    for name, peak, maximum, option in (
+        ("nesting of brackets", size.nesting, limits.max_nesting, "--max-nesting"),
+        ("number of terms in one condition", size.terms, limits.max_terms, "--max-terms"),
+        ("chain of operators and calls", size.chain, limits.max_chain, "--max-chain"),
+    ):
+        if peak.value > maximum:
+            raise OverLimit(name, peak.value, maximum, option, peak.row)
+
+
+def _parse(text: str) -> libcst.Module:
+    from torchcopylint.source.tree import ParseError, parse
+
+    try:
+        return parse(text)
+    except ParseError as error:
+        raise Unreadable(error.reason, error.position) from None
+
+
+def _told(lowered: Lowered, facts: FileFacts) -> list[Told]:
+    """Every rule's reports over every unit, settled against one another."""
+    from torchcopylint.narrate import Told, settle
+    from torchcopylint.registry import load_rules
+
+    statements = lowered.program.statements
+    told = [
+        Told(rule.page, report, statements[report.site])
+        for unit in facts.units
+        for rule in load_rules()
+        for report in rule.check(unit)
+    ]
+    return settle(told)
+
+
+def _spans(module: libcst.Module, lowered: Lowered, told: Sequence[Told], facts: FileFacts) -> Mapping[int, Span]:
+    """The spans of every site that a finding or a gap speaks of."""
+    sites = {site for _, site in facts.gaps}
+    for item in told:
+        sites |= {item.report.site, item.statement, *(point.site for point in item.report.points)}
+    if not sites:
+        return {}
+    from torchcopylint.source.positions import locate
+
+    nodes = {site: lowered.nodes[site] for site in sites}
+    found = locate(module, nodes.values())
+    return {site: found[id(node)] for site, node in nodes.items()}
+
+
+def _findings(
+    text: str, filename: str, lowered: Lowered, told: Sequence[Told], spans: Mapping[int, Span]
+) -> tuple[Finding, ...]:
+    from torchcopylint.base.fingerprint import fingerprint
+    from torchcopylint.narrate import phrase
+
+    if not told:
+        return ()
+    lines = text.splitlines()
+    units = lowered.program.units
+    counts: dict[tuple[str, str, str], int] = {}
+    found = []
+    for item in sorted(told, key=lambda t: (spans[t.report.site].start, t.code)):
+        report, page = item.report, item.page
+        statement = spans[item.statement]
+        scope = units[lowered.program.scopes[report.site]].qualname
+        source = " ".join("\n".join(lines[statement.start.row - 1 : statement.end.row]).split())
+        equal = (item.code, scope, source)
+        counts[equal] = counts.get(equal, -1) + 1
+        steps = tuple(Step(point.role, phrase(point), filename, spans[point.site]) for point in report.points)
+        found.append(
+            Finding(
+                code=page.code,
+                name=page.name,
+                message=page.fill("message", report.variant, report.values),
+                severity=item.severity,
+                confidence=report.confidence,
+                filename=filename,
+                span=spans[report.site],
+                statement=statement,
+                steps=steps,
+                fingerprint=fingerprint(page.code, filename, scope, source, counts[equal]),
+                url=page.url,
+                variant=report.variant,
+                advice=page.fill("fix_title", report.variant, report.values),
+            )
+        )
+    return tuple(found)
+
+
+def _gaps(filename: str, facts: FileFacts, lowered: Lowered, spans: Mapping[int, Span]) -> tuple[Gap, ...]:
+    return tuple(Gap(reason, filename, spans[site].start.row) for reason, site in facts.gaps)

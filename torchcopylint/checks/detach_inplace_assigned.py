@@ -1,0 +1,45 @@
+"""TCL301: the result of `detach_()` is taken for a detached copy, and the source is cut as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.finding import Role
+from torchcopylint.base.report import Point, Report
+from torchcopylint.checks._common import confidence
+from torchcopylint.flow.facts import DetachedInPlace, ReadAfterCut, UnitFacts
+
+HISTORY_READS = frozenset({"operand", "argument", "backward", "return"})
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report `detach_()` whose source is used later for its history, or whose result gets a name of its own."""
+    cuts: dict[int, list[ReadAfterCut]] = {}
+    for fact in unit.facts:
+        if isinstance(fact, ReadAfterCut) and fact.consumer in HISTORY_READS and fact.site != fact.cut:
+            cuts.setdefault(fact.cut, []).append(fact)
+    for fact in unit.facts:
+        if isinstance(fact, DetachedInPlace):
+            yield from _report(fact, cuts.get(fact.site, []))
+
+
+def _report(fact: DetachedInPlace, reads: list[ReadAfterCut]) -> Iterator[Report]:
+    result = fact.result or "its result"
+    cut = Point(Role.CUT, fact.site, "cut", {"name": fact.name})
+    taken = fact.consumer in ("bound", "argument")
+    # The holder that it was cut through knows that it is cut, unless the code took the result for a copy.
+    later = [r for r in reads if not r.own or (taken and r.name != fact.result)]
+    later = [r for r in later if r.name != fact.result]
+    if later:
+        read = min(later, key=lambda r: (r.site < r.cut, r.site))
+        shared: tuple[Point, ...] = ()
+        source = fact.name
+        if not read.own and read.bound >= 0:
+            names = {"result": read.name, "source": fact.name}
+            shared = (Point(Role.SHARED, read.bound, "shared.name", names),)
+            source, result = read.name, fact.name
+        points = (*shared, cut, Point(Role.READ, read.site, "read.history", {"name": read.name}))
+        values = {"name": result if result != "its result" else fact.name, "source": source}
+        yield Report(fact.site, points, values, confidence(fact.sure))
+    elif taken and fact.held:
+        yield Report(fact.site, (cut,), {"name": result, "source": fact.name}, confidence(fact.sure), "bound")

@@ -1,0 +1,15 @@
+"""TCL401: an array and the tensor made over its memory: one is written, the other is still wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.report import Report
+from torchcopylint.checks import _arrays
+from torchcopylint.flow.facts import UnitFacts
+from torchcopylint.flow.model import How
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report writes on either side of `from_numpy` and its like."""
+    return _arrays.reports(unit, How.FROM_NUMPY)

@@ -1,0 +1,23 @@
+"""TCL706: one module with parameters stands in a container several times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.finding import Role
+from torchcopylint.base.report import Point, Report
+from torchcopylint.checks._common import confidence
+from torchcopylint.flow.facts import Repeated, UnitFacts
+from torchcopylint.flow.model import Kind
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report `[layer] * n` and comprehensions over one instance."""
+    for fact in unit.facts:
+        if isinstance(fact, Repeated) and fact.kind is Kind.MODULE and fact.stateful:
+            yield Report(
+                site=fact.site,
+                points=(Point(Role.SHARED, fact.site, f"shared.{fact.form}", {"name": fact.name}),),
+                values={"name": fact.name},
+                confidence=confidence(fact.sure),
+            )

@@ -1,0 +1,75 @@
+"""TCL501: a view or second name is written while base and view are both wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.report import Report
+from torchcopylint.checks._common import (
+    DIRECT_FORMS,
+    PLAIN_HOWS,
+    confidence,
+    first_reads,
+    order_of,
+    read_point,
+    shared_points,
+    suffers_caller,
+    written_point,
+)
+from torchcopylint.flow.facts import ReadAfter, UnitFacts, Write
+from torchcopylint.flow.model import How
+
+PARTS = frozenset({How.INDEX, How.ROW})
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report writes through one holder while another is read later as if it were something else."""
+    owns = first_reads(unit, own=True)
+    others = first_reads(unit, own=False)
+    for write in unit.writes.values():
+        if write.form not in DIRECT_FORMS or write.blank:
+            continue
+        reads = [read for read in others.get(write.site, []) if _plain(read)]
+        wanted = [read for read in reads if _wanted_apart(read, write, owns.get(write.site, []))]
+        if wanted:
+            read = min(wanted, key=order_of)
+            points = (*shared_points(read.links), written_point(write), read_point(read, write))
+            name, source = _pair(read, write)
+            values = {"name": name, "op": write.op, "source": source}
+            yield Report(write.site, points, values, confidence(write.sure, read.sure))
+        elif _reaches_caller(unit, write, owns.get(write.site, [])):
+            links = tuple(reversed([link for link in write.chain if link.how is not None]))
+            points = (*shared_points(links), written_point(write))
+            values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
+            yield Report(write.site, points, values, confidence(write.sure), "caller")
+
+
+def _plain(read: ReadAfter) -> bool:
+    return read.certain and read.hows <= PLAIN_HOWS and read.consumer != "swap"
+
+
+def _wanted_apart(read: ReadAfter, write: Write, owns: list[ReadAfter]) -> bool:
+    """Whether both are read later as different values.
+
+    Editing through a part of something is an idiom: there the base is read on purpose. What was taken *before* its base
+    is overwritten, and is read afterwards, is not. Neither is a second name for the whole.
+    """
+    if not read.below_written:
+        # The base was written; the view (or second name) is read as it was.
+        return bool(owns) and bool(read.links)
+    if any(link.how in PARTS for link in read.below_written):
+        return False
+    return bool(owns)
+
+
+def _pair(read: ReadAfter, write: Write) -> tuple[str, str]:
+    mine = write.root or write.name
+    return (mine, read.name) if read.below_written or not read.links else (read.name, mine)
+
+
+def _reaches_caller(unit: UnitFacts, write: Write, owns: list[ReadAfter]) -> bool:
+    if not suffers_caller(unit, write) or not write.named or set(write.storages) & unit.returns_sources:
+        return False
+    hows = {link.how for link in write.chain if link.how is not None}
+    certain = all(link.sure and not link.when for link in write.chain)
+    return certain and hows <= PLAIN_HOWS and bool(owns)

@@ -1,0 +1,28 @@
+"""TCL505: two parts of one tensor are swapped through views of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.report import Report
+from torchcopylint.checks._common import confidence, read_point, shared_points, written_point
+from torchcopylint.flow.facts import ReadAfter, UnitFacts
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report a view that is stored into its own base after the base was overwritten where the view lies."""
+    for fact in unit.facts:
+        if not isinstance(fact, ReadAfter) or fact.own or fact.consumer != "swap" or not fact.certain:
+            continue
+        write = unit.writes[fact.write]
+        if write.form != "item" or write.reads_old:
+            continue
+        links = tuple(link for link in fact.below_read if link.how is not None)
+        if not links:
+            continue
+        yield Report(
+            site=write.site,
+            points=(*shared_points(links), written_point(write), read_point(fact, write)),
+            values={"name": links[0].result, "source": links[0].source},
+            confidence=confidence(write.sure, fact.sure),
+        )

@@ -1,0 +1,146 @@
+"""The command `check`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from torchcopylint.base.suggest import did_you_mean
+from torchcopylint.cli.options import Options, check_options
+from torchcopylint.cli.progress import progress
+from torchcopylint.cli.show import shown_files, shown_settings
+from torchcopylint.cli.streams import Failure, read_stdin, require_writable, say, wants_color, write
+from torchcopylint.pages import PageError, load_pages
+from torchcopylint.project.config import ConfigError
+from torchcopylint.project.discover import Found, discover
+from torchcopylint.project.gather import Gatherer
+from torchcopylint.project.patterns import relative_posix
+from torchcopylint.project.pipeline import Checker, RunResult
+from torchcopylint.project.resolver import Resolver
+from torchcopylint.project.select import RuleIndex
+from torchcopylint.project.settings import Settings
+from torchcopylint.report import FOR_PEOPLE, render
+from torchcopylint.report.model import Look, Report
+from torchcopylint.report.summary import statistics
+
+COMMANDS = ("check", "explain", "rules")
+
+
+@click.command(short_help="Check files and directories; the default command.")
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@check_options
+def check(**given: Any) -> int:
+    """Check files, directories or, with `-`, standard input.
+
+    Directories are searched for .py and .pyi files. Without paths, the current directory is checked.
+
+    Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong use or an internal error.
+    """
+    options = Options(**given)
+    contradiction = options.contradiction()
+    if contradiction:
+        raise click.UsageError(contradiction)
+    try:
+        return _Run(options).execute()
+    except (ConfigError, PageError) as error:
+        raise Failure(str(error)) from None
+
+
+class _Run:
+    """One run of `check`: where it is, what it was told, and what holds for it."""
+
+    def __init__(self, options: Options) -> None:
+        try:
+            self.cwd = os.getcwd()
+        except OSError:
+            raise Failure("the current directory does not exist any more") from None
+        require_writable(options.output_file)
+        self.options = options
+        self.index = RuleIndex(load_pages())
+        self.resolver = Resolver(
+            self.index,
+            cwd=self.cwd,
+            command_line=options.layer(self.cwd, self.index),
+            config=options.config,
+            isolated=options.isolated,
+        )
+        paths = options.paths or (() if options.allow_no_paths or options.reads_stdin else (".",))
+        self.paths = () if options.reads_stdin else paths
+        self.settings = self._first_settings()
+
+    def execute(self) -> int:
+        """Check, report, and return the exit code."""
+        if self.options.show_settings:
+            write(shown_settings(self.settings, self.index), self.options.output_file)
+            return 0
+        if self.options.show_files:
+            discovery = discover(self.paths, self.resolver)
+            write(shown_files(discovery, self.cwd), self.options.output_file)
+            return self._complain_of_missing(discovery.missing)
+        run = self._check_stdin() if self.options.reads_stdin else self._check_paths()
+        workspace = os.environ.get("GITHUB_WORKSPACE")
+        report = Gatherer(self.cwd, os.path.abspath(workspace) if workspace else None).report(run, self.index.pages)
+        self._write(report)
+        self._complain_of_missing(run.missing)
+        for file in run.files:
+            if file.failure:
+                say(f"internal error in {file.path}:\n{file.failure}")
+        return 0 if run.exit_code == 1 and self.options.exit_zero else run.exit_code
+
+    def _first_settings(self) -> Settings:
+        """The settings for the run as a whole: those of the first path."""
+        name = self.options.stdin_filename if self.options.reads_stdin else next(iter(self.paths), None)
+        if not name or "\0" in name:
+            return self.resolver.settings_for(self.cwd)
+        path = os.path.abspath(os.path.join(self.cwd, name))
+        if os.path.isdir(path):
+            return self.resolver.settings_for(path, path)
+        return self.resolver.settings_for(os.path.dirname(path))
+
+    def _check_paths(self) -> RunResult:
+        discovery = discover(self.paths, self.resolver)
+        if self.paths and not discovery.files and not discovery.missing and not self.options.quiet:
+            say("warning: no Python files found under the given paths")
+        checker = Checker(self.index)
+        bar = progress(len(discovery.files), self.options.quiet, os.environ)
+        if bar is None:
+            return checker.check(discovery)
+        try:
+            return checker.check(discovery, bar)
+        finally:
+            bar.clear()
+
+    def _check_stdin(self) -> RunResult:
+        """Check standard input. One whose name is excluded is not checked: an editor does not know excludes."""
+        name = self.options.stdin_filename
+        data = read_stdin()
+        if not name:
+            return RunResult((Checker(self.index).check_bytes(data, Found("<stdin>", self.settings), "<stdin>"),))
+        path = os.path.abspath(os.path.join(self.cwd, name))
+        if self.settings.exclude.match(path):
+            return RunResult(())
+        filename = relative_posix(path, self.settings.root)
+        return RunResult((Checker(self.index).check_bytes(data, Found(path, self.settings), filename),))
+
+    def _write(self, report: Report) -> None:
+        """Write the findings; what else there is to say goes to standard error if the format is for machines."""
+        output_format = self.settings.output_format
+        to_file = self.options.output_file is not None
+        color = wants_color(
+            "never" if to_file and self.options.color == "auto" else self.options.color, sys.stdout, os.environ
+        )
+        for_people = output_format in FOR_PEOPLE
+        look = Look(color=color, quiet=self.options.quiet, statistics=self.options.statistics)
+        write(render(report, output_format, look), self.options.output_file)
+        if self.options.statistics and not for_people:
+            say("\n".join(statistics(report)))
+
+    def _complain_of_missing(self, missing: tuple[str, ...]) -> int:
+        """Name the paths that do not exist; the exit code that they make."""
+        for path in missing:
+            command = did_you_mean(path, COMMANDS) if path == self.options.paths[0] else ""
+            say(f"Error: no such file or directory: {path}{command}")
+        return 2 if missing else 0

@@ -1,0 +1,171 @@
+"""The options of `check`: their declaration, their types, and which of them contradict one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from torchcopylint.base.finding import Confidence
+from torchcopylint.cli.values import choice, items, per_file_ignores
+from torchcopylint.project.patterns import BadPattern, Patterns
+from torchcopylint.project.select import PRESETS, RuleIndex, UnknownSelector
+from torchcopylint.project.settings import FAIL_ON, FORMATS, Layer
+
+STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The command line of `check`, as it was given."""
+
+    paths: tuple[str, ...]
+    select: tuple[str, ...]
+    extend_select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    preset: str | None
+    min_confidence: str | None
+    fail_on: str | None
+    exit_zero: bool
+    per_file_ignores: tuple[str, ...]
+    exclude: tuple[str, ...]
+    force_exclude: bool | None
+    respect_gitignore: bool | None
+    allow_no_paths: bool
+    stdin_filename: str | None
+    output_format: str | None
+    output_file: str | None
+    statistics: bool
+    quiet: bool
+    color: str
+    config: str | None
+    isolated: bool
+    no_cache: bool
+    max_file_size: int | None
+    max_nesting: int | None
+    max_chain: int | None
+    show_settings: bool
+    show_files: bool
+
+    @property
+    def reads_stdin(self) -> bool:
+        """Whether the source is on standard input: `-`, or a name for it and no path."""
+        return STDIN in self.paths or (self.stdin_filename is not None and not self.paths)
+
+    def layer(self, base: str, index: RuleIndex) -> Layer:
+        """The settings among the options; patterns are relative to `base`. Raises `click.BadParameter`."""
+        per_file = per_file_ignores(self.per_file_ignores)
+        listed = {
+            "--select": items(self.select),
+            "--extend-select": items(self.extend_select),
+            "--ignore": items(self.ignore),
+            "--per-file-ignores": tuple(selector for entry in per_file for selector in entry.selectors),
+        }
+        for option, selectors in listed.items():
+            for selector in selectors:
+                try:
+                    index.require(selector)
+                except UnknownSelector as error:
+                    raise click.BadParameter(str(error), param_hint=option) from None
+        excluded = items(self.exclude)
+        for option, patterns in (
+            ("--exclude", excluded),
+            ("--per-file-ignores", [entry.pattern for entry in per_file]),
+        ):
+            try:
+                Patterns(base, patterns)
+            except BadPattern as error:
+                raise click.BadParameter(str(error), param_hint=option) from None
+        return Layer(
+            base=base,
+            select=listed["--select"] if self.select else None,
+            extend_select=listed["--extend-select"],
+            ignore=listed["--ignore"],
+            preset=self.preset,
+            min_confidence=Confidence(self.min_confidence) if self.min_confidence else None,
+            fail_on=self.fail_on,
+            per_file_ignores=per_file or None,
+            exclude=excluded,
+            force_exclude=self.force_exclude,
+            respect_gitignore=self.respect_gitignore,
+            output_format=self.output_format,
+            max_file_size=self.max_file_size,
+            max_nesting=self.max_nesting,
+            max_chain=self.max_chain,
+        )
+
+    def contradiction(self) -> str | None:
+        """What is wrong if two options cannot both be meant."""
+        if self.config is not None and self.isolated:
+            return "--config names a configuration file and --isolated says to use none; give one of them"
+        if self.show_settings and self.show_files:
+            return "--show-settings and --show-files cannot be given together; give one of them"
+        others = [path for path in self.paths if path != STDIN]
+        if STDIN in self.paths and others:
+            return f"`-` (standard input) and the path `{others[0]}` cannot be given together"
+        if self.stdin_filename is not None and others:
+            return (
+                f"--stdin-filename is for standard input, but the path `{others[0]}` is given; write `-` in its place"
+            )
+        ignored = {selector.upper() for selector in items(self.ignore)}
+        for option, values in (("--select", self.select), ("--extend-select", self.extend_select)):
+            for selector in items(values):
+                if selector.upper() in ignored:
+                    return f"{option} and --ignore both name `{selector}`"
+        return None
+
+
+def check_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare the options of `check` on a function that takes them by name."""
+    for decorate in reversed(_DECLARED):
+        function = decorate(function)
+    return function
+
+
+def _flag(name: str, help: str) -> Callable[..., Any]:
+    return click.option(name, is_flag=True, help=help)
+
+
+def _several(name: str, metavar: str, help: str) -> Callable[..., Any]:
+    return click.option(name, metavar=metavar, multiple=True, help=help)
+
+
+def _limit(name: str, help: str) -> Callable[..., Any]:
+    return click.option(name, type=click.IntRange(min=1), metavar="N", help=help)
+
+
+_CONFIDENCES = [level.value for level in Confidence]
+_DECLARED = (
+    _several("--select", "RULES", "Report these rules only: codes, prefixes or names, separated by commas."),
+    _several("--extend-select", "RULES", "Report these rules as well."),
+    _several("--ignore", "RULES", "Do not report these rules."),
+    choice("--preset", choices=PRESETS, help="bugs: sure errors; default: errors and warnings; strict: everything."),
+    choice("--min-confidence", choices=_CONFIDENCES, help="Leave out findings that are less sure."),
+    choice("--fail-on", choices=FAIL_ON, help="The least severity that makes the exit code 1. [default: warning]"),
+    _flag("--exit-zero", "Exit with 0 even if there are findings; wrong use and internal errors stay 2."),
+    _several("--per-file-ignores", "PATTERN:RULES", "Do not report these rules for files that match."),
+    _several("--exclude", "PATTERNS", "Leave out paths that match, as in a .gitignore file. `!` takes back a default."),
+    click.option(
+        "--force-exclude/--no-force-exclude", default=None, help="Apply excludes to paths that are named as well."
+    ),
+    click.option(
+        "--respect-gitignore/--no-respect-gitignore", default=None, help="Leave out what .gitignore files leave out."
+    ),
+    _flag("--allow-no-paths", "Without paths, do nothing instead of checking the current directory; for hooks."),
+    click.option("--stdin-filename", metavar="PATH", help="The name of the file that `-` reads from standard input."),
+    choice("--output-format", choices=FORMATS, help="How to write findings. [default: full]"),
+    click.option("-o", "--output-file", metavar="FILE", help="Write findings to a file instead of standard output."),
+    _flag("--statistics", "Add counts by rule, and what the analysis could not see."),
+    click.option("-q", "--quiet", is_flag=True, help="Print findings only: no summary, notes or progress bar."),
+    choice("--color", choices=("auto", "always", "never"), default="auto", help="When to use colours. [default: auto]"),
+    click.option("--config", metavar="FILE", help="Use this configuration file for every path."),
+    _flag("--isolated", "Use no configuration file."),
+    click.option("-n", "--no-cache", is_flag=True, help="Check every file anew."),
+    _limit("--max-file-size", "Skip files of more bytes. [default: 8000000]"),
+    _limit("--max-nesting", "Skip files with deeper nesting. [default: 200]"),
+    _limit("--max-chain", "Skip files with longer chains of operators or calls. [default: 5000]"),
+    _flag("--show-settings", "Print the settings that hold for the first path, and stop."),
+    _flag("--show-files", "Print the files that would be checked, and stop."),
+)

@@ -1,0 +1,259 @@
+"""Attributes: reading and storing them, `.data`, `.grad` and `requires_grad` above all."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import kinds, memory, slots
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import AttributeSet, DataAccess, DataShared, GradientRead
+from torchcopylint.flow.machine import Machine, handles
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    RETAINS,
+    TENSORS,
+    UNKNOWN,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Part,
+    Share,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.knowledge import table
+
+_MISSPELT = frozenset(
+    {"require_grad", "requires_gard", "required_grad", "requires_grads", "requiers_grad", "require_grads"}
+)
+
+
+@handles(t.Attribute)
+def _attribute(m: Machine, event: t.Attribute) -> None:
+    base = m.value(event.base)
+    m.set(event.out, attribute(m, base, event.name, event.site, memory.text_of(m, event.base), event.out))
+
+
+def attribute(m: Machine, base: Value, name: str, site: int, text: str, out: int = -1) -> Value:
+    """The value of `base.name`; `text` is the base as the user wrote it."""
+    if isinstance(base.const, Dotted):
+        return Value(kind=Kind.IMPORTED, const=Dotted(table.canonical(f"{base.const}.{name}")))
+    if not base.refs:
+        return UNKNOWN if base.kind is not Kind.NONE else Value()
+    return slots.join_values([_of_object(m, base, ref, name, site, text, out) for ref in base.refs])
+
+
+def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: str, out: int) -> Value:
+    obj = m.state.object(ref)
+    if obj.kind is Kind.UNKNOWN:
+        found = table.evidence(name)
+        if found == "tensor":
+            memory.refine(m, Value((ref,)), Kind.TENSOR, Sure.LIKELY)
+        elif found == "module":
+            memory.refine(m, Value((ref,)), Kind.MODULE, Sure.LIKELY)
+        obj = m.state.object(ref)
+    if obj.kind in TENSORS or (obj.kind is Kind.UNKNOWN and name == "data"):
+        return _of_tensor(m, base, ref, obj, name, site, text, out)
+    if obj.kind is Kind.ARRAY:
+        return _of_array(m, base, ref, name, site)
+    if obj.kind is Kind.OPTIMIZER and name == "param_groups":
+        return _param_groups(m, ref, site)
+    slot = (ref, f".{name}")
+    if m.state.cell(slot) is None:
+        value = slots.slot_value(m, slot, _field(m, ref, obj, name))
+    else:
+        value = slots.slot_value(m, slot)
+    if value.root is not None and obj.owner == "self":
+        cell = m.state.cell(slot)
+        if cell is not None and cell.site == -1:
+            m.initial_fields.setdefault(name, slot)
+    return value
+
+
+def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
+    """What an untouched field is, by the class of its object and by its own name."""
+    known = m.world.field_of(obj.type, name)
+    region = (Part("field", name),)
+    if known is None and obj.kind is Kind.MODULE:
+        row = table.module_class(obj.type) if obj.type else None
+        if row is not None and name in row.parameters:
+            known = Object(Kind.PARAMETER, obj.sure, leaf=Fact.YES, requires_grad=Fact.YES)
+        elif row is not None and name in row.buffers:
+            known = Object(Kind.TENSOR, obj.sure, leaf=Fact.YES, requires_grad=Fact.NO)
+    if known is None and name in kinds.PARAMETER_NAMES and obj.kind in (Kind.MODULE, Kind.UNKNOWN):
+        known = Object(Kind.PARAMETER, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.LIKELY)
+    if known is None and name in kinds.BUFFER_NAMES and obj.kind in (Kind.MODULE, Kind.UNKNOWN):
+        known = Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO)
+    known = known or Object()
+    if obj.kind is Kind.MODULE and known.kind in (*TENSORS, Kind.MODULE, Kind.UNKNOWN):
+        # A parameter or submodule is a part of what its module trains.
+        own = m.number("slot", (ref, f".{name}"))
+        shares = [Share(own, How.OWN, -1, own)]
+        shares += [Share(s.storage, How.FIELD, -1, ref, (*s.region, *region)) for s in obj.shares]
+        return known._replace(shares=tuple(shares))
+    return known
+
+
+def _of_tensor(m: Machine, base: Value, ref: int, obj: Object, name: str, site: int, text: str, out: int) -> Value:
+    single = Value((ref,), obj.kind, None, base.marks, base.root)
+    if name == "data":
+        return _data(m, single, obj, site, text, out)
+    if name == "grad":
+        return _grad(m, single, obj, site, text)
+    op = table.tensor_property(name)
+    if op is None:
+        return slots.slot_value(m, (ref, f".{name}"))
+    if op.shares in ("view", "same", "maybe", "unversioned"):
+        made = Object(Kind.TENSOR, obj.sure, requires_grad=obj.requires_grad, graph=obj.graph, text=f"{text}.{name}")
+        made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf, dtype=obj.dtype)
+        return memory.alias(m, single, site, How.VIEW, made, tag=name)
+    if op.result in ("number", "bool"):
+        return Value(kind=Kind.NUMBER)
+    return Value(kind=Kind.OTHER)
+
+
+def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) -> Value:
+    gradient = text.endswith(".grad")
+    m.fact(
+        DataAccess(
+            site,
+            text,
+            "read",
+            "",
+            gradient,
+            obj.scalar,
+            obj.kind,
+            data_evidence(m, obj, text),
+            m.world.context(m),
+            kinds.named_loss(text),
+        )
+    )
+    m.data_reads[out] = site
+    made = Object(
+        obj.kind if obj.kind is not Kind.PARAMETER else Kind.TENSOR,
+        obj.sure,
+        leaf=Fact.YES,
+        requires_grad=Fact.NO,
+        scalar=obj.scalar,
+        dtype=obj.dtype,
+        text=f"{text}.data",
+    )
+    return memory.alias(m, base, site, How.DATA, made, tag="data")
+
+
+def data_evidence(m: Machine, obj: Object, text: str) -> Sure:
+    """How sure it is that `.data` of an object is a tensor's: its kind, else what its name hints at."""
+    if obj.kind in TENSORS:
+        return obj.sure
+    if obj.kind is Kind.UNKNOWN and m.world.imports_torch and kinds.named_loss(text):
+        return Sure.HINT
+    return Sure.NOT
+
+
+def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
+    ref = base.refs[0]
+    if obj.leaf is Fact.NO and obj.requires_grad > 0 and RETAINS not in obj.flags and obj.kind in TENSORS:
+        m.fact(GradientRead(site, text, obj.site, obj.text, obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY))
+    slot = (ref, ".grad")
+    if m.state.cell(slot) is None:
+        return slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
+    return slots.slot_value(m, slot)
+
+
+def _of_array(m: Machine, base: Value, ref: int, name: str, site: int) -> Value:
+    op = table.array_method(name)
+    obj = m.state.object(ref)
+    if op is not None and op.shares in ("view", "same", "maybe"):
+        made = Object(Kind.ARRAY, obj.sure, dtype=obj.dtype, text=f"{obj.text}.{name}")
+        return memory.alias(m, Value((ref,), obj.kind, None, base.marks, base.root), site, How.VIEW, made, tag=name)
+    return Value(kind=Kind.OTHER)
+
+
+def _param_groups(m: Machine, ref: int, site: int) -> Value:
+    slot = (ref, ".param_groups")
+    if m.state.cell(slot) is None:
+        obj = m.state.object(ref)
+        group = m.number("group", ref)
+        shares = tuple(s._replace(how=How.PARAMETERS, of=ref) for s in obj.shares)
+        m.state.set_object(group, Object(Kind.DICT, Sure.PROVEN, text="group"))
+        parameters = m.number("group params", ref)
+        m.state.set_object(parameters, Object(Kind.LIST, Sure.PROVEN, text="group['params']"))
+        one = m.number("group param", ref)
+        m.state.set_object(
+            one,
+            Object(Kind.PARAMETER, Sure.PROVEN, shares, leaf=Fact.YES, requires_grad=Fact.LIKELY, text="p"),
+        )
+        groups = m.number("groups", ref)
+        m.state.set_object(groups, Object(Kind.LIST, Sure.PROVEN, text=f"{obj.text}.param_groups"))
+        memory.bind(m, (groups, ANY_ELEMENT), Value((group,), Kind.DICT), -1)
+        memory.bind(m, (group, "['params']"), Value((parameters,), Kind.LIST), -1)
+        memory.bind(m, (parameters, ANY_ELEMENT), Value((one,), Kind.PARAMETER), -1)
+        memory.bind(m, slot, Value((groups,), Kind.LIST), -1)
+    return slots.slot_value(m, slot)
+
+
+@handles(t.StoreAttribute)
+def _store_attribute(m: Machine, event: t.StoreAttribute) -> None:
+    base, value = m.value(event.base), m.value(event.value)
+    text = memory.text_of(m, event.base)
+    for ref in base.refs:
+        obj = m.state.object(ref)
+        if obj.kind in TENSORS | {Kind.UNKNOWN} and event.name == "data" and not event.augmented:
+            _assign_data(m, event, base, ref, value, text)
+        elif event.name == "requires_grad":
+            _set_requires_grad(m, event, ref, obj, value, text)
+        elif event.name in _MISSPELT and obj.kind in (*TENSORS, Kind.MODULE, Kind.UNKNOWN):
+            m.fact(AttributeSet(event.site, text, event.name, _constant_text(value), obj.kind, obj.sure))
+        _store_field(m, event, ref, obj, value)
+
+
+def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, value: Value) -> None:
+    if obj.kind is Kind.MODULE:
+        slots.register_module(m, ref, obj, event.name, value, event.site)
+    for held in value.refs:
+        inner = m.state.object(held)
+        if not inner.text or inner.text.endswith(")") or inner.text == "...":
+            m.state.set_object(held, inner._replace(text=f"{obj.text}.{event.name}"))
+    slots.bind_slot(m, (ref, f".{event.name}"), value, event.site, weak=ref & 1 == 1)
+    m.world.stored(m, obj, event.name, value)
+
+
+def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, value: Value, text: str) -> None:
+    obj = m.state.object(ref)
+    sure = data_evidence(m, obj, text)
+    gradient = text.endswith(".grad")
+    m.fact(DataAccess(event.site, text, "assign", "=", gradient, obj.scalar, obj.kind, sure, m.world.context(m), False))
+    shared = slots.lives_on(m, value, ref)
+    if shared is not None and obj.kind in TENSORS:
+        m.fact(DataShared(event.site, text, shared, "assign", obj.sure))
+    target = Value((ref,), obj.kind, None, base.marks, base.root)
+    memory.write(m, target, event.site, op=".data =", form="assign", name=text, reads_old=False, versioned=False)
+
+
+def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, value: Value, text: str) -> None:
+    wanted = value.const if isinstance(value.const, bool) else None
+    if obj.kind is Kind.MODULE:
+        m.fact(AttributeSet(event.site, text, "requires_grad", _constant_text(value), obj.kind, obj.sure))
+        return
+    set_requires_grad(m, ref, wanted)
+
+
+def _constant_text(value: Value) -> str:
+    return repr(value.const) if isinstance(value.const, bool) else "..."
+
+
+def set_requires_grad(m: Machine, ref: int, wanted: bool | None) -> None:
+    """`requires_grad` of an object is switched; `None` for a value that is not known."""
+    obj = m.state.object(ref)
+    if obj.kind is Kind.UNKNOWN:
+        obj = obj._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
+    fact = Fact.UNKNOWN if wanted is None else Fact.YES if wanted else Fact.NO
+    leaf = Fact.YES if obj.leaf is Fact.UNKNOWN and not obj.graph else obj.leaf
+    m.state.set_object(ref, obj._replace(requires_grad=fact, leaf=leaf))
+
+
+@handles(t.DeleteItem)
+def _delete_item(m: Machine, event: t.DeleteItem) -> None:
+    if event.name:
+        for ref in m.value(event.base).refs:
+            m.state.put((ref, f".{event.name}"), None)

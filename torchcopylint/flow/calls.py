@@ -1,0 +1,141 @@
+"""Calls: who is called, and with what."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import functions, kinds, memory, methods, modules, slots, summaries
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.machine import Machine, handles
+from torchcopylint.flow.model import (
+    CONTAINERS,
+    Kind,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.references import ClassReference, FunctionReference, Super
+from torchcopylint.flow.sites import Arguments
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.knowledge import table
+
+
+def gather(m: Machine, arguments: tuple[t.Argument, ...], first: list[Value] | None = None) -> Arguments:
+    """The arguments of a call as values; a starred one stands for its elements, as far as they are known."""
+    positional: list[Value] = list(first or [])
+    keywords: dict[str, Value] = {}
+    for argument in arguments:
+        value = m.value(argument.register)
+        if argument.keyword:
+            keywords[argument.keyword] = value
+        elif argument.stars == 1:
+            positional += _spread(m, value)
+        elif argument.stars == 2:
+            keywords["**"] = value
+        else:
+            positional.append(value)
+    return Arguments(positional, keywords)
+
+
+def _spread(m: Machine, value: Value) -> list[Value]:
+    spread = []
+    for ref in value.refs:
+        held = m.state.slot_names(ref)
+        if m.state.object(ref).kind in CONTAINERS and held:
+            spread += [slots.slot_value(m, slot) for slot in held]
+    return spread or [value]
+
+
+@handles(t.Call)
+def _call(m: Machine, event: t.Call) -> None:
+    function = m.value(event.function)
+    arguments = gather(m, event.arguments)
+    name = memory.text_of(m, event.function)
+    m.set(event.out, call_value(m, function, arguments, event, name))
+
+
+@handles(t.Invoke)
+def _invoke(m: Machine, event: t.Invoke) -> None:
+    base = m.value(event.base)
+    if isinstance(base.const, Dotted):
+        dotted = Dotted(table.canonical(f"{base.const}.{event.name}"))
+        arguments = gather(m, event.arguments)
+        m.set(event.out, call_dotted(m, dotted, arguments, event, memory.text_of(m, event.base) + "." + event.name))
+        return
+    arguments = gather(m, event.arguments, [base])
+    if isinstance(base.const, Super):
+        m.set(event.out, modules.call_super(m, event, arguments))
+        return
+    if isinstance(base.const, ClassReference):
+        m.set(event.out, _class_method(m, base.const, event, arguments))
+        return
+    if not base.refs:
+        m.set(event.out, methods.of_plain(m, base, event, arguments))
+        return
+    results = []
+    for ref in base.refs:
+        single = Value((ref,), m.state.object(ref).kind, None, base.marks, base.root)
+        results.append(
+            methods.call(m, single, event, Arguments([single, *arguments.positional[1:]], arguments.keywords))
+        )
+    m.set(event.out, slots.join_values(results))
+
+
+def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """The result of calling a value."""
+    if isinstance(function.const, Dotted):
+        return call_dotted(m, function.const, arguments, event, name)
+    if isinstance(function.const, FunctionReference):
+        return summaries.call(m, function.const, arguments, event.site, name)
+    if isinstance(function.const, ClassReference):
+        return modules.instantiate(m, function.const, arguments, event.site, name)
+    if len(function.refs) == 1:
+        obj = m.state.object(function.refs[0])
+        if obj.kind is Kind.MODULE:
+            return modules.call_module(m, function, arguments, event.site, name)
+        if obj.kind is Kind.INSTANCE:
+            return modules.call_instance(m, function, arguments, event.site, name, "__call__")
+        if obj.kind is Kind.UNKNOWN and kinds.named_model(name):
+            memory.refine(m, function, Kind.MODULE, Sure.HINT)
+            return modules.call_module(m, function, arguments, event.site, name)
+    return call_unknown(m, arguments, event.site, name)
+
+
+def call_unknown(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
+    """Nobody knows what is called: it looks at its arguments, and makes something."""
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        memory.read(m, value, site, "argument", name)
+        slots.field_read(m, value.root, site, "argument", name)
+    modules.maybe_trains(m, arguments, site, name)
+    return memory.unknown(m, site, f"{name}(...)")
+
+
+def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """A call of something imported or built in."""
+    special = functions.SPECIAL.get(dotted)
+    if special is not None:
+        return special(m, arguments, event, name)
+    if dotted.startswith("torch.nn.init."):
+        return functions.initialise(m, arguments, event.site, name)
+    op = table.function(dotted)
+    if op is not None:
+        if dotted.startswith("torch.Tensor.") and arguments.positional:
+            return methods.call_tensor_method(m, op, arguments, event, dotted.rpartition(".")[2])
+        return functions.call_known(m, op, arguments, event, name)
+    if table.module_class(dotted) is not None:
+        return modules.make_module(m, dotted, arguments, event.site, name)
+    if kinds.is_optimizer_class(dotted):
+        return modules.make_optimizer(m, dotted, arguments, event.site, name)
+    local = m.world.class_named(dotted)
+    if local is not None:
+        return modules.instantiate(m, ClassReference(local), arguments, event.site, name)
+    return call_unknown(m, arguments, event.site, name)
+
+
+def _class_method(m: Machine, reference: ClassReference, event: t.Invoke, arguments: Arguments) -> Value:
+    unit = m.world.method(reference.number, event.name)
+    if unit is None:
+        return call_unknown(m, arguments, event.site, memory.text_of(m, event.out))
+    name = f"{memory.text_of(m, event.base)}.{event.name}"
+    if event.name == "apply" and m.world.is_function_class(reference.number):
+        return call_unknown(m, arguments, event.site, name)
+    static = "staticmethod" in m.world.decorators(unit)
+    positional = arguments.positional[1:] if static else arguments.positional
+    return summaries.call(m, FunctionReference(unit), Arguments(positional, arguments.keywords), event.site, name)

@@ -1,0 +1,91 @@
+"""Conditions: what a test that holds, or does not, says of kinds."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import kinds, memory, slots
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.machine import Machine, handles
+from torchcopylint.flow.model import TENSORS, Kind, Object, Sure, Value
+from torchcopylint.flow.references import ClassReference
+from torchcopylint.flow.state import kind_of
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.knowledge import table
+
+
+@handles(t.Test)
+def _test(m: Machine, event: t.Test) -> None:
+    memory.read(m, m.value(event.register), event.site, "test")
+
+
+@handles(t.Assume)
+def _assume(m: Machine, event: t.Assume) -> None:
+    assume(m, event.register, event.truth)
+
+
+def assume(m: Machine, register: int, truth: bool) -> None:
+    """A condition holds, or does not."""
+    if not 0 <= register < len(m.unit.definitions):
+        return
+    event = m.unit.definitions[register]
+    if isinstance(event, t.Logic):
+        if event.symbol == "not":
+            assume(m, event.operands[0], not truth)
+        elif (event.symbol == "and" and truth) or (event.symbol == "or" and not truth):
+            for operand in event.operands:
+                assume(m, operand, truth)
+        elif event.symbol in ("is", "is not") and len(event.operands) == 2:
+            _assume_none(m, event, truth == (event.symbol == "is"))
+    elif isinstance(event, t.Call) and truth:
+        function = m.value(event.function)
+        if function.const == "builtins.isinstance" and len(event.arguments) == 2:
+            _assume_instance(m, event.arguments[0].register, event.arguments[1].register)
+    elif isinstance(event, t.Invoke) and truth:
+        base = m.value(event.base)
+        if isinstance(base.const, Dotted) and f"{base.const}.{event.name}" == "torch.is_tensor" and event.arguments:
+            _become(m, event.arguments[0].register, Object(Kind.TENSOR, Sure.PROVEN))
+
+
+def _assume_none(m: Machine, event: t.Logic, is_none: bool) -> None:
+    other = m.value(event.operands[1])
+    if other.kind is not Kind.NONE or other.refs or not is_none:
+        return
+    source = m.unit.definitions[event.operands[0]]
+    if isinstance(source, t.Load):
+        cell = m.state.cell(source.name)
+        if cell is not None:
+            m.state.put_cell(source.name, cell._replace(refs=(), kind=Kind.NONE, const=None, marks=frozenset()))
+
+
+def _assume_instance(m: Machine, subject: int, classes: int) -> None:
+    named = m.value(classes)
+    options = [named]
+    if named.refs and kind_of(named, m.state) is Kind.TUPLE:
+        options = [slots.slot_value(m, slot) for slot in m.state.slot_names(named.refs[0])]
+    objects = [instance_of(m, option) for option in options]
+    found = {obj.kind for obj in objects if obj is not None}
+    if len(found) == 1 and None not in objects and objects[0] is not None:
+        _become(m, subject, objects[0])
+    elif objects and all(obj is not None and obj.kind not in TENSORS for obj in objects):
+        _become(m, subject, Object(Kind.OTHER, Sure.PROVEN))
+
+
+def instance_of(m: Machine, option: Value) -> Object | None:
+    """What `isinstance(x, option)` says of `x`."""
+    if isinstance(option.const, ClassReference):
+        return m.world.instance(option.const.number)
+    if isinstance(option.const, Dotted):
+        name = option.const.removeprefix("builtins.")
+        kind = kinds.ANNOTATIONS.get(table.canonical(name))
+        if kind is not None:
+            return kinds.of_kind(kind)
+        return kinds.from_class_name(m, name) or Object(Kind.OTHER, Sure.PROVEN)
+    return None
+
+
+def _become(m: Machine, register: int, obj: Object) -> None:
+    """A value is known to be of a kind where its own kind was not known, or was only guessed."""
+    for ref in m.value(register).refs:
+        before = m.state.object(ref)
+        if before.kind is Kind.UNKNOWN or before.sure < obj.sure:
+            kind = before.kind if before.kind is obj.kind else obj.kind
+            m.state.set_object(ref, before._replace(kind=kind, sure=obj.sure, type=obj.type or before.type))

@@ -1,0 +1,133 @@
+"""Methods of lists, dictionaries, iterators and state dicts."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import calls, memory, slots
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.machine import Machine
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Part,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.sites import Arguments
+
+SHALLOW = "shallow"
+"""Flag of a state dict that is a shallow copy: other keys and values may come, the tensors are the model's."""
+_ADDING = {"append": 1, "add": 1, "appendleft": 1, "insert": 2, "put": 1}
+_EXTENDING = frozenset({"extend", "extendleft"})
+_TAKING = frozenset({"pop", "popleft", "popitem"})
+
+
+def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
+    """The result of a method of one container."""
+    ref = base.refs[0]
+    obj = m.state.object(ref)
+    name = event.name
+    if name in _ADDING and len(arguments.positional) > _ADDING[name]:
+        item = arguments.positional[_ADDING[name]]
+        slots.bind_slot(m, (ref, ANY_ELEMENT), item, event.site, weak=True)
+        return Value(kind=Kind.NONE)
+    if name in _EXTENDING and len(arguments.positional) > 1:
+        for source in arguments.positional[1].refs:
+            copy_elements(m, source, ref, event.site)
+        return Value(kind=Kind.NONE)
+    if name in _TAKING:
+        key = arguments.at(1).const if obj.kind in (Kind.DICT, Kind.STATE_DICT) else None
+        return slots.element(m, ref, key, event.site, memory.text_of(m, event.out))
+    if obj.kind in (Kind.DICT, Kind.STATE_DICT):
+        return _dict_method(m, base, ref, obj, event, arguments)
+    if name == "copy":
+        made = memory.fresh(m, event.site, Object(obj.kind, obj.sure, text=memory.text_of(m, event.out)))
+        copy_elements(m, ref, made.refs[0], event.site)
+        return made
+    if name in ("index", "count"):
+        return Value(kind=Kind.NUMBER)
+    if name in ("clear", "sort", "reverse", "remove"):
+        return Value(kind=Kind.NONE)
+    return calls.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
+
+
+def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
+    name = event.name
+    text = memory.text_of(m, event.out)
+    if name == "items":
+        return pairs(m, event.site, Value(kind=Kind.STRING), element_of(m, base, ref, event.site, text))
+    if name == "values":
+        return iterator(m, event.site, element_of(m, base, ref, event.site, text))
+    if name == "keys":
+        return iterator(m, event.site, Value(kind=Kind.STRING))
+    if name in ("get", "setdefault"):
+        key = arguments.at(1).const
+        if name == "setdefault" and len(arguments.positional) > 2:
+            slot = (ref, f"[{key!r}]" if isinstance(key, str | int) else ANY_ELEMENT)
+            if m.state.cell(slot) is None:
+                slots.bind_slot(m, slot, arguments.positional[2], event.site)
+        return slots.element(m, ref, key, event.site, text)
+    if name == "copy":
+        if obj.kind is Kind.STATE_DICT:
+            return shallow_copy(m, base, event.site, text)
+        made = memory.fresh(m, event.site, Object(Kind.DICT, obj.sure, text=text))
+        copy_elements(m, ref, made.refs[0], event.site)
+        return made
+    if name == "update":
+        for source in arguments.positional[1:2]:
+            for held in source.refs:
+                copy_elements(m, held, ref, event.site)
+        for key, value in arguments.keywords.items():
+            slots.bind_slot(m, (ref, f"[{key!r}]"), value, event.site)
+        return Value(kind=Kind.NONE)
+    if name == "clear":
+        return Value(kind=Kind.NONE)
+    return calls.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
+
+
+def shallow_copy(m: Machine, base: Value, site: int, text: str) -> Value:
+    """Another dictionary of the same tensors."""
+    obj = m.state.object(base.refs[0])
+    made = Object(Kind.STATE_DICT, obj.sure, type=obj.type, text=text, flags=frozenset({SHALLOW}))
+    return memory.alias(m, base, site, How.STATE, made)
+
+
+def element_of(m: Machine, base: Value, ref: int, site: int, text: str) -> Value:
+    """Any element of a container."""
+    obj = m.state.object(ref)
+    if obj.kind is Kind.STATE_DICT:
+        one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text)
+        return memory.alias(m, base, site, How.STATE, one, region=(Part("?"),), tag="value")
+    return slots.element(m, ref, None, site, text)
+
+
+def copy_elements(m: Machine, source: int, target: int, site: int) -> None:
+    """The elements of one container are elements of another as well."""
+    obj = m.state.object(source)
+    if obj.kind is Kind.STATE_DICT and m.state.object(target).kind is Kind.DICT:
+        one = element_of(m, Value((source,)), source, site, f"{obj.text}[...]")
+        slots.bind_slot(m, (target, ANY_ELEMENT), one, site, weak=True)
+    keyed = m.state.object(target).kind is Kind.DICT
+    for slot in m.state.slot_names(source):
+        cell = m.state.cell(slot)
+        if cell is not None and slot[1].startswith("["):
+            held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+            name = slot[1] if keyed else ANY_ELEMENT
+            slots.bind_slot(m, (target, name), held, site, weak=name == ANY_ELEMENT)
+
+
+def iterator(m: Machine, site: int, item: Value, tag: str = "iterator", kind: Kind = Kind.ITERATOR) -> Value:
+    """An iterator, or another container, over items that are all like one."""
+    made = memory.fresh(m, site, Object(kind, Sure.PROVEN, text="..."), tag)
+    slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), item._replace(root=None), site)
+    return made
+
+
+def pairs(m: Machine, site: int, *items: Value) -> Value:
+    """An iterator over tuples of such items."""
+    pair = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text="..."), "pair")
+    for position, item in enumerate(items):
+        slots.bind_slot(m, (pair.refs[0], f"[{position}]"), item._replace(root=None), site)
+    return iterator(m, site, pair)

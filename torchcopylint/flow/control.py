@@ -1,0 +1,98 @@
+"""What is left of a tape: `with`, and results that are dropped, returned or yielded."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import memory, slots
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import Discarded, GradModeUnused
+from torchcopylint.flow.machine import Machine, handles
+from torchcopylint.flow.model import CONTAINERS, Fact, Kind, Value
+from torchcopylint.flow.modes import GRAD_MODES
+from torchcopylint.flow.state import MODE, Mode
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.knowledge import table
+
+# -- with
+
+
+@handles(t.Enter)
+def _enter(m: Machine, event: t.Enter) -> None:
+    manager = m.value(event.manager)
+    # `set_grad_enabled` has taken effect when it was called.
+    m.entered[event.manager] = m.modes_before.get(event.manager, m.state.mode)
+    m.guards += raises_on_purpose(m, event.manager)
+    if manager.kind is Kind.MODE and isinstance(manager.const, Mode):
+        if manager.const.recording is Fact.NO:
+            m.has_no_grad = True
+        m.state.put(MODE, manager.const)
+    elif isinstance(manager.const, Dotted) and table.canonical(manager.const) in GRAD_MODES:
+        m.fact(GradModeUnused(event.site, memory.text_of(m, event.manager), "with"))
+    m.set(event.out, manager)
+
+
+@handles(t.Exit)
+def _exit(m: Machine, event: t.Exit) -> None:
+    m.guards -= raises_on_purpose(m, event.manager)
+    if event.manager in m.entered:
+        m.state.put(MODE, m.entered[event.manager])
+
+
+def raises_on_purpose(m: Machine, manager: int) -> int:
+    """1 for `pytest.raises(...)` and its like, whose body is there to fail, else 0."""
+    made = m.unit.definitions[manager]
+    if isinstance(made, t.Invoke):
+        return int(made.name in ("raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "suppress"))
+    return 0
+
+
+# -- results
+
+
+@handles(t.Discard)
+def _discard(m: Machine, event: t.Discard) -> None:
+    value = m.value(event.value)
+    made = m.unit.definitions[event.value]
+    if value.kind is Kind.MODE and isinstance(made, t.Invoke | t.Call) and isinstance(value.const, Mode):
+        if event.value in m.mode_factories:
+            m.fact(GradModeUnused(event.site, memory.text_of(m, event.value).removesuffix("()"), "statement"))
+        return
+    if event.value in m.pure_calls:
+        name, op, method, sure = m.pure_calls[event.value]
+        m.fact(Discarded(event.site, name, op, method, m.guards > 0, sure))
+
+
+@handles(t.Return)
+def _return(m: Machine, event: t.Return) -> None:
+    if event.value != t.NO_REGISTER:
+        value = m.value(event.value)
+        memory.read(m, value, event.site, "return")
+        memory.needed_by_backward(m, value, event.site, "return")
+        for held in _elements(m, value):
+            memory.needed_by_backward(m, held, event.site, "return")
+        slots.field_read(m, value.root, event.site, "return")
+        if value.refs or value.kind is not Kind.NONE:
+            m.returned.append(value)
+    m.leave()
+
+
+def _elements(m: Machine, value: Value) -> list[Value]:
+    found = []
+    for ref in value.refs:
+        if m.state.object(ref).kind in CONTAINERS:
+            for slot in m.state.slot_names(ref):
+                cell = m.state.cell(slot)
+                if cell is not None:
+                    found.append(Value(cell.refs, cell.kind))
+    return found
+
+
+@handles(t.Yield)
+def _yield(m: Machine, event: t.Yield) -> None:
+    if event.value != t.NO_REGISTER:
+        memory.read(m, m.value(event.value), event.site, "yield")
+    m.set(event.out, memory.unknown(m, event.site, "..."))
+
+
+@handles(t.Raise)
+def _raise(m: Machine, event: t.Raise) -> None:
+    m.state.die()

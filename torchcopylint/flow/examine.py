@@ -1,0 +1,98 @@
+"""A lowered file in, everything found out about it out."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import (  # noqa: F401  (each registers what its events mean)
+    attributes,
+    calls,
+    conditions,
+    control,
+    definitions,
+    items,
+    iteration,
+    names,
+    operators,
+)
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import FileFacts, Kept, UnitFacts
+from torchcopylint.flow.machine import Machine
+from torchcopylint.flow.model import Fact, How, Kind
+from torchcopylint.flow.summaries import argument_paths
+from torchcopylint.flow.world import World
+from torchcopylint.source.tree import deep_recursion
+
+KEPT_HOWS = frozenset({How.STATE, How.DETACH, How.DATA, How.PARAMETERS, How.NUMPY})
+
+
+def examine(program: t.Program) -> FileFacts:
+    """Run every unit of a file and gather what was found. Total: whatever the program is, this returns."""
+    world = World(program)
+    with deep_recursion():
+        world.run()
+        units = tuple(_unit_facts(world, world.machines[number]) for number in sorted(world.machines))
+    gaps = tuple((reason, site) for number in sorted(world.machines) for reason, site in world.machines[number].gaps)
+    return FileFacts(units, gaps, sum(machine.steps for machine in world.machines.values()))
+
+
+def _unit_facts(world: World, m: Machine) -> UnitFacts:
+    unit = m.unit
+    owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
+    found = [fact for site in sorted(m.facts) for fact in m.facts[site]]
+    found += _kept(m)
+    return UnitFacts(
+        qualname=unit.qualname,
+        name=unit.name,
+        kind=unit.kind,
+        class_name=owner.name if owner is not None else "",
+        class_kind=world.class_kind(unit.owner)[0] if unit.owner >= 0 else Kind.UNKNOWN,
+        facts=tuple(found),
+        writes=m.writes,
+        returns_sources=frozenset(_returned_sources(m)),
+        returns_value=bool(m.returned),
+        trains=m.trains,
+        has_no_grad=m.has_no_grad,
+        called_without_grad=_called_without_grad(world, unit.number),
+    )
+
+
+def _returned_sources(m: Machine) -> set[int]:
+    """The storages whose owner itself is returned, alone or in a container."""
+    found: set[int] = set()
+    pending = [(ref, 0) for value in m.returned for ref in value.refs]
+    while pending:
+        ref, depth = pending.pop()
+        if any(share.storage == ref for share in m.state.object(ref).shares):
+            found.add(ref)
+        if depth < 3:
+            for slot in m.state.slot_names(ref):
+                cell = m.state.cell(slot)
+                pending += [(held, depth + 1) for held in cell.refs] if cell is not None else []
+    return found
+
+
+def _called_without_grad(world: World, number: int) -> Fact:
+    modes = world.call_modes.get(number, [])
+    if not modes:
+        return Fact.UNKNOWN
+    if all(mode.recording is Fact.NO for mode in modes):
+        return Fact.YES
+    return Fact.NO if any(mode.recording is Fact.YES and not mode.assumed for mode in modes) else Fact.UNKNOWN
+
+
+def _kept(m: Machine) -> list[Kept]:
+    """Fields of `self` that this method set, and that share memory with something that lives on outside of it."""
+    if m.unit.owner < 0 or not m.unit.parameters:
+        return []
+    found = []
+    paths = argument_paths(m)
+    me = m.number("argument", m.unit.parameters[0].name)
+    for slot in m.state.slot_names(me):
+        cell = m.state.cell(slot)
+        if cell is None or cell.site < 0:
+            continue
+        for ref in cell.refs:
+            for share in m.state.object(ref).shares:
+                if share.how in KEPT_HOWS and share.storage in paths:
+                    source = m.state.object(share.of).text
+                    found.append(Kept(slot[1][1:], cell.site, share.how, source, m.unit.name))
+    return list(dict.fromkeys(found))

@@ -1,0 +1,293 @@
+"""What the analysis found out about one unit: relations, each a named tuple that reads as a sentence.
+
+Rules see these and nothing else. Sites are ordinals of the program's table of sites.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from torchcopylint.flow.model import Fact, How, Kind, Sure
+
+
+class Link(NamedTuple):
+    """Since `site`, `result` sits on the memory of `source`: `how`, and `when` if that depends on something."""
+
+    how: How | None
+    site: int
+    source: str
+    result: str
+    when: str = ""
+    sure: bool = True
+
+
+class Write(NamedTuple):
+    """At `site`, memory was written through `name`, by `op`.
+
+    `form` is `method`, `augmented`, `item`, `out`, `call`, `step` or `load`. `root` is the name or slot that the expression
+    started from, `derived` whether it went on from there (`x[0].zero_()`, not `x.zero_()`). `chain` leads
+    from what was written to the owner of the memory. `owner` says who else can see that memory: an empty text for
+    nobody. `named` is whether a name was bound to an alias on the way there, so that it is not all one expression.
+    `reads_old` is whether the old content mattered. `recording` is grad mode.
+    """
+
+    site: int
+    name: str
+    op: str
+    form: str
+    root: str
+    derived: bool
+    chain: tuple[Link, ...]
+    owner: str
+    owner_name: str
+    reads_old: bool
+    partial: bool
+    versioned: bool
+    recording: Fact
+    blank: bool
+    named: bool
+    sure: Sure
+    kind: Kind
+    storages: tuple[int, ...]
+    cause: str = ""
+
+
+class ReadAfter(NamedTuple):
+    """At `site`, `name` was read after `write` had changed its memory.
+
+    `own` is whether it was written through that very name. Otherwise `below_written` and `below_read` lead from the
+    nearest common object down to what was written and to what is read; two names of one object have one link between
+    them, without a `how`, in `below_read`. `consumer` says what reads: `operand`, `look` (an operation that keeps no
+    graph), `argument`, `return`, `store`, `swap` (stored into the very memory it is a view of), `text`, `test`,
+    `yield`, `load_state_dict`, by `target`. `element` is whether `name` is an element of a container.
+    """
+
+    write: int
+    name: str
+    own: bool
+    site: int
+    consumer: str
+    target: str
+    below_written: tuple[Link, ...]
+    below_read: tuple[Link, ...]
+    element: bool
+    certain: bool
+    sure: Sure
+    kind: Kind
+    flags: frozenset[str]
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """How the two came to share, in the order of the program."""
+        return tuple(sorted({*self.below_written, *self.below_read}, key=lambda link: link.site))
+
+    @property
+    def hows(self) -> frozenset[How | None]:
+        """The ways in which the two came to share."""
+        return frozenset(link.how for link in self.links)
+
+
+class Saved(NamedTuple):
+    """At `site`, the operation `op` kept `name` for backward: its `what` (`input`, `output`, `other`)."""
+
+    site: int
+    op: str
+    what: str
+    name: str
+
+
+class Clobbered(NamedTuple):
+    """A saved value was changed by `write`, and at `site` (`consumer`: `backward`, `return`) backward still needs it."""
+
+    saved: Saved
+    write: int
+    site: int
+    consumer: str
+    sure: Sure
+
+
+class DataAccess(NamedTuple):
+    """At `site`, `.data` of `name` is used: `form` is `read`, `method`, `augmented`, `item` or `assign`, `op` how.
+
+    `op` is `[0]` for a read that goes on so. `gradient` is whether `name` is a `.grad`, `scalar` whether it has no
+    dimensions, `context` the idiom that it stands in (see `idioms`).
+    """
+
+    site: int
+    name: str
+    form: str
+    op: str
+    gradient: bool
+    scalar: Fact
+    kind: Kind
+    sure: Sure
+    context: str
+    named_loss: bool
+
+
+class DataShared(NamedTuple):
+    """At `site`, `target` was put on the storage of `source`, which lives on. `form`: `assign`, `parameter`, `call`."""
+
+    site: int
+    target: str
+    source: str
+    form: str
+    sure: Sure
+    first: int = -1
+
+
+class LeafWritten(NamedTuple):
+    """At `site`, a leaf that requires grad (or, with `view`, a view of it) is written while autograd records.
+
+    `made` is the site where it came to require grad, or -1. `assumed` is whether grad mode was only assumed to be on,
+    `local` whether the leaf was made in this unit.
+    """
+
+    site: int
+    name: str
+    leaf: str
+    op: str
+    view: bool
+    out: bool
+    made: int
+    viewed: int
+    assumed: bool
+    local: bool
+    sure: Sure
+
+
+class DetachedInPlace(NamedTuple):
+    """At `site`, `name.detach_()` cuts the object itself. `consumer` is what happens to the result: `statement`,
+    `bound`, `same`, `argument`, `return` ... `view` is the site where `name` became a view, or -1."""
+
+    site: int
+    name: str
+    result: str
+    consumer: str
+    view: int
+    base: str
+    held: bool
+    sure: Sure
+
+
+class ReadAfterCut(NamedTuple):
+    """At `site`, `name` is used by `consumer` (see `ReadAfter`) after `detach_()` at `cut` removed its history.
+
+    `own` is whether it was cut through that very name. `bound` is the site where `name` came to hold it.
+    """
+
+    cut: int
+    name: str
+    own: bool
+    site: int
+    consumer: str
+    bound: int
+
+
+class GradientRead(NamedTuple):
+    """At `site`, `.grad` of `name` is read, which is not a leaf and retains no grad; made at `made` by `op`."""
+
+    site: int
+    name: str
+    made: int
+    op: str
+    sure: Sure
+
+
+class Discarded(NamedTuple):
+    """At `site`, the result of the out-of-place operation `op` on `name` is dropped."""
+
+    site: int
+    name: str
+    op: str
+    method: bool
+    guarded: bool
+    sure: Sure
+
+
+class GradModeUnused(NamedTuple):
+    """At `site`, `name` is built and dropped (`statement`) or entered without being called (`with`)."""
+
+    site: int
+    name: str
+    form: str
+
+
+class AttributeSet(NamedTuple):
+    """At `site`, the attribute `attribute` of `name` is set, which does not do what it seems to do."""
+
+    site: int
+    name: str
+    attribute: str
+    value: str
+    kind: Kind
+    sure: Sure
+
+
+class Repeated(NamedTuple):
+    """At `site`, one object (`name`, made at `made`) is put into a container `times` times over."""
+
+    site: int
+    name: str
+    made: int
+    kind: Kind
+    stateful: bool
+    form: str
+    container: str
+    sure: Sure
+
+
+class Kept(NamedTuple):
+    """When the method ends, `field` of `self` still shares memory with `source` (`how`), which lives on elsewhere."""
+
+    field: str
+    site: int
+    how: How
+    source: str
+    method: str
+
+
+class FieldRead(NamedTuple):
+    """At `site`, `field` of `self` is read by `consumer` in `method`, as it was when the method began."""
+
+    field: str
+    site: int
+    consumer: str
+    method: str
+    target: str
+
+
+Relation: TypeAlias = (
+    "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
+    " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead"
+)
+
+
+class UnitFacts(NamedTuple):
+    """Everything found out about one unit, in source order.
+
+    `returns_sources` are the storages that it returns itself, not as a view; `returns_value` whether it returns anything at all. `records` and
+    `trains` are whether it uses a no-grad block of its own, and whether it calls `backward()`. `called_without_grad` is
+    whether every call of it in the file runs without grad (`UNKNOWN` if there is no call).
+    """
+
+    qualname: str
+    name: str
+    kind: str
+    class_name: str
+    class_kind: Kind
+    facts: tuple[Relation, ...]
+    writes: dict[int, Write]
+    returns_sources: frozenset[int]
+    returns_value: bool
+    trains: bool
+    has_no_grad: bool
+    called_without_grad: Fact
+
+
+class FileFacts(NamedTuple):
+    """Everything found out about one file. `gaps` pair a reason with a site; `steps` counts the events run."""
+
+    units: tuple[UnitFacts, ...]
+    gaps: tuple[tuple[str, int], ...]
+    steps: int

@@ -1,0 +1,409 @@
+"""Functions with a meaning of their own: builtins, `copy`, and `torch` where a row of the table is not enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from torchcopylint.flow import attributes, containers, grads, memory, modules, operations, slots
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import DataShared
+from torchcopylint.flow.iteration import iterate
+from torchcopylint.flow.machine import Machine
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    BUFFERS,
+    CONTAINERS,
+    TENSORS,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Part,
+    Share,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.modes import GRAD_MODES
+from torchcopylint.flow.references import FunctionReference, Super
+from torchcopylint.flow.sites import Arguments, Site
+from torchcopylint.flow.state import MODE, Mode, kind_of
+from torchcopylint.knowledge import table
+from torchcopylint.knowledge.table import Op
+
+Handler: TypeAlias = "Callable[[Machine, Arguments, t.Call | t.Invoke, str], Value]"
+SPECIAL: dict[str, Handler] = {}
+
+
+def special(*names: str) -> Callable[[Handler], Handler]:
+    """Register the meaning of some functions by their canonical dotted names."""
+
+    def register(function: Handler) -> Handler:
+        for name in names:
+            SPECIAL[name] = function
+        return function
+
+    return register
+
+
+def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """A function that the table knows."""
+    op = form_of(m, op, arguments)
+    receiver = _receiver_text(m, event)
+    at = Site(event.site, receiver, f"{name}(...)" if op.writes else name, "call")
+    result = operations.apply(m, op, arguments, at)
+    pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
+    if (pure and op.shares != "fresh") or (pure and _has_tensor(m, arguments)):
+        if "out" not in arguments.keywords and _has_tensor(m, arguments):
+            m.pure_calls[event.out] = (receiver, name, False, _sure_tensor(m, arguments))
+    return result
+
+
+def form_of(m: Machine, op: Op, arguments: Arguments) -> Op:
+    """The row for what argument 0 is, where the table has several: `torch.as_tensor(array)`."""
+    if not op.forms or not arguments.positional:
+        return op
+    kind = kind_of(arguments.positional[0], m.state)
+    form = "tensor" if kind in TENSORS else "array" if kind in (Kind.ARRAY, Kind.BYTES) else ""
+    if kind in CONTAINERS or kind is Kind.NUMBER:
+        form = "list"
+    name = f"{op.name}({form})"
+    found = table.function(name) if form and name in op.forms else None
+    return found or op
+
+
+def _receiver_text(m: Machine, event: t.Call | t.Invoke) -> str:
+    first = next((a.register for a in event.arguments if not a.keyword and not a.stars), -1)
+    return memory.text_of(m, first) if first >= 0 else "..."
+
+
+def _has_tensor(m: Machine, arguments: Arguments) -> bool:
+    return bool(arguments.positional) and kind_of(arguments.positional[0], m.state) in TENSORS
+
+
+def _sure_tensor(m: Machine, arguments: Arguments) -> Sure:
+    return min((m.state.object(ref).sure for ref in arguments.positional[0].refs), default=Sure.NOT)
+
+
+def initialise(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
+    """`torch.nn.init.*_` writes its argument under `no_grad`."""
+    target = arguments.at(0) if arguments.positional else arguments.keywords.get("tensor", Value())
+    mode = m.state.mode
+    m.state.put(MODE, Mode(Fact.NO))
+    memory.write(m, target, site, op=f"{name}(...)", form="call", name=memory.key_text(m, target.root), reads_old=False)
+    m.state.put(MODE, mode)
+    return target
+
+
+# -- builtins
+
+
+@special("builtins.isinstance", "builtins.hasattr", "builtins.callable", "builtins.issubclass", "builtins.id")
+def _metadata(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return Value(kind=Kind.NUMBER)
+
+
+@special("builtins.len", "torch.is_tensor", "torch.numel", "builtins.type")
+def _length(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return Value(kind=Kind.NUMBER) if name != "type" else Value(kind=Kind.OTHER)
+
+
+@special("builtins.int", "builtins.float", "builtins.bool", "builtins.round", "builtins.abs", "builtins.hash")
+def _number(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for value in arguments.positional:
+        memory.read(m, value, event.site, "look", name)
+    if name in ("abs", "round") and arguments.positional and kind_of(arguments.positional[0], m.state) in BUFFERS:
+        obj = m.state.object(arguments.positional[0].refs[0])
+        return memory.fresh(m, event.site, grads.result_of(m, Object(obj.kind, obj.sure), arguments.positional, True))
+    return Value(kind=Kind.NUMBER)
+
+
+@special("builtins.str", "builtins.repr", "builtins.format")
+def _string(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for value in arguments.positional:
+        memory.read(m, value, event.site, "look", name)
+    return Value(kind=Kind.STRING)
+
+
+@special("builtins.range")
+def _range(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return containers.iterator(m, event.site, Value(kind=Kind.NUMBER))
+
+
+@special("builtins.enumerate")
+def _enumerate(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    item = iterate(m, arguments.at(0), event.site, _receiver_text(m, event))
+    return containers.pairs(m, event.site, Value(kind=Kind.NUMBER), item)
+
+
+@special("builtins.zip", "itertools.product")
+def _zip(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    items = []
+    for position, value in enumerate(arguments.positional):
+        text = memory.text_of(m, event.arguments[position].register) if position < len(event.arguments) else "..."
+        items.append(iterate(m, value, event.site, text, str(position)))
+    return containers.pairs(m, event.site, *items)
+
+
+@special("builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "builtins.iter", "builtins.set")
+def _list(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    kind = {"tuple": Kind.TUPLE, "set": Kind.SET, "iter": Kind.ITERATOR, "reversed": Kind.ITERATOR}.get(name, Kind.LIST)
+    if not arguments.positional:
+        return memory.fresh(m, event.site, Object(kind, Sure.PROVEN, text="..."))
+    source = arguments.positional[0]
+    if len(source.refs) == 1 and m.state.object(source.refs[0]).kind in (Kind.LIST, Kind.TUPLE) and name != "sorted":
+        made = memory.fresh(m, event.site, Object(kind, Sure.PROVEN, text="..."))
+        _copy_in_order(m, source.refs[0], made.refs[0], event.site, name == "reversed")
+        return made
+    item = iterate(m, source, event.site, _receiver_text(m, event))
+    return containers.iterator(m, event.site, item, "list", kind)
+
+
+def _copy_in_order(m: Machine, source: int, target: int, site: int, reverse: bool) -> None:
+    for slot in m.state.slot_names(source):
+        cell = m.state.cell(slot)
+        if cell is not None:
+            held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+            slot_name = ANY_ELEMENT if reverse else slot[1]
+            slots.bind_slot(m, (target, slot_name), held, site, weak=slot_name == ANY_ELEMENT)
+
+
+@special("itertools.chain")
+def _chain(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    items = [iterate(m, v, event.site, "...", str(i)) for i, v in enumerate(arguments.positional)]
+    return containers.iterator(m, event.site, slots.join_values(items))
+
+
+@special("builtins.filter", "builtins.map")
+def _filter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    item = iterate(m, arguments.at(1), event.site, "...")
+    if name == "map":
+        return containers.iterator(m, event.site, memory.unknown(m, event.site, "...", "mapped"))
+    return containers.iterator(m, event.site, item)
+
+
+@special("builtins.next")
+def _next(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return iterate(m, arguments.at(0), event.site, _receiver_text(m, event))
+
+
+@special("builtins.dict", "collections.OrderedDict")
+def _dict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    source = arguments.at(0)
+    if len(source.refs) == 1 and m.state.object(source.refs[0]).kind is Kind.STATE_DICT:
+        return containers.shallow_copy(m, source, event.site, memory.text_of(m, event.out))
+    made = memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="..."))
+    for ref in source.refs:
+        if m.state.object(ref).kind is Kind.DICT:
+            containers.copy_elements(m, ref, made.refs[0], event.site)
+    for key, value in arguments.keywords.items():
+        if key != "**":
+            slots.bind_slot(m, (made.refs[0], f"[{key!r}]"), value, event.site)
+    return made
+
+
+@special("collections.deque")
+def _deque(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return _list(m, arguments, event, "list")
+
+
+@special("collections.defaultdict")
+def _defaultdict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="..."))
+
+
+@special("builtins.dict.fromkeys", "collections.OrderedDict.fromkeys")
+def _fromkeys(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    slots.note_repeated(m, arguments.at(1), event.site, "fromkeys", memory.text_of(m, event.out))
+    return containers.iterator(m, event.site, arguments.at(1), "fromkeys", Kind.DICT)
+
+
+@special("builtins.sum", "builtins.max", "builtins.min")
+def _sum(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for value in arguments.positional:
+        memory.read(m, value, event.site, "argument", name)
+    inputs = [obj for obj in grads.tensors_in(m, arguments.positional) if obj.kind in TENSORS]
+    if inputs:
+        made = Object(Kind.TENSOR, min(obj.sure for obj in inputs), text=f"{name}(...)")
+        return memory.fresh(m, event.site, grads.result_of(m, made, arguments.positional, True))
+    return memory.unknown(m, event.site, f"{name}(...)")
+
+
+@special("builtins.super")
+def _super(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return Value(kind=Kind.OTHER, const=Super(m.unit.owner))
+
+
+@special("builtins.setattr")
+def _setattr(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    attribute = arguments.at(1).const
+    for ref in arguments.at(0).refs:
+        if isinstance(attribute, str):
+            slots.bind_slot(m, (ref, f".{attribute}"), arguments.at(2), event.site)
+    return Value(kind=Kind.NONE)
+
+
+@special("builtins.getattr")
+def _getattr(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    attribute = arguments.at(1).const
+    if isinstance(attribute, str) and arguments.at(0).refs:
+        return attributes.attribute(m, arguments.at(0), attribute, event.site, _receiver_text(m, event))
+    return memory.unknown(m, event.site, f"{name}(...)")
+
+
+@special("builtins.print")
+def _print(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for value in arguments.positional:
+        memory.read(m, value, event.site, "look", name)
+        slots.field_read(m, value.root, event.site, "look", name)
+    return Value(kind=Kind.NONE)
+
+
+@special("builtins.bytearray", "array.array")
+def _bytearray(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return memory.fresh(m, event.site, Object(Kind.BYTES, Sure.PROVEN, text=f"{name}(...)"))
+
+
+@special("functools.partial")
+def _partial(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return memory.unknown(m, event.site, f"{name}(...)")
+
+
+# -- copy
+
+
+@special("copy.deepcopy")
+def _deepcopy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    source = arguments.at(0)
+    memory.read(m, source, event.site, "argument", name)
+    slots.field_read(m, source.root, event.site, "argument", name)
+    if not source.refs:
+        return source
+    obj = m.state.object(source.refs[0])
+    made = obj._replace(
+        text=memory.text_of(m, event.out),
+        owner="",
+        saved=frozenset(),
+        kind=kind_of(source, m.state),
+        graph=frozenset(),
+        flags=frozenset(),
+    )
+    if made.kind is Kind.STATE_DICT:
+        # Its own tensors: nobody else holds them.
+        made = made._replace(kind=Kind.DICT)
+    return memory.fresh(m, event.site, made)
+
+
+@special("copy.copy")
+def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    source = arguments.at(0)
+    if not source.refs:
+        return source
+    obj = m.state.object(source.refs[0])
+    text = memory.text_of(m, event.out)
+    if obj.kind is Kind.STATE_DICT:
+        return containers.shallow_copy(m, source, event.site, text)
+    if obj.kind in TENSORS:
+        made = Object(obj.kind, obj.sure, leaf=Fact.YES, requires_grad=obj.requires_grad, dtype=obj.dtype, text=text)
+        return memory.alias(m, source, event.site, How.COPY, made)
+    if obj.kind in CONTAINERS:
+        made_value = memory.fresh(m, event.site, Object(obj.kind, obj.sure, text=text))
+        containers.copy_elements(m, source.refs[0], made_value.refs[0], event.site)
+        return made_value
+    if obj.kind is Kind.MODULE:
+        return memory.alias(m, source, event.site, How.COPY, obj._replace(text=text, owner="", shares=()))
+    memory.read(m, source, event.site, "argument", name)
+    return memory.fresh(m, event.site, obj._replace(text=text, owner="", saved=frozenset()))
+
+
+# -- grad mode
+
+
+def _mode(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    dotted = m.dotted_of(event)
+    if arguments.positional and isinstance(arguments.positional[0].const, FunctionReference):
+        return arguments.positional[0]
+    mode = GRAD_MODES[dotted]
+    if arguments.positional and arguments.positional[0].const is False:
+        mode = Mode(Fact.YES)
+    elif arguments.positional and arguments.positional[0].const is not True:
+        mode = Mode(Fact.UNKNOWN)
+    m.mode_factories.add(event.out)
+    return Value(kind=Kind.MODE, const=mode)
+
+
+for _name in GRAD_MODES:
+    SPECIAL[_name] = _mode
+
+
+@special("torch.set_grad_enabled", "torch.autograd.set_grad_enabled", "torch._C.set_grad_enabled")
+def _set_grad_enabled(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    wanted = arguments.at(0).const if arguments.positional else arguments.keywords.get("mode", Value()).const
+    mode = Mode(Fact.UNKNOWN) if not isinstance(wanted, bool) else Mode(Fact.YES if wanted else Fact.NO)
+    # It takes effect at once; as a context manager it puts the old mode back at the end.
+    before = m.state.mode
+    m.state.put(MODE, mode)
+    m.modes_before[event.out] = before
+    return Value(kind=Kind.MODE, const=mode)
+
+
+# -- torch
+
+
+@special("torch.autograd.backward")
+def _backward(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for value in arguments.positional[:1]:
+        grads.backward(m, value, event.site, arguments.flag("retain_graph") is not False)
+    return Value(kind=Kind.NONE)
+
+
+@special("torch.autograd.grad")
+def _grad(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for value in arguments.positional[:1]:
+        grads.backward(m, value, event.site, arguments.flag("retain_graph") is not False)
+    one = memory.fresh(m, event.site, Object(Kind.TENSOR, Sure.PROVEN, text="grad"), "gradient")
+    return containers.iterator(m, event.site, one, "gradients", Kind.TUPLE)
+
+
+@special("torch.save")
+def _save(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    memory.read(m, arguments.at(0), event.site, "argument", name)
+    slots.field_read(m, arguments.at(0).root, event.site, "argument", name)
+    return Value(kind=Kind.NONE)
+
+
+@special("torch.nn.Parameter")
+def _parameter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    source = arguments.at(0) if arguments.positional else arguments.keywords.get("data", Value())
+    wanted = arguments.keywords.get("requires_grad", arguments.at(1)).const
+    requires = Fact.NO if wanted is False else Fact.YES
+    obj = m.state.object(source.refs[0]) if len(source.refs) == 1 else Object()
+    text = memory.text_of(m, event.out)
+    made = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=requires, dtype=obj.dtype, text=text)
+    if not source.refs:
+        return memory.fresh(m, event.site, made)
+    shared = slots.lives_on(m, source, -1)
+    if shared is not None:
+        m.fact(DataShared(event.site, text, shared, "parameter", obj.sure))
+    return memory.alias(m, source, event.site, How.PARAMETER, made)
+
+
+@special("torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained")
+def _from_pretrained(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    source = arguments.at(0) if arguments.positional else arguments.keywords.get("embeddings", Value())
+    frozen = arguments.keywords.get("freeze", arguments.at(1)).const is not False
+    made = modules.make_module(m, t.Dotted("torch.nn.Embedding"), Arguments([], {}), event.site, name)
+    if len(source.refs) == 1 and m.state.object(source.refs[0]).kind in TENSORS:
+        trained = Fact.NO if frozen else Fact.YES
+        weight = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=trained, text=f"{name}(...).weight")
+        held = memory.alias(m, source, event.site, How.PARAMETER, weight, tag="weight")
+        slots.bind_slot(m, (made.refs[0], ".weight"), held, event.site)
+        module = m.state.object(made.refs[0])
+        obj = m.state.object(held.refs[0])
+        m.state.set_object(held.refs[0], obj._replace(shares=(*obj.shares, *_as_field(module, made.refs[0]))))
+        modules.note_table(m, source, event.site, frozen)
+    return made
+
+
+def _as_field(module: Object, ref: int) -> list[Share]:
+    return [Share(s.storage, How.FIELD, s.site, ref, (*s.region, Part("field", "weight"))) for s in module.shares]

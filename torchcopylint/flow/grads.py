@@ -1,0 +1,230 @@
+"""Autograd: leaves, graphs, what backward keeps, what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import memory
+from torchcopylint.flow.facts import LeafWritten, Saved
+from torchcopylint.flow.model import (
+    CONTAINERS,
+    LOCAL,
+    RETAINS,
+    TENSORS,
+    Fact,
+    How,
+    Object,
+    Share,
+    Sure,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+    from torchcopylint.flow.sites import Arguments, Site
+    from torchcopylint.knowledge.table import Op
+
+MAX_GRAPH = 400
+"""So many saved values at most are followed up one graph."""
+GRAPH_HOWS = frozenset({How.VIEW, How.INDEX, How.ROW, How.CONDITIONAL, How.FIELD, How.ASSIGNED})
+"""Aliases that are views to autograd: writing one writes its base, graph and all."""
+
+
+def tensors_in(m: Machine, values: Iterable[Value]) -> list[Object]:
+    """The tensors among some values, elements of lists and tuples included."""
+    found = []
+    for value in values:
+        for ref in value.refs:
+            obj = m.state.object(ref)
+            if obj.kind in CONTAINERS:
+                for slot in m.state.slot_names(ref):
+                    cell = m.state.cell(slot)
+                    found += [m.state.object(r) for r in cell.refs] if cell is not None else []
+            else:
+                found.append(obj)
+    return found
+
+
+def result_of(m: Machine, made: Object, operands: Iterable[Value], differentiable: bool) -> Object:
+    """The result of an operation: whether it requires grad, whether it is a leaf, what lies behind it."""
+    if not differentiable or m.state.mode.recording is Fact.NO or m.state.mode.inference > 0:
+        return made._replace(requires_grad=Fact.NO, leaf=Fact.YES)
+    inputs = tensors_in(m, operands)
+    facts = [obj.requires_grad for obj in inputs if obj.kind in TENSORS or obj.requires_grad is not Fact.UNKNOWN]
+    unknown = any(obj.requires_grad is Fact.UNKNOWN for obj in inputs if obj.kind in TENSORS)
+    if any(fact > 0 for fact in facts):
+        best = max(facts)
+        graph = frozenset[int]().union(*(obj.graph for obj in inputs if obj.requires_grad > 0))
+        if len(graph) > MAX_GRAPH:
+            graph = frozenset(sorted(graph)[-MAX_GRAPH:])
+        return made._replace(requires_grad=best, leaf=Fact.NO, graph=graph)
+    if unknown or m.state.mode.recording is Fact.UNKNOWN:
+        return made._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
+    return made._replace(requires_grad=Fact.NO, leaf=Fact.YES)
+
+
+def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site) -> None:
+    """Backward will need some of an operation's inputs, or its output, as they are now."""
+    if not op.saves or len(result.refs) != 1:
+        return
+    outcome = m.state.object(result.refs[0])
+    if outcome.requires_grad <= 0:
+        return
+    ids = []
+    for number, kept in enumerate(op.saved):
+        if kept.what == "indices":
+            continue
+        value = result if kept.argument == -1 else _argument(op, arguments, kept.argument)
+        if kept.needed_by and not any(
+            obj.requires_grad > 0
+            for which in kept.needed_by
+            for obj in tensors_in(m, [_argument(op, arguments, which)])
+        ):
+            continue
+        name = at.name if kept.argument == 0 else memory.key_text(m, value.root) or "its result"
+        ids += save(m, value, at.site * 8 + number, Saved(at.site, at.op, kept.what, name))
+    if ids:
+        ref = result.refs[0]
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+
+
+def _argument(op: Op, arguments: Arguments, which: int | str) -> Value:
+    value = arguments.at(which)
+    if not value.refs and isinstance(which, int) and which < len(op.arguments):
+        return arguments.keywords.get(op.arguments[which], value)
+    return value
+
+
+def save(m: Machine, value: Value, number: int, saved: Saved) -> list[int]:
+    """A value is kept for backward under a number; returns the number if there is anything to keep."""
+    if not value.refs or len(value.refs) > 1:
+        return []
+    m.saves[number] = saved
+    m.state.put(f"@spoilt{number}", None)
+    m.state.put(f"@freed{number}", None)
+    for share in m.state.object(value.refs[0]).shares:
+        if not share.sure and share.how is not How.OWN:
+            continue
+        owner = m.state.object(share.storage)
+        m.state.set_object(share.storage, owner._replace(saved=owner.saved | {number}))
+    return [number]
+
+
+def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *, view: bool = False) -> None:
+    """A tensor was written in place: refused on a leaf that requires grad; else its history goes on."""
+    if len(target.refs) == 1:
+        _check_leaf(m, target.refs[0], at, view)
+    if m.state.mode.recording is Fact.NO:
+        return
+    facts = [obj for obj in tensors_in(m, sources) if obj.requires_grad > 0]
+    if not facts:
+        return
+    best = max(obj.requires_grad for obj in facts)
+    graph = frozenset[int]().union(*(obj.graph for obj in facts))
+    for ref in target.refs:
+        for base in {ref, *_graph_bases(m, ref)}:
+            obj = m.state.object(base)
+            if obj.kind in TENSORS and obj.leaf is not Fact.NO and obj.requires_grad <= 0:
+                m.state.set_object(base, obj._replace(requires_grad=best, leaf=Fact.NO, graph=obj.graph | graph))
+            elif obj.kind in TENSORS:
+                m.state.set_object(base, obj._replace(graph=obj.graph | graph))
+
+
+def _graph_bases(m: Machine, ref: int) -> list[int]:
+    """The objects that an object is a view of, to autograd."""
+    bases: list[int] = []
+    current = ref
+    while len(bases) < 12:
+        above = [s for s in m.state.object(current).shares if s.how in GRAPH_HOWS and s.of != current]
+        if not above or above[0].of in bases:
+            break
+        current = above[0].of
+        bases.append(current)
+    return bases
+
+
+def _check_leaf(m: Machine, ref: int, at: Site, view: bool) -> None:
+    mode = m.state.mode
+    if mode.recording <= 0 or mode.inference > 0:
+        return
+    obj = m.state.object(ref)
+    if obj.kind in TENSORS and obj.leaf is Fact.YES and obj.requires_grad > 0:
+        m.fact(_leaf_fact(m, obj, obj, at, view, -1))
+        return
+    current = ref
+    seen: set[int] = set()
+    while current not in seen:
+        seen.add(current)
+        above = [s for s in m.state.object(current).shares if s.of != current]
+        if len(above) != 1 or above[0].how not in (How.VIEW, How.INDEX, How.ROW) or not above[0].sure:
+            return
+        share: Share = above[0]
+        base = m.state.object(share.of)
+        if base.leaf is Fact.YES and base.requires_grad > 0 and base.kind in TENSORS:
+            m.fact(_leaf_fact(m, base, obj, at, True, share.site))
+            return
+        current = share.of
+
+
+def _leaf_fact(m: Machine, leaf: Object, obj: Object, at: Site, view: bool, viewed: int) -> LeafWritten:
+    sure = leaf.sure if leaf.requires_grad is Fact.YES else min(leaf.sure, Sure.LIKELY)
+    return LeafWritten(
+        site=at.site,
+        name=at.name or obj.text,
+        leaf=leaf.text,
+        op=at.op,
+        view=view,
+        out=at.form == "out",
+        made=leaf.site,
+        viewed=viewed,
+        assumed=m.state.mode.assumed,
+        local=leaf.owner in ("", LOCAL),
+        sure=sure,
+    )
+
+
+def check_out(m: Machine, inputs: Sequence[Value], out: Value, at: Site) -> None:
+    """`out=` with an argument that requires grad is refused while autograd records."""
+    if m.state.mode.recording <= 0:
+        return
+    needing = [obj for obj in tensors_in(m, inputs) if obj.requires_grad > 0 and obj.kind in TENSORS]
+    if not needing:
+        return
+    worst = max(needing, key=lambda obj: obj.requires_grad)
+    sure = worst.sure if worst.requires_grad is Fact.YES else min(worst.sure, Sure.LIKELY)
+    m.fact(
+        LeafWritten(
+            at.site,
+            worst.text or at.name,
+            worst.text,
+            at.op,
+            False,
+            True,
+            worst.site,
+            -1,
+            m.state.mode.assumed,
+            worst.owner in ("", LOCAL),
+            sure,
+        )
+    )
+
+
+def backward(m: Machine, value: Value, site: int, retain: bool) -> None:
+    """`backward()` runs over a value's graph: it needs what was saved, and frees it unless told to keep it."""
+    m.trains = True
+    memory.needed_by_backward(m, value, site, "backward")
+    for ref in value.refs:
+        for number in m.state.object(ref).graph:
+            if number in m.module_saves:
+                m.reached.update(m.module_saves[number].refs)
+            if not retain:
+                m.state.put(f"@freed{number}", True)
+
+
+def retain_grad(m: Machine, value: Value) -> None:
+    """`retain_grad()`: a non-leaf keeps its gradient."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(flags=obj.flags | {RETAINS}))

@@ -1,0 +1,183 @@
+"""Square brackets on tensors and arrays: views of a part, copies by advanced indexing, writes into a part."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import grads, memory
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import DataAccess
+from torchcopylint.flow.machine import Machine
+from torchcopylint.flow.model import (
+    BUFFERS,
+    TENSORS,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Part,
+    Region,
+    Value,
+)
+from torchcopylint.flow.sites import Site
+from torchcopylint.flow.state import kind_of
+
+
+def constant(m: Machine, index: t.Index) -> object:
+    """The constant key of an index, or `None`."""
+    if len(index) != 1 or isinstance(index[0], t.Slice):
+        return None
+    value = m.value(index[0])
+    return value.const if isinstance(value.const, int | str) and not isinstance(value.const, t.Dotted) else None
+
+
+def looks_like_array(m: Machine, index: t.Index) -> bool:
+    """Whether only a tensor or an array (or a data frame) takes such an index: several dimensions, one a slice."""
+    return len(index) > 1 and any(isinstance(part, t.Slice) or m.value(part).const is ... for part in index)
+
+
+def is_advanced(m: Machine, index: t.Index) -> Fact:
+    """Whether an index copies (a mask, a list, a tensor) or views (numbers, slices, `None`, `...`)."""
+    answer = Fact.NO
+    for part in index:
+        if isinstance(part, t.Slice):
+            continue
+        value = m.value(part)
+        kind = kind_of(value, m.state)
+        if kind in BUFFERS or kind in (Kind.LIST, Kind.ITERATOR):
+            scalar = all(m.state.object(ref).scalar > 0 for ref in value.refs) if kind in BUFFERS else False
+            if kind in BUFFERS and scalar:
+                continue
+            return Fact.YES
+        if kind in (Kind.NUMBER, Kind.NONE) or value.const is ...:
+            continue
+        answer = Fact.UNKNOWN
+    return answer
+
+
+def region_of(m: Machine, index: t.Index) -> Region:
+    """The part of a storage that a basic index covers."""
+    parts: list[Part] = []
+    for part in index:
+        if isinstance(part, t.Slice):
+            bounds = [None if r == t.NO_REGISTER else _bound(m, r) for r in (part.lower, part.upper)]
+            if bounds == [None, None] and part.step == t.NO_REGISTER:
+                parts.append(Part("all"))
+            elif part.step != t.NO_REGISTER:
+                parts.append(Part("?"))
+            else:
+                parts.append(Part("slice", bounds[0], bounds[1]))
+            continue
+        value = m.value(part)
+        if isinstance(value.const, int):
+            parts.append(Part("int", int(value.const)))
+        elif value.kind is Kind.NONE or value.const is ...:
+            # These shift the dimensions; what follows cannot be compared.
+            parts.append(Part("?"))
+            break
+        else:
+            parts.append(_named(m, part))
+    return tuple(parts)
+
+
+def _bound(m: Machine, register: int) -> object:
+    value = m.value(register)
+    if isinstance(value.const, int):
+        return int(value.const)
+    text = memory.text_of(m, register)
+    return text if "..." not in text else object.__hash__
+
+
+def _named(m: Machine, register: int) -> Part:
+    text = memory.text_of(m, register)
+    if "..." in text or "(" in text:
+        return Part("?")
+    for name in _names_in(m, register):
+        m.region_names.setdefault(name, set())
+    return Part("name", text)
+
+
+def _names_in(m: Machine, register: int) -> list[str]:
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Load):
+        return [event.name]
+    if isinstance(event, t.Attribute):
+        return _names_in(m, event.base)
+    return []
+
+
+def forget_name(m: Machine, name: str) -> None:
+    """A name is bound anew: parts that were named by its old value are no longer comparable."""
+    plain = name.partition("#")[0]
+    for ref in sorted(m.region_names.get(plain, ())):
+        obj = m.state.object(ref)
+        shares = tuple(
+            share._replace(
+                region=tuple(Part("?") if p.kind == "name" and p.value == plain else p for p in share.region)
+            )
+            for share in obj.shares
+        )
+        if shares != obj.shares:
+            m.state.set_object(ref, obj._replace(shares=shares))
+
+
+def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: str) -> Value:
+    """`base[...]` of a tensor or an array: a view of a part, a copy, or one of them."""
+    advanced = is_advanced(m, event.subscript)
+    kind = obj.kind if obj.kind is not Kind.PARAMETER else Kind.TENSOR
+    made = Object(kind, obj.sure, dtype=obj.dtype, text=text, requires_grad=obj.requires_grad, graph=obj.graph)
+    if kind in TENSORS:
+        made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf)
+    if advanced is Fact.YES:
+        memory.read(m, base, event.site, "operand")
+        return memory.fresh(m, event.site, made._replace(flags=frozenset({"advanced index"})), "item")
+    region = region_of(m, event.subscript)
+    value = memory.alias(m, base, event.site, How.INDEX, made, region=region, sure=advanced is Fact.NO, tag="item")
+    for part in region:
+        if part.kind == "name":
+            m.region_names.setdefault(str(part.value), set()).add(value.refs[0])
+    if kind is Kind.ARRAY and all(part.kind == "int" for part in region):
+        # One number of a one-dimensional array, or a row: which, nobody can tell here.
+        return value
+    return value
+
+
+def row(m: Machine, base: Value, obj: Object, site: int, text: str, tag: str, position: int | None = None) -> Value:
+    """One element of iterating over, or unpacking, a tensor or an array."""
+    kind = obj.kind if obj.kind is not Kind.PARAMETER else Kind.TENSOR
+    made = Object(kind, obj.sure, dtype=obj.dtype, text=text, requires_grad=obj.requires_grad, graph=obj.graph)
+    if kind in TENSORS:
+        made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf)
+    region = (Part("int", position) if position is not None else Part("?"),)
+    return memory.alias(m, base, site, How.ROW, made, region=region, sure=kind is not Kind.ARRAY, tag=tag)
+
+
+def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value, text: str) -> None:
+    """`base[...] = value` on a tensor or an array: what is stored is read, and the part is written."""
+    mine = {share.storage for ref in base.refs for share in m.state.object(ref).shares}
+    theirs = {share.storage for ref in value.refs for share in m.state.object(ref).shares}
+    memory.read(m, value, event.site, "swap" if mine & theirs else "store", text)
+    region = region_of(m, event.subscript) if is_advanced(m, event.subscript) is Fact.NO else (Part("?"),)
+    whole = all(part.kind == "all" for part in region) or _is_ellipsis(m, event.subscript)
+    memory.write(
+        m,
+        base,
+        event.site,
+        op="[...] =",
+        form="item",
+        name=text,
+        reads_old=False,
+        region=() if whole else region,
+    )
+    grads.after_write(m, base, [value], Site(event.site, text, "[...] =", "item"), view=True)
+
+
+def _is_ellipsis(m: Machine, index: t.Index) -> bool:
+    return len(index) == 1 and not isinstance(index[0], t.Slice) and m.value(index[0]).const is ...
+
+
+def note_data_index(m: Machine, event: t.Item) -> None:
+    """`x.data[0]`: the old way to get a number out of a tensor without dimensions."""
+    if constant(m, event.subscript) != 0:
+        return
+    for index, fact in enumerate(m.facts.get(m.data_reads[event.base], ())):
+        if isinstance(fact, DataAccess) and fact.form == "read":
+            m.facts[m.data_reads[event.base]][index] = fact._replace(op="[0]")

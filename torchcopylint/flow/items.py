@@ -1,0 +1,73 @@
+"""Items in square brackets and unpacking, by what the base is."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import indexing, memory, slots
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.machine import Machine, handles
+from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, UNKNOWN, Kind, Object, Value
+from torchcopylint.flow.tape import Dotted
+
+
+@handles(t.Item)
+def _item(m: Machine, event: t.Item) -> None:
+    base = m.value(event.base)
+    text = memory.text_of(m, event.out)
+    if event.base in m.data_reads:
+        indexing.note_data_index(m, event)
+    if isinstance(base.const, Dotted) or not base.refs:
+        m.set(event.out, UNKNOWN if isinstance(base.const, Dotted) else memory.unknown(m, event.site, text))
+        return
+    m.set(event.out, slots.join_values([_item_of(m, base, ref, event, text) for ref in base.refs]))
+
+
+def _item_of(m: Machine, base: Value, ref: int, event: t.Item, text: str) -> Value:
+    obj = m.state.object(ref)
+    single = Value((ref,), obj.kind, None, base.marks, base.root)
+    if obj.kind is Kind.UNKNOWN and indexing.looks_like_array(m, event.subscript):
+        return indexing.item_of_buffer(m, single, obj, event, text)
+    if obj.kind in BUFFERS:
+        return indexing.item_of_buffer(m, single, obj, event, text)
+    if obj.kind is Kind.MODULE:
+        return slots.child_module(m, ref, event.site, text)
+    return slots.element(m, ref, indexing.constant(m, event.subscript), event.site, text)
+
+
+@handles(t.StoreItem)
+def _store_item(m: Machine, event: t.StoreItem) -> None:
+    base, value = m.value(event.base), m.value(event.value)
+    text = memory.text_of(m, event.base)
+    key = indexing.constant(m, event.subscript)
+    for ref in base.refs:
+        obj = m.state.object(ref)
+        single = Value((ref,), obj.kind, None, base.marks, base.root)
+        if obj.kind in BUFFERS or (obj.kind is Kind.UNKNOWN and indexing.looks_like_array(m, event.subscript)):
+            if not event.augmented:
+                indexing.store_into_buffer(m, single, event, value, text)
+            continue
+        if key is not None:
+            slots.bind_slot(m, (ref, f"[{key!r}]"), value, event.site, weak=ref & 1 == 1)
+        else:
+            slots.bind_slot(m, (ref, ANY_ELEMENT), value, event.site, weak=True)
+
+
+@handles(t.Unpack)
+def _unpack(m: Machine, event: t.Unpack) -> None:
+    value = m.value(event.value)
+    position = event.position if event.position >= 0 else None
+    text = memory.text_of(m, event.out)
+    if not value.refs:
+        m.set(event.out, memory.unknown(m, event.site, text))
+        return
+    m.set(event.out, slots.join_values([_part_of(m, value, ref, position, event.site, text) for ref in value.refs]))
+
+
+def _part_of(m: Machine, value: Value, ref: int, position: int | None, site: int, text: str) -> Value:
+    obj = m.state.object(ref)
+    if obj.kind in BUFFERS:
+        single = Value((ref,), obj.kind, None, value.marks, value.root)
+        return indexing.row(m, single, obj, site, text, "part", position)
+    if obj.kind in CONTAINERS:
+        return slots.element(m, ref, position, site, text)
+    made = Object(text=text, flags=obj.flags & {OUTPUT}, requires_grad=obj.requires_grad, graph=obj.graph)
+    return memory.fresh(m, site, made, "part")

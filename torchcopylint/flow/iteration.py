@@ -1,0 +1,55 @@
+"""Iterating over something: what one element is."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import indexing, kinds, memory, slots
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.machine import Machine, handles
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    BUFFERS,
+    CONTAINERS,
+    OUTPUT,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
+
+
+@handles(t.Iterate)
+def _iterate(m: Machine, event: t.Iterate) -> None:
+    iterable = m.value(event.iterable)
+    m.set(event.out, iterate(m, iterable, event.site, memory.text_of(m, event.iterable)))
+
+
+def iterate(m: Machine, iterable: Value, site: int, text: str, tag: str = "") -> Value:
+    """An element of something that is iterated over; `tag` keeps several iterables of one call apart."""
+    if not iterable.refs:
+        if iterable.kind is Kind.STRING:
+            return Value(kind=Kind.STRING)
+        return memory.unknown(m, site, f"{text}[...]", f"element{tag}")
+    return slots.join_values([_element_of(m, iterable, ref, site, text, tag) for ref in iterable.refs])
+
+
+def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag: str) -> Value:
+    obj = m.state.object(ref)
+    single = Value((ref,), obj.kind, None, iterable.marks, iterable.root)
+    if obj.kind in BUFFERS:
+        memory.read(m, single, site, "operand", "iteration")
+        return indexing.row(m, single, obj, site, f"{text}[...]", f"row{tag}")
+    if obj.kind is Kind.STATE_DICT or obj.kind is Kind.DICT:
+        return Value(kind=Kind.STRING)
+    if obj.kind is Kind.MODULE:
+        return slots.child_module(m, ref, site, f"{text}[...]", f"child{tag}")
+    if obj.kind in CONTAINERS:
+        return slots.element(m, ref, None, site, f"{text}[...]")
+    if obj.kind is Kind.UNKNOWN and kinds.named_parameters(text):
+        made = Object(Kind.PARAMETER, Sure.HINT, leaf=Fact.YES, requires_grad=Fact.LIKELY, text=f"{text}[...]")
+        return memory.alias(m, single, site, How.PARAMETERS, made, tag=f"parameter{tag}")
+    slot = (ref, ANY_ELEMENT)
+    if m.state.cell(slot) is not None:
+        return slots.slot_value(m, slot)
+    return memory.fresh(m, site, Object(text=f"{text}[...]", flags=obj.flags & {OUTPUT}), f"element{tag}")

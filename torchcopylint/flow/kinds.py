@@ -1,0 +1,201 @@
+"""What something is, from annotations, constructors, use and names.
+
+Unknown means silent, so each source says how sure it is: annotations and constructors prove, use is likely, a name is
+a hint (figures on which facts hold in public code: 81 of 100 `.data` receivers are found by these).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.model import Fact, Kind, Object, Sure
+from torchcopylint.flow.tape import UNION
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+    from torchcopylint.flow.tape import Annotation
+
+ANNOTATIONS: dict[str, Kind] = {
+    "torch.Tensor": Kind.TENSOR,
+    "torch.FloatTensor": Kind.TENSOR,
+    "torch.LongTensor": Kind.TENSOR,
+    "torch.IntTensor": Kind.TENSOR,
+    "torch.BoolTensor": Kind.TENSOR,
+    "torch.ByteTensor": Kind.TENSOR,
+    "torch.DoubleTensor": Kind.TENSOR,
+    "torch.HalfTensor": Kind.TENSOR,
+    "torch.autograd.Variable": Kind.TENSOR,
+    "torch.nn.Parameter": Kind.PARAMETER,
+    "torch.nn.Module": Kind.MODULE,
+    "torch.optim.Optimizer": Kind.OPTIMIZER,
+    "torch.optim.optimizer.Optimizer": Kind.OPTIMIZER,
+    "numpy.ndarray": Kind.ARRAY,
+    "numpy.typing.NDArray": Kind.ARRAY,
+    "bytearray": Kind.BYTES,
+    "int": Kind.NUMBER,
+    "float": Kind.NUMBER,
+    "bool": Kind.NUMBER,
+    "str": Kind.STRING,
+    "bytes": Kind.STRING,
+    "None": Kind.NONE,
+    "list": Kind.LIST,
+    "typing.List": Kind.LIST,
+    "typing.Sequence": Kind.LIST,
+    "typing.Iterable": Kind.ITERATOR,
+    "typing.Iterator": Kind.ITERATOR,
+    "collections.abc.Sequence": Kind.LIST,
+    "collections.abc.Iterable": Kind.ITERATOR,
+    "collections.abc.Iterator": Kind.ITERATOR,
+    "tuple": Kind.TUPLE,
+    "typing.Tuple": Kind.TUPLE,
+    "dict": Kind.DICT,
+    "typing.Dict": Kind.DICT,
+    "typing.Mapping": Kind.DICT,
+    "collections.abc.Mapping": Kind.DICT,
+    "collections.OrderedDict": Kind.DICT,
+    "argparse.Namespace": Kind.OTHER,
+    "torch.device": Kind.OTHER,
+    "torch.dtype": Kind.OTHER,
+    "torch.utils.data.DataLoader": Kind.OTHER,
+    "torch.utils.data.Dataset": Kind.OTHER,
+    "torch.nn.utils.rnn.PackedSequence": Kind.OTHER,
+}
+"""Kinds that an annotation proves; dotted names as the imports resolve them."""
+
+MODULE_BASES = frozenset(
+    {
+        "torch.nn.Module",
+        "torch.jit.ScriptModule",
+        "lightning.LightningModule",
+        "lightning.pytorch.LightningModule",
+        "pytorch_lightning.LightningModule",
+        "transformers.PreTrainedModel",
+        "transformers.modeling_utils.PreTrainedModel",
+        "torch_geometric.nn.MessagePassing",
+        "stable_baselines3.common.torch_layers.BaseFeaturesExtractor",
+    }
+)
+"""Classes outside the file that are modules. A base that ends in `Module` or is a `torch.nn` class is one as well."""
+
+OTHER_BASES = frozenset({"torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "gym.Env", "gymnasium.Env"})
+"""Classes outside the file that are surely neither tensors nor modules."""
+
+PARAMETER_NAMES = frozenset(
+    {"weight", "bias", "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "in_proj_weight"}
+)
+BUFFER_NAMES = frozenset({"running_mean", "running_var", "num_batches_tracked"})
+"""Attribute names that are parameters or buffers on whatever they are found (the best single fact on public code)."""
+
+_MODEL_NAME = re.compile(
+    r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|critic|actor|policy)\d?$", re.I
+)
+_OPTIMIZER_NAME = re.compile(r"(?:^|_)(?:optim|optimizer|opt)(?:_?\w{1,6})?$|optimi[sz]er", re.I)
+_LOSS_NAME = re.compile(
+    r"(?:^|_)(?:loss|losses|nll|kl|err[DG]?)(?:_\w+)?\d?$|^(?:loss|err)[A-Z_]?\w{0,8}$|_loss$", re.I
+)
+_NOT_TENSOR_NAME = re.compile(
+    r"(?:^|_)(?:args?|cfg|config|opt|opts|hps|task|hparams|options|params|dataset|datasets|loader|dataloader|datamodule|trainer|card|batch_data"
+    r"|node|nodes|edge|edges|graph|g|response|event|msg|self|cls|df|request)$|(?:loader|dataset)$",
+    re.I,
+)
+
+
+_PARAMETERS_NAME = re.compile(r"(?:^|[._])(?:params|parameters)(?:_\w+)?$|(?:^|_)parameters\b", re.I)
+
+
+def named_parameters(name: str) -> bool:
+    """Whether a variable's name says that it holds parameters."""
+    return bool(_PARAMETERS_NAME.search(name.rpartition(".")[2]))
+
+
+def is_optimizer_class(dotted: str) -> bool:
+    """Whether a dotted name is that of an optimizer class."""
+    last = dotted.rpartition(".")[2]
+    if dotted.startswith("torch.optim."):
+        return last[:1].isupper() and "lr_scheduler" not in dotted
+    return (
+        bool(re.fullmatch(r"(?:Fused|Lion|Lamb|Lars|Ada|RAdam|Ranger)\w*|\w*(?:SGD|Adam|AdamW|Adam8bit)", last))
+        and "." in dotted
+    )
+
+
+def named_loss(name: str) -> bool:
+    """Whether a variable's name says that it holds a loss."""
+    return bool(_LOSS_NAME.search(name.rpartition(".")[2]))
+
+
+def named_model(name: str) -> bool:
+    """Whether a variable's name says that it holds a model."""
+    return bool(_MODEL_NAME.search(name.rpartition(".")[2]))
+
+
+def named_optimizer(name: str) -> bool:
+    """Whether a variable's name says that it holds an optimizer."""
+    return bool(_OPTIMIZER_NAME.search(name.rpartition(".")[2]))
+
+
+def named_otherwise(name: str) -> bool:
+    """Whether a variable's name says that it holds something with a `.data` that is no tensor."""
+    return bool(_NOT_TENSOR_NAME.search(name.rpartition(".")[2]))
+
+
+def from_annotation(m: Machine, annotation: Annotation | None) -> Object | None:
+    """What an annotation says; `None` if it says nothing that we understand. `Optional` says what it wraps."""
+    if annotation is None:
+        return None
+    if annotation.name == UNION:
+        known = [from_annotation(m, a) for a in annotation.arguments if a.name != "None"]
+        kinds = {obj.kind for obj in known if obj is not None}
+        return known[0] if len(kinds) == 1 and None not in known else None
+    name = m.world.resolve_name(annotation.name)
+    if name in ("typing.Optional", "Optional"):
+        return from_annotation(m, annotation.arguments[0]) if annotation.arguments else None
+    if name in ("typing.Annotated", "typing.Final", "typing.ClassVar") or name.startswith("jaxtyping."):
+        return from_annotation(m, annotation.arguments[0]) if annotation.arguments else None
+    kind = ANNOTATIONS.get(name)
+    if kind is not None:
+        return of_kind(kind)
+    return from_class_name(m, name)
+
+
+def of_kind(kind: Kind) -> Object:
+    """A proven object of a kind, about which nothing else is known."""
+    if kind is Kind.PARAMETER:
+        return Object(kind, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.YES)
+    return Object(kind, Sure.PROVEN)
+
+
+def from_class_name(m: Machine, dotted: str) -> Object | None:
+    """An instance of a class known by its resolved name: a class of this file, of torch.nn, an optimizer."""
+    local = m.world.class_named(dotted)
+    if local is not None:
+        return m.world.instance(local)
+    if table.module_class(dotted) is not None:
+        return Object(Kind.MODULE, Sure.PROVEN, type=table.canonical(dotted))
+    if dotted in MODULE_BASES:
+        return Object(Kind.MODULE, Sure.PROVEN, type=dotted)
+    if is_optimizer_class(dotted):
+        return Object(Kind.OPTIMIZER, Sure.PROVEN, type=dotted)
+    return None
+
+
+def from_uses(uses: frozenset[str]) -> tuple[Kind, Sure]:
+    """What the attributes and methods used on something say of it; all must agree."""
+    found = {kind for use in uses if (kind := table.evidence(use))}
+    if len(found) != 1:
+        return Kind.UNKNOWN, Sure.NOT
+    kinds = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
+    return kinds[found.pop()], Sure.LIKELY
+
+
+def from_name(name: str) -> tuple[Kind, Sure]:
+    """What a variable's name hints at."""
+    if named_optimizer(name):
+        return Kind.OPTIMIZER, Sure.HINT
+    if named_model(name):
+        return Kind.MODULE, Sure.HINT
+    if named_loss(name):
+        return Kind.TENSOR, Sure.HINT
+    return Kind.UNKNOWN, Sure.NOT

@@ -1,0 +1,162 @@
+"""What lowering builds with: the tables of one file, and the tape and names of one unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchcopylint.flow import tape as t
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+NO_SITE = -1
+
+
+class Frame(NamedTuple):
+    """A `with` item or a loop that is being lowered: `break` and `continue` leave the items inside their loop."""
+
+    is_loop: bool
+    manager: int
+
+
+class FileBuilder:
+    """The tables that all units of one file share."""
+
+    def __init__(self) -> None:
+        self.nodes: list[cst.CSTNode] = []
+        self.statements: list[int] = []
+        self.scopes: list[int] = []
+        self.units: list[t.Unit | None] = []
+        self.classes: list[t.ClassInfo | None] = []
+        self.deferred: list[Callable[[], None]] = []
+
+    def reserve_unit(self) -> int:
+        """A new unit's index; the unit itself is put there when its body has been lowered."""
+        self.units.append(None)
+        return len(self.units) - 1
+
+    def reserve_class(self) -> int:
+        """A new class's index."""
+        self.classes.append(None)
+        return len(self.classes) - 1
+
+
+class UnitBuilder:
+    """The tape, registers and names of one unit while it is lowered."""
+
+    def __init__(self, file: FileBuilder, index: int, qualname: str, kind: str, parent: int, owner: int) -> None:
+        self.file = file
+        self.index = index
+        self.qualname = qualname
+        self.kind = kind
+        self.parent = parent
+        self.owner = owner
+        self.tape: list[t.Event] = []
+        self.definitions: list[t.Event | None] = []
+        self.bound: set[str] = set()
+        self.outer: set[str] = set()
+        self.frames: list[Frame] = []
+        self.renamed: dict[str, str] = {}
+        self.fresh_names = 0
+        self.statement = NO_SITE
+        self.is_generator = False
+        self.binding: dict[str, str] = {}
+        self.uses: dict[str, set[str]] = {}
+
+    def site(self, node: cst.CSTNode) -> int:
+        """A new site at a node, inside the current statement."""
+        file = self.file
+        site = len(file.nodes)
+        file.nodes.append(node)
+        file.statements.append(self.statement if self.statement != NO_SITE else site)
+        file.scopes.append(self.index)
+        return site
+
+    def emit(self, event: t.Event) -> None:
+        """Put an event that has no result on the tape."""
+        self.tape.append(event)
+
+    def define(self, make: Callable[..., Any], node: cst.CSTNode, *fields: object) -> int:
+        """Put an event with a result on the tape; returns the register of the result."""
+        out = len(self.definitions)
+        event = make(out, *fields, self.site(node))
+        self.definitions.append(event)
+        self.tape.append(event)
+        return out
+
+    @contextmanager
+    def block(self) -> Iterator[list[t.Event]]:
+        """Collect what the body emits in a list of its own, for a bracket."""
+        outer, inner = self.tape, list[t.Event]()
+        self.tape = inner
+        try:
+            yield inner
+        finally:
+            self.tape = outer
+
+    @contextmanager
+    def inside(self, frame: Frame) -> Iterator[None]:
+        """Lower the body of a loop or of a `with` item."""
+        self.frames.append(frame)
+        try:
+            yield
+        finally:
+            self.frames.pop()
+
+    def leave_managers(self, node: cst.CSTNode) -> None:
+        """Before `break` or `continue`: leave every `with` item inside the innermost loop."""
+        for frame in reversed(self.frames):
+            if frame.is_loop:
+                return
+            self.emit(t.Exit(frame.manager, self.site(node)))
+
+    def hidden(self) -> str:
+        """A name that no program can use."""
+        self.fresh_names += 1
+        return f"%{self.fresh_names}"
+
+    def bind(self, name: str, value: int, node: cst.CSTNode, annotation: t.Annotation | None = None) -> None:
+        """Bind a name as it stands in the source."""
+        name = self.renamed.get(name, name)
+        if name not in self.outer:
+            self.bound.add(name)
+        site = self.site(node)
+        self.binding[name] = f"{name}@{site}"
+        self.emit(t.Bind(name, value, site, annotation))
+
+    def load(self, name: str, node: cst.CSTNode) -> int:
+        """Load a name as it stands in the source."""
+        return self.define(t.Load, node, self.renamed.get(name, name))
+
+    def use(self, name: str, attribute: str) -> None:
+        """Note that an attribute or method is used on a name, for the binding that is current in source order."""
+        key = self.binding.get(self.renamed.get(name, name))
+        if key is not None:
+            self.uses.setdefault(key, set()).add(attribute)
+
+    def finish(
+        self,
+        name: str,
+        parameters: tuple[t.Parameter, ...],
+        returns: t.Annotation | None,
+        site: int,
+    ) -> None:
+        """Put the finished unit into the file's table."""
+        self.file.units[self.index] = t.Unit(
+            number=self.index,
+            name=name,
+            qualname=self.qualname,
+            kind=self.kind,
+            parent=self.parent,
+            owner=self.owner,
+            parameters=parameters,
+            returns=returns,
+            bound=frozenset(self.bound),
+            tape=tuple(self.tape),
+            definitions=tuple(self.definitions),
+            uses={key: frozenset(names) for key, names in self.uses.items()},
+            is_generator=self.is_generator,
+            site=site,
+        )

@@ -1,0 +1,358 @@
+"""Statements to events and brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import libcst as cst
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.lower import expressions, functions, patterns
+from torchcopylint.flow.lower.annotations import dotted_name, lower_annotation
+from torchcopylint.flow.lower.builder import NO_SITE, Frame, UnitBuilder
+
+AUGMENTED_SYMBOLS: dict[type[cst.CSTNode], str] = {
+    cst.AddAssign: "+=",
+    cst.SubtractAssign: "-=",
+    cst.MultiplyAssign: "*=",
+    cst.DivideAssign: "/=",
+    cst.FloorDivideAssign: "//=",
+    cst.ModuloAssign: "%=",
+    cst.PowerAssign: "**=",
+    cst.MatrixMultiplyAssign: "@=",
+    cst.BitAndAssign: "&=",
+    cst.BitOrAssign: "|=",
+    cst.BitXorAssign: "^=",
+    cst.LeftShiftAssign: "<<=",
+    cst.RightShiftAssign: ">>=",
+}
+
+
+def lower_body(b: UnitBuilder, body: cst.BaseSuite | cst.Module) -> None:
+    """Lower the statements of a block or of the whole module."""
+    if isinstance(body, cst.SimpleStatementSuite):
+        b.statement = b.site(body)
+        for small in body.body:
+            _lower_small(b, small)
+        return
+    for statement in body.body:
+        if isinstance(statement, cst.SimpleStatementLine):
+            b.statement = NO_SITE
+            b.statement = b.site(statement)
+            for small in statement.body:
+                _lower_small(b, small)
+        else:
+            # The head of a compound statement is the statement of what stands in it; see `_head`.
+            b.statement = NO_SITE
+            handler = _COMPOUND.get(type(statement))
+            if handler is not None:
+                handler(b, statement)
+
+
+def lower_class_body(
+    b: UnitBuilder,
+    body: cst.BaseSuite,
+    index: int,
+    methods: dict[str, int],
+    fields: dict[str, t.Annotation],
+) -> None:
+    """Lower a class body; fills in its methods' units and its annotated fields."""
+    for statement in body.body:
+        b.statement = NO_SITE
+        if isinstance(statement, cst.FunctionDef):
+            register = functions.lower_function(b, statement, index)
+            function = b.definitions[register]
+            if isinstance(function, t.Function):
+                methods[statement.name.value] = function.unit
+            b.bind(statement.name.value, register, statement.name)
+        elif isinstance(statement, cst.SimpleStatementLine):
+            b.statement = b.site(statement)
+            for small in statement.body:
+                if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
+                    annotation = lower_annotation(small.annotation.annotation)
+                    if annotation is not None:
+                        fields[small.target.value] = annotation
+                _lower_small(b, small)
+        elif isinstance(statement, cst.BaseSmallStatement):
+            _lower_small(b, statement)
+        else:
+            handler = _COMPOUND.get(type(statement))
+            if handler is not None:
+                handler(b, statement)
+
+
+def _lower_small(b: UnitBuilder, node: cst.BaseSmallStatement) -> None:
+    handler = _SMALL.get(type(node))
+    if handler is not None:
+        handler(b, node)
+
+
+def _head(b: UnitBuilder, node: cst.CSTNode) -> None:
+    b.statement = NO_SITE
+    b.statement = b.site(node)
+
+
+def _expression(b: UnitBuilder, node: cst.Expr) -> None:
+    value = expressions.lower_expression(b, node.value)
+    b.emit(t.Discard(value, b.site(node.value)))
+
+
+def _assign(b: UnitBuilder, node: cst.Assign) -> None:
+    value = expressions.lower_expression(b, node.value)
+    for target in node.targets:
+        expressions.lower_target(b, target.target, value)
+
+
+def _annotated(b: UnitBuilder, node: cst.AnnAssign) -> None:
+    if node.value is not None:
+        annotation = lower_annotation(node.annotation.annotation)
+        expressions.lower_target(b, node.target, expressions.lower_expression(b, node.value), annotation)
+
+
+def _augmented(b: UnitBuilder, node: cst.AugAssign) -> None:
+    symbol = AUGMENTED_SYMBOLS[type(node.operator)]
+    target = node.target
+    if isinstance(target, cst.Attribute):
+        base = expressions.lower_expression(b, target.value)
+        if isinstance(target.value, cst.Name):
+            b.use(target.value.value, target.attr.value)
+        old = b.define(t.Attribute, target, base, target.attr.value)
+        new = _augment(b, node, symbol, old)
+        b.emit(t.StoreAttribute(base, target.attr.value, new, True, b.site(target)))
+    elif isinstance(target, cst.Subscript):
+        base = expressions.lower_expression(b, target.value)
+        index = expressions.lower_index(b, target.slice)
+        old = b.define(t.Item, target, base, index)
+        new = _augment(b, node, symbol, old)
+        b.emit(t.StoreItem(base, index, new, True, b.site(target)))
+    elif isinstance(target, cst.Name):
+        old = b.load(target.value, target)
+        b.bind(target.value, _augment(b, node, symbol, old), target)
+
+
+def _augment(b: UnitBuilder, node: cst.AugAssign, symbol: str, old: int) -> int:
+    value = expressions.lower_expression(b, node.value)
+    return b.define(t.Augment, node, symbol, old, value)
+
+
+def _return(b: UnitBuilder, node: cst.Return) -> None:
+    value = expressions.lower_expression(b, node.value) if node.value is not None else t.NO_REGISTER
+    b.emit(t.Return(value, b.site(node)))
+
+
+def _raise(b: UnitBuilder, node: cst.Raise) -> None:
+    if node.exc is not None:
+        expressions.lower_expression(b, node.exc)
+    b.emit(t.Raise(b.site(node)))
+
+
+def _assert(b: UnitBuilder, node: cst.Assert) -> None:
+    test = expressions.lower_expression(b, node.test)
+    b.emit(t.Test(test, b.site(node.test)))
+    b.emit(t.Assume(test, True, b.site(node.test)))
+    if node.msg is not None:
+        expressions.lower_expression(b, node.msg)
+
+
+def _delete(b: UnitBuilder, node: cst.Del) -> None:
+    whole = node.target
+    targets = [e.value for e in whole.elements] if isinstance(whole, cst.Tuple | cst.List) else [whole]
+    for target in targets:
+        if isinstance(target, cst.Name):
+            b.emit(t.Delete(b.renamed.get(target.value, target.value), b.site(target)))
+        elif isinstance(target, cst.Attribute):
+            base = expressions.lower_expression(b, target.value)
+            b.emit(t.DeleteItem(base, target.attr.value, b.site(target)))
+        elif isinstance(target, cst.Subscript):
+            base = expressions.lower_expression(b, target.value)
+            expressions.lower_index(b, target.slice)
+            b.emit(t.DeleteItem(base, "", b.site(target)))
+
+
+def _break(b: UnitBuilder, node: cst.Break) -> None:
+    b.leave_managers(node)
+    b.emit(t.Break(b.site(node)))
+
+
+def _continue(b: UnitBuilder, node: cst.Continue) -> None:
+    b.leave_managers(node)
+    b.emit(t.Continue(b.site(node)))
+
+
+def _global(b: UnitBuilder, node: cst.Global | cst.Nonlocal) -> None:
+    for item in node.names:
+        b.outer.add(item.name.value)
+
+
+def _import(b: UnitBuilder, node: cst.Import) -> None:
+    for alias in node.names:
+        dotted = dotted_name(alias.name)
+        if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+            name = alias.asname.name.value
+        else:
+            # `import a.b` binds `a`.
+            name = dotted = dotted.partition(".")[0]
+        b.bind(name, b.define(t.Import, alias, t.Dotted(dotted)), alias)
+
+
+def _import_from(b: UnitBuilder, node: cst.ImportFrom) -> None:
+    module = "." * len(node.relative) + (dotted_name(node.module) if node.module is not None else "")
+    if isinstance(node.names, cst.ImportStar):
+        b.emit(t.StarImport(t.Dotted(module), b.site(node)))
+        return
+    for alias in node.names:
+        imported = dotted_name(alias.name)
+        name = imported
+        if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+            name = alias.asname.name.value
+        separator = "" if module.endswith(".") else "."
+        b.bind(name, b.define(t.Import, alias, t.Dotted(f"{module}{separator}{imported}")), alias)
+
+
+def _function(b: UnitBuilder, node: cst.FunctionDef) -> None:
+    b.bind(node.name.value, functions.lower_function(b, node, -1), node.name)
+
+
+def _class(b: UnitBuilder, node: cst.ClassDef) -> None:
+    b.bind(node.name.value, functions.lower_class(b, node), node.name)
+
+
+def _if(b: UnitBuilder, node: cst.If) -> None:
+    # A chain of `elif` is walked, not recursed into: each `else` is a bracket inside the one before.
+    opened: list[tuple[cst.If, tuple[t.Event, ...], list[t.Event], int]] = []
+    current: cst.If | cst.Else | None = node
+    while isinstance(current, cst.If):
+        _head(b, current.test)
+        test = expressions.lower_expression(b, current.test)
+        b.emit(t.Test(test, b.site(current.test)))
+        with b.block() as body:
+            b.emit(t.Assume(test, True, b.site(current.test)))
+            lower_body(b, current.body)
+        opened.append((current, tuple(body), b.tape, test))
+        b.tape = [t.Assume(test, False, b.site(current.test))]
+        current = current.orelse
+    if isinstance(current, cst.Else):
+        lower_body(b, current.body)
+    for chained, arm, outer, _ in reversed(opened):
+        otherwise = tuple(b.tape)
+        b.tape = outer
+        b.emit(t.Branch((arm, otherwise), b.site(chained)))
+
+
+def _while(b: UnitBuilder, node: cst.While) -> None:
+    _head(b, node.test)
+    endless = isinstance(node.test, cst.Name) and node.test.value == "True"
+    endless = endless or (isinstance(node.test, cst.Integer) and node.test.value != "0")
+    with b.block() as head:
+        test = expressions.lower_expression(b, node.test)
+        b.emit(t.Test(test, b.site(node.test)))
+    with b.block() as body, b.inside(Frame(True, t.NO_REGISTER)):
+        b.emit(t.Assume(test, True, b.site(node.test)))
+        lower_body(b, node.body)
+    with b.block() as orelse:
+        b.emit(t.Assume(test, False, b.site(node.test)))
+        if node.orelse is not None:
+            lower_body(b, node.orelse.body)
+    b.emit(t.Loop(tuple(head), tuple(body), tuple(orelse), endless, b.site(node)))
+
+
+def _for(b: UnitBuilder, node: cst.For) -> None:
+    _head(b, node.iter)
+    iterable = expressions.lower_expression(b, node.iter)
+    with b.block() as body, b.inside(Frame(True, t.NO_REGISTER)):
+        _head(b, node.target)
+        element = b.define(t.Iterate, node.target, iterable)
+        expressions.lower_target(b, node.target, element)
+        lower_body(b, node.body)
+    with b.block() as orelse:
+        if node.orelse is not None:
+            lower_body(b, node.orelse.body)
+    b.emit(t.Loop((), tuple(body), tuple(orelse), False, b.site(node)))
+
+
+def _try(b: UnitBuilder, node: cst.Try | cst.TryStar) -> None:
+    with b.block() as body:
+        lower_body(b, node.body)
+    handlers = []
+    for handler in node.handlers:
+        with b.block() as tape:
+            if handler.type is not None:
+                _head(b, handler.type)
+                expressions.lower_expression(b, handler.type)
+            if handler.name is not None and isinstance(handler.name.name, cst.Name):
+                name = handler.name.name
+                b.bind(name.value, b.define(t.Const, name, None), name)
+            lower_body(b, handler.body)
+        handlers.append(tuple(tape))
+    with b.block() as orelse:
+        if node.orelse is not None:
+            lower_body(b, node.orelse.body)
+    with b.block() as final:
+        if node.finalbody is not None:
+            lower_body(b, node.finalbody.body)
+    b.emit(t.Try(tuple(body), tuple(handlers), tuple(orelse), tuple(final), b.site(node)))
+
+
+def _with(b: UnitBuilder, node: cst.With) -> None:
+    managers = []
+    for item in node.items:
+        _head(b, item.item)
+        manager = expressions.lower_expression(b, item.item)
+        entered = b.define(t.Enter, item.item, manager)
+        managers.append(manager)
+        b.frames.append(Frame(False, manager))
+        if item.asname is not None:
+            expressions.lower_target(b, item.asname.name, entered)
+    lower_body(b, node.body)
+    for manager in reversed(managers):
+        b.frames.pop()
+        b.emit(t.Exit(manager, b.site(node)))
+
+
+def _match(b: UnitBuilder, node: cst.Match) -> None:
+    _head(b, node.subject)
+    subject = expressions.lower_expression(b, node.subject)
+    b.emit(t.Test(subject, b.site(node.subject)))
+    arms: list[t.Tape] = []
+    for case in node.cases:
+        with b.block() as arm:
+            _head(b, case.pattern)
+            patterns.lower_pattern(b, case.pattern, subject)
+            if case.guard is not None:
+                test = expressions.lower_expression(b, case.guard)
+                b.emit(t.Assume(test, True, b.site(case.guard)))
+            lower_body(b, case.body)
+        arms.append(tuple(arm))
+    if not any(patterns.always_matches(case) for case in node.cases):
+        arms.append(())
+    b.emit(t.Branch(tuple(arms), b.site(node)))
+
+
+_SMALL: dict[type[cst.CSTNode], Callable[[UnitBuilder, Any], None]] = {
+    cst.Expr: _expression,
+    cst.Assign: _assign,
+    cst.AnnAssign: _annotated,
+    cst.AugAssign: _augmented,
+    cst.Return: _return,
+    cst.Raise: _raise,
+    cst.Assert: _assert,
+    cst.Del: _delete,
+    cst.Break: _break,
+    cst.Continue: _continue,
+    cst.Global: _global,
+    cst.Nonlocal: _global,
+    cst.Import: _import,
+    cst.ImportFrom: _import_from,
+}
+_COMPOUND: dict[type[cst.CSTNode], Callable[[UnitBuilder, Any], None]] = {
+    cst.If: _if,
+    cst.While: _while,
+    cst.For: _for,
+    cst.Try: _try,
+    cst.TryStar: _try,
+    cst.With: _with,
+    cst.Match: _match,
+    cst.FunctionDef: _function,
+    cst.ClassDef: _class,
+}

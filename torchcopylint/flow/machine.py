@@ -1,0 +1,261 @@
+"""Runs a tape over the state: control flow, registers, and where facts are kept.
+
+What each event means is in the modules that register themselves in `HANDLERS`; here is only what holds for all.
+Facts are kept by the site that they were found at, and a site that is run again (a loop's next turn, with a larger
+state) forgets what it said before: what stays is what the settled state says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import Saved, Write
+from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Key, Object, Slot, Sure, Value
+from torchcopylint.flow.state import ALIVE, Delta, Mode, State
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.memory import Chain
+    from torchcopylint.flow.world import World
+
+HANDLERS: dict[type[Any], Callable[[Machine, Any], None]] = {}
+
+
+def handles(event: type[Any]) -> Callable[[Callable[[Machine, Any], None]], Callable[[Machine, Any], None]]:
+    """Register a function as the meaning of an event."""
+
+    def register(function: Callable[[Machine, Any], None]) -> Callable[[Machine, Any], None]:
+        HANDLERS[event] = function
+        return function
+
+    return register
+
+
+@dataclass(slots=True)
+class LoopFrame:
+    """A loop that is running: the fork its turn started from, and the states that left the turn early."""
+
+    level: int
+    breaks: list[Delta] = field(default_factory=list)
+    continues: list[Delta] = field(default_factory=list)
+
+
+class Machine:
+    """One unit being run. See the module."""
+
+    def __init__(self, world: World, unit: t.Unit, state: State) -> None:
+        self.world = world
+        self.unit = unit
+        self.state = state
+        self.facts: dict[int, list[Relation]] = {}
+        self.writes: dict[int, Write] = {}
+        self.saves: dict[int, Saved] = {}
+        self.gaps: list[tuple[str, int]] = []
+        self.returned: list[Value] = []
+        self.exits: list[Delta] = []
+        self.steps = 0
+        # What events tell one another, by register or by site.
+        self.data_reads: dict[int, int] = {}
+        self.pure_calls: dict[int, tuple[str, str, bool, Sure]] = {}
+        self.mode_factories: set[int] = set()
+        self.modes_before: dict[int, Mode] = {}
+        self.entered: dict[int, Mode] = {}
+        self.chains: dict[int, Chain] = {}
+        self.roots: dict[int, Key | None] = {}
+        self.cuts: dict[int, bool] = {}
+        self.region_names: dict[str, set[int]] = {}
+        self.initial_fields: dict[str, Slot] = {}
+        self.module_saves: dict[int, Value] = {}
+        self.reached: set[int] = set()
+        self.tables: dict[int, int] = {}
+        self.guards = 0
+        self.trains = False
+        self.has_no_grad = False
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._loops: list[LoopFrame] = []
+        self._heads: dict[int, Delta] = {}
+        self._level = 0
+
+    # -- running
+
+    def run_unit(self) -> None:
+        """Run the whole unit; afterwards the state is the join of every way out of it."""
+        self._level = self.state.fork()
+        self.run(self.unit.tape)
+        self.exits.append(self.state.take())
+        self.state.merge(self.exits)
+
+    def run(self, tape: t.Tape) -> None:
+        """Run a tape; what cannot be reached is not run."""
+        state = self.state
+        facts = self.facts
+        for event in tape:
+            if not state.alive:
+                return
+            self.steps += 1
+            if facts:
+                facts.pop(event.site, None)
+            HANDLERS[type(event)](self, event)
+
+    def leave(self) -> None:
+        """The unit returns here."""
+        self.exits.append(self.state.capture(self._level))
+        self.state.die()
+
+    def branch(self, event: t.Branch) -> None:
+        """Run each arm from the same state; join what they end with."""
+        deltas = []
+        for arm in event.arms:
+            self.state.fork()
+            self.run(arm)
+            deltas.append(self.state.take())
+        self.state.merge(deltas)
+
+    def loop(self, event: t.Loop) -> None:
+        """Run turns until the state at the head settles.
+
+        The head starts from what it settled on when the loop was last run, in an enclosing loop's earlier turn: states
+        only grow, so nested loops cost a turn more per level, not a factor.
+        """
+        state = self.state
+        entry = state.fork()
+        if event.site in self._heads:
+            state.join_in(self._heads[event.site])
+        frame = LoopFrame(entry + 1)
+        self._loops.append(frame)
+        for _ in range(MAX_TURNS):
+            frame.breaks.clear()
+            frame.continues.clear()
+            state.fork()
+            self.run(event.test)
+            ended = state.capture(frame.level)
+            self.run(event.body)
+            turns = [state.take(), *frame.continues]
+            changed = [key for turn in turns for key in self._join_turn(turn)]
+            if not changed:
+                break
+        else:
+            self._give_up(changed, event.site)
+        self._loops.pop()
+        self._heads[event.site] = state.capture(entry)
+        state.fork()
+        state.apply(ended)
+        if event.endless:
+            state.die()
+        self.run(event.orelse)
+        state.merge([state.take(), *frame.breaks])
+        state.apply(state.take())
+
+    def _join_turn(self, turn: Delta) -> list[object]:
+        before = {key: self.state.get(key) for key in turn}
+        if not self.state.join_in(turn):
+            return []
+        return [key for key, entry in before.items() if self.state.get(key) != entry]
+
+    def _give_up(self, keys: list[object], site: int) -> None:
+        """The head did not settle: what still changes is unknown."""
+        self.gap("a loop did not settle", site)
+        for key in keys:
+            entry = self.state.get(key)  # type: ignore[arg-type]
+            if isinstance(entry, Cell):
+                self.state.put_cell(key, Cell(site=entry.site))  # type: ignore[arg-type]
+            elif isinstance(entry, Object):
+                self.state.put(key, Object(text=entry.text, site=entry.site))  # type: ignore[arg-type]
+
+    def attempt(self, event: t.Try) -> None:
+        """A handler may start from anything between the entry and the end of the body."""
+        state = self.state
+        state.fork()
+        self.guards += bool(event.handlers)
+        self.run(event.body)
+        self.guards -= bool(event.handlers)
+        body = state.take()
+        deltas = []
+        for handler in event.handlers:
+            state.fork()
+            state.join_in(body)
+            self.run(handler)
+            deltas.append(state.take())
+        state.fork()
+        state.apply(body)
+        self.run(event.orelse)
+        deltas.append(state.take())
+        was_alive = state.alive
+        state.merge(deltas)
+        if state.alive:
+            self.run(event.final)
+        elif was_alive and event.final:
+            # Every path has left already, but the block runs on the way out.
+            state.fork()
+            state.put(ALIVE, True)
+            self.run(event.final)
+            state.take()
+
+    def break_loop(self, event: t.Break) -> None:
+        """Leave the innermost loop."""
+        if self._loops:
+            frame = self._loops[-1]
+            frame.breaks.append(self.state.capture(frame.level))
+        self.state.die()
+
+    def continue_loop(self, event: t.Continue) -> None:
+        """Go on with the innermost loop's next turn."""
+        if self._loops:
+            frame = self._loops[-1]
+            frame.continues.append(self.state.capture(frame.level))
+        self.state.die()
+
+    @property
+    def in_loop(self) -> bool:
+        """Whether a loop is running."""
+        return bool(self._loops)
+
+    # -- registers, objects, facts
+
+    def value(self, register: int) -> Value:
+        """What a register holds."""
+        return self.state.registers.get(register, UNKNOWN)
+
+    def set(self, register: int, value: Value) -> None:
+        """Put a value into a register."""
+        if register >= 0:
+            self.state.set_register(register, value)
+
+    def number(self, *tag: object) -> int:
+        """The number of the newest object that a tag stands for: even, and the same whenever the tag is."""
+        return self._numbers.setdefault(tag, 2 * len(self._numbers))
+
+    def fact(self, fact: Relation) -> None:
+        """Keep a fact, at its own site."""
+        found = self.facts.setdefault(fact.site, [])
+        if fact not in found:
+            found.append(fact)
+
+    def dotted_of(self, event: t.Call | t.Invoke) -> str:
+        """The canonical dotted name of what a call calls, if it is something imported."""
+        if isinstance(event, t.Call):
+            return str(self.value(event.function).const)
+        return table.canonical(f"{self.value(event.base).const}.{event.name}")
+
+    def consumer_of(self, register: int) -> t.Event | None:
+        """The first event that uses a register."""
+        for event in t.events(self.unit.tape):
+            if register in t.operands(event):
+                return event
+        return None
+
+    def gap(self, reason: str, site: int) -> None:
+        """Keep what could not be seen."""
+        if (reason, site) not in self.gaps:
+            self.gaps.append((reason, site))
+
+
+HANDLERS[t.Branch] = Machine.branch
+HANDLERS[t.Loop] = Machine.loop
+HANDLERS[t.Try] = Machine.attempt
+HANDLERS[t.Break] = Machine.break_loop
+HANDLERS[t.Continue] = Machine.continue_loop

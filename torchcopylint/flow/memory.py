@@ -1,0 +1,428 @@
+"""Objects and storages: making, aliasing, writing, reading.
+
+The engine's rules, by number (see docs/flow.md):
+
+1. A fresh object owns a storage of its own.
+2. An alias sits on every storage of what it was taken from, in the way that its operation says.
+3. A write to a storage marks every name and slot that holds an object on it: `own` where the write went through that
+   very holder, foreign elsewhere. Rebinding a holder drops its marks.
+4. Reading the content of a value that carries marks is a fact: it was read after that write.
+5. A write to a storage that backward keeps spoils what was saved; reaching backward with it is a fact.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import Clobbered, DataAccess, Link, ReadAfter, ReadAfterCut, Write
+from torchcopylint.flow.model import (
+    ARGUMENT,
+    BLANK,
+    BUFFERS,
+    CONTAINERS,
+    FIELD,
+    GLOBAL,
+    MAX_MARKS,
+    NAMELESS,
+    UNVERSIONED,
+    Cell,
+    Fact,
+    How,
+    Key,
+    Kind,
+    Mark,
+    Object,
+    Region,
+    Share,
+    Slot,
+    Sure,
+    Value,
+    overlap,
+)
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+Chain: TypeAlias = "tuple[tuple[int, Link], ...]"
+"""Objects from an alias up to the owner of its storage, each with the link that it came by. Numbers are those of the
+older object of the site, so that chains remain comparable when a loop has gone on."""
+MAX_CHAIN = 12
+MAX_DEPTH = 3
+"""How deep a read of a container looks into its elements."""
+
+
+def fresh(m: Machine, site: int, obj: Object, tag: str = "") -> Value:
+    """A new object with a storage of its own (rule 1)."""
+    ref = m.number(site, tag)
+    m.state.make(ref, obj._replace(shares=(Share(ref, How.OWN, site, ref),), site=site))
+    return Value((ref,), obj.kind)
+
+
+def unknown(m: Machine, site: int, text: str = "", tag: str = "") -> Value:
+    """A new object of which nothing is known."""
+    return fresh(m, site, Object(text=text), tag)
+
+
+def alias(
+    m: Machine,
+    source: Value,
+    site: int,
+    how: How,
+    obj: Object,
+    *,
+    region: Region = (),
+    when: str = "",
+    sure: bool = True,
+    tag: str = "",
+) -> Value:
+    """A new object on the storages of `source` (rule 2). A conditional one may have a storage of its own as well."""
+    ref = m.number(site, tag)
+    if m.state.get(ref) is not None:
+        # The site's earlier object becomes an older one first, so that `source` speaks of the right one below.
+        m.state.make(ref, Object())
+        source = _renamed(m, source, ref)
+    certain = sure and not when and len(source.refs) == 1
+    shares = [
+        Share(share.storage, how, site, base, (*share.region, *region), when, certain and share.sure)
+        for base in source.refs
+        for share in m.state.object(base).shares
+    ]
+    if when or not shares:
+        shares.append(Share(ref, How.OWN, site, ref))
+    m.state.make(ref, obj._replace(shares=tuple(shares), site=site))
+    return Value((ref,), obj.kind, marks=source.marks, root=source.root)
+
+
+def _renamed(m: Machine, value: Value, ref: int) -> Value:
+    if ref not in value.refs:
+        return value
+    return value._replace(refs=tuple(sorted({r | 1 if r == ref else r for r in value.refs})))
+
+
+def text_of(m: Machine, register: int) -> str:
+    """A register's expression as the user wrote it, as far as names, attributes and plain indices go."""
+    if not 0 <= register < len(m.unit.definitions):
+        return "..."
+    event = m.unit.definitions[register]
+    if isinstance(event, t.Load):
+        return event.name.partition("#")[0] if not event.name.startswith("%") else "..."
+    if isinstance(event, t.Attribute):
+        return f"{text_of(m, event.base)}.{event.name}"
+    if isinstance(event, t.Item):
+        return f"{text_of(m, event.base)}[{index_text(m, event.subscript)}]"
+    if isinstance(event, t.Unpack):
+        return f"{text_of(m, event.value)}[{event.position if event.position >= 0 else '...'}]"
+    if isinstance(event, t.Const):
+        return repr(event.value) if event.value is not ... else "..."
+    if isinstance(event, t.Invoke):
+        return f"{text_of(m, event.base)}.{event.name}({'...' if event.arguments else ''})"
+    if isinstance(event, t.Call):
+        return f"{text_of(m, event.function)}({'...' if event.arguments else ''})"
+    return "..."
+
+
+def index_text(m: Machine, index: t.Index) -> str:
+    """What stands in square brackets, as the user wrote it."""
+    return ", ".join(_part_text(m, part) for part in index)
+
+
+def _part_text(m: Machine, part: int | t.Slice) -> str:
+    if isinstance(part, t.Slice):
+        bounds = ["" if r == t.NO_REGISTER else text_of(m, r) for r in (part.lower, part.upper)]
+        step = "" if part.step == t.NO_REGISTER else f":{text_of(m, part.step)}"
+        return ":".join(bounds) + step
+    return text_of(m, part)
+
+
+def key_text(m: Machine, key: Key | None) -> str:
+    """A name or slot as the user would write it."""
+    if isinstance(key, str):
+        return key.partition("#")[0]
+    if isinstance(key, tuple):
+        owner = m.state.object(key[0]).text or "..."
+        return owner + key[1]
+    return ""
+
+
+def place_of(m: Machine, slot: Slot, cell: Cell) -> Key:
+    """The place that an element is read through: the slot, or, if its container has no name, where it came from."""
+    if cell.origin is not None and m.state.object(slot[0]).text == NAMELESS:
+        before = m.state.cell(cell.origin)
+        if before is not None and before.refs == cell.refs:
+            return cell.origin
+    return slot
+
+
+# -- reading
+
+
+def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -> None:
+    """The content of a value is looked at (rule 4), its elements included if it is a container."""
+    if value.marks:
+        _report_reads(m, value, key_text(m, value.root), site, consumer, target)
+    for ref in value.refs:
+        if m.state.object(ref).kind in CONTAINERS:
+            _read_elements(m, ref, site, consumer, target, MAX_DEPTH)
+
+
+def _read_elements(m: Machine, ref: int, site: int, consumer: str, target: str, depth: int) -> None:
+    for slot in m.state.slot_names(ref):
+        cell = m.state.cell(slot)
+        if cell is None:
+            continue
+        if cell.marks:
+            place = place_of(m, slot, cell)
+            value = Value(cell.refs, cell.kind, None, cell.marks, place)
+            _report_reads(m, value, key_text(m, place), site, consumer, target)
+        if depth:
+            for inner in cell.refs:
+                if inner != ref and m.state.object(inner).kind in CONTAINERS:
+                    _read_elements(m, inner, site, consumer, target, depth - 1)
+
+
+def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str, target: str) -> None:
+    for mark in sorted(value.marks):
+        if mark.write in m.cuts:
+            _report_cut(m, value, name, mark, site, consumer)
+            continue
+        write = m.writes.get(mark.write)
+        if write is None:
+            continue
+        for ref in value.refs:
+            fact = _read_after(m, value, ref, mark, write, name)
+            if fact is not None:
+                m.fact(fact._replace(site=site, consumer=consumer, target=target))
+                break
+
+
+def _report_cut(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer: str) -> None:
+    if m.cuts[mark.write]:
+        cell = m.state.cell(value.root) if value.root is not None else None
+        m.fact(ReadAfterCut(mark.write, name, mark.own, site, consumer, cell.site if cell is not None else -1))
+
+
+def _read_after(m: Machine, value: Value, ref: int, mark: Mark, write: Write, name: str) -> ReadAfter | None:
+    obj = m.state.object(ref)
+    written = {storage | 1 for storage in write.storages}
+    share = next((share for share in obj.shares if share.storage | 1 in written), None)
+    if share is None:
+        return None
+    below_written, below_read = relation(m, write, chain_of(m, ref, share), value.root)
+    return ReadAfter(
+        write=mark.write,
+        name=name or obj.text or "this value",
+        own=mark.own,
+        site=-1,
+        consumer="",
+        target="",
+        below_written=below_written,
+        below_read=below_read,
+        element=isinstance(value.root, tuple) and value.root[1].startswith("["),
+        certain=share.sure and all(link.sure for link in (*below_written, *below_read)),
+        sure=obj.sure,
+        kind=obj.kind,
+        flags=obj.flags,
+    )
+
+
+def chain_of(m: Machine, ref: int, share: Share) -> Chain:
+    """From an object up to the owner of the storage: each object passed, and the link that it came by."""
+    chain: list[tuple[int, Link]] = []
+    seen = set()
+    while ref not in seen and len(chain) < MAX_CHAIN:
+        seen.add(ref)
+        how = None if share.how is How.OWN else share.how
+        source = m.state.object(share.of).text
+        chain.append((ref | 1, Link(how, share.site, source, m.state.object(ref).text, share.when, share.sure)))
+        if share.of == ref:
+            break
+        ref = share.of
+        above = next((s for s in m.state.object(ref).shares if s.storage | 1 == share.storage | 1), None)
+        if above is None:
+            break
+        share = above
+    return tuple(chain)
+
+
+def relation(m: Machine, write: Write, reader: Chain, root: Key | None) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
+    """How the written and the read came to share: the links below their nearest common object, on either side."""
+    ups = {number for number, _ in reader}
+    below_written: list[Link] = []
+    common = None
+    for number, link in m.chains.get(write.site, ()):
+        if number in ups:
+            common = number
+            break
+        below_written.append(link)
+    below_read: list[Link] = []
+    for number, link in reader:
+        if number == common:
+            break
+        below_read.append(link)
+    written = tuple(link for link in below_written if link.how is not None)
+    read_links = tuple(link for link in below_read if link.how is not None)
+    if not written and not read_links:
+        read_links = tuple(_naming(m, write, root))
+    return written, read_links
+
+
+def _naming(m: Machine, write: Write, root: Key | None) -> list[Link]:
+    """Two holders of one object: the sharing happened where the later of the two was bound."""
+    candidates = []
+    for key in (root, m.roots.get(write.site)):
+        cell = m.state.cell(key) if key is not None else None
+        if cell is not None and cell.site >= 0:
+            candidates.append((cell.site, key_text(m, key)))
+    if not candidates:
+        return []
+    site, name = max(candidates)
+    return [Link(None, site, min(candidates)[1], name)]
+
+
+def mark_cut(m: Machine, key: Key, cell: Cell, site: int, *, own: bool) -> None:
+    """A holder's object has lost its history at `site`."""
+    marks = cell.marks | {Mark(site, own)}
+    if len(marks) <= MAX_MARKS:
+        m.state.put_cell(key, cell._replace(marks=marks))
+
+
+# -- writing
+
+
+def write(
+    m: Machine,
+    value: Value,
+    site: int,
+    *,
+    op: str,
+    form: str,
+    name: str,
+    reads_old: bool = True,
+    versioned: bool = True,
+    region: Region = (),
+    derived: bool = False,
+    cause: str = "",
+    also_own: Key | None = None,
+) -> Write | None:
+    """The content of a value is changed in place (rules 3 and 5). Returns the fact, if it has any memory we know of."""
+    shares = [(ref, share) for ref in value.refs for share in m.state.object(ref).shares]
+    if not shares:
+        return None
+    ref, share = shares[0]
+    chain = chain_of(m, ref, share)
+    m.chains[site] = chain
+    m.roots[site] = value.root
+    storages = tuple(sorted({s.storage for _, s in shares}))
+    owners = [m.state.object(storage) for storage in storages]
+    owner = next((o for o in owners if o.owner in (ARGUMENT, FIELD, GLOBAL)), owners[0])
+    through = versioned and not any(link.how in UNVERSIONED for _, link in chain)
+    fact = Write(
+        site=site,
+        name=name,
+        op=op,
+        form=form,
+        root=key_text(m, value.root),
+        derived=derived,
+        chain=tuple(link for _, link in chain),
+        owner=owner.owner,
+        owner_name=owner.text,
+        reads_old=reads_old,
+        partial=bool(region) or any(s.region for _, s in shares),
+        versioned=through,
+        recording=m.state.mode.recording,
+        blank=all(BLANK in o.flags for o in owners),
+        named=_is_named(m, value, chain),
+        sure=min((m.state.object(r).sure for r in value.refs), default=Sure.NOT),
+        kind=m.state.object(ref).kind,
+        storages=storages,
+        cause=cause,
+    )
+    m.writes[site] = fact
+    for base, base_share in shares:
+        _mark_holders(m, (value.root, also_own), base_share, region, fact)
+        _spoil_saved(m, base_share, fact)
+    _note_data(m, chain, fact)
+    return fact
+
+
+def _is_named(m: Machine, value: Value, chain: Chain) -> bool:
+    """Whether some alias between the root of the expression and the owner of the memory has a name of its own."""
+    cell = m.state.cell(value.root) if value.root is not None else None
+    if cell is None:
+        return False
+    held = {ref | 1 for ref in cell.refs}
+    position = next((i for i, (number, _) in enumerate(chain) if number in held), None)
+    return position is not None and any(link.how is not None for _, link in chain[position:])
+
+
+def _note_data(m: Machine, chain: Chain, fact: Write) -> None:
+    """A write goes through `.data`: what was taken for a read of `.data` is a write."""
+    for _, link in chain:
+        if link.how is not How.DATA:
+            continue
+        for index, read_fact in enumerate(m.facts.get(link.site, ())):
+            if isinstance(read_fact, DataAccess) and read_fact.form == "read":
+                del m.facts[link.site][index]
+                m.fact(read_fact._replace(site=fact.site, form=fact.form, op=fact.op))
+                return
+
+
+def _mark_holders(m: Machine, roots: tuple[Key | None, ...], share: Share, region: Region, fact: Write) -> None:
+    written = (*share.region, *region)
+    for key, cell in m.state.holders_of(share.storage):
+        marks = set(cell.marks)
+        own = key in roots
+        if own and not fact.reads_old and not fact.partial and not fact.derived:
+            # The holder itself has been filled anew: what happened before is of no consequence for it.
+            marks.clear()
+        for other in cell.refs:
+            for held in m.state.object(other).shares:
+                if held.storage == share.storage and overlap(written, held.region) is not Fact.NO:
+                    marks.add(Mark(fact.site, own))
+        if marks != cell.marks and len(marks) <= MAX_MARKS:
+            m.state.put_cell(key, cell._replace(marks=frozenset(marks)))
+
+
+def _spoil_saved(m: Machine, share: Share, fact: Write) -> None:
+    for saved in m.state.object(share.storage).saved:
+        key = f"@spoilt{saved}"
+        before = m.state.get(key)
+        spoilt = before if isinstance(before, frozenset) else frozenset()
+        m.state.put(key, spoilt | {fact.site})
+
+
+def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> None:
+    """Backward runs, or may run later, over the graph of a value: what it saved and was spoilt is a fact (rule 5)."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        for saved in sorted(obj.graph):
+            spoilt = m.state.get(f"@spoilt{saved}")
+            if not isinstance(spoilt, frozenset) or m.state.get(f"@freed{saved}"):
+                continue
+            for written in sorted(spoilt):
+                if written in m.writes and saved in m.saves:
+                    m.fact(Clobbered(m.saves[saved], written, site, consumer, min(obj.sure, m.writes[written].sure)))
+
+
+def evidence_tensor(m: Machine, value: Value, sure: Sure = Sure.LIKELY) -> None:
+    """Its use shows that a value of unknown kind is a tensor."""
+    refine(m, value, Kind.TENSOR, sure)
+
+
+def refine(m: Machine, value: Value, kind: Kind, sure: Sure, **changes: object) -> None:
+    """What is unknown of a value's objects becomes known."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind is Kind.UNKNOWN or (obj.kind is kind and obj.sure < sure):
+            m.state.set_object(ref, obj._replace(kind=kind, sure=sure, **changes))  # type: ignore[arg-type]
+
+
+def is_buffer(m: Machine, value: Value) -> bool:
+    """Whether every object of a value is a tensor or an array."""
+    return bool(value.refs) and all(m.state.object(ref).kind in BUFFERS for ref in value.refs)
+
+
+def bind(m: Machine, key: Key, value: Value, site: int) -> None:
+    """A name or slot now holds a value. Marks come along: an alias of something overwritten is overwritten as well."""
+    m.state.put_cell(key, Cell(value.refs, value.kind, value.const, value.marks, site))

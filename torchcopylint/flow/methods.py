@@ -1,0 +1,238 @@
+"""Method calls, by what the receiver is."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import attributes, calls, containers, grads, kinds, memory, modules, operations, slots
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import DetachedInPlace
+from torchcopylint.flow.machine import Machine
+from torchcopylint.flow.model import (
+    CONTAINERS,
+    TENSORS,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.sites import Arguments, Site
+from torchcopylint.knowledge import table
+from torchcopylint.knowledge.table import Op
+
+
+def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
+    """The result of `base.name(...)` for one object."""
+    name = event.name
+    obj = m.state.object(base.refs[0])
+    if obj.kind is Kind.UNKNOWN:
+        obj = _guess(m, base, name)
+    if obj.kind in TENSORS:
+        op = table.tensor_method(name)
+        if op is not None:
+            return call_tensor_method(m, op, arguments, event, name)
+    elif obj.kind is Kind.ARRAY:
+        op = table.array_method(name)
+        if op is not None:
+            return _call_array_method(m, op, arguments, event, name)
+    elif obj.kind is Kind.MODULE:
+        return modules.call_method(m, base, event, arguments)
+    elif obj.kind is Kind.OPTIMIZER:
+        return modules.call_optimizer_method(m, base, event, arguments)
+    elif obj.kind in CONTAINERS:
+        return containers.call_method(m, base, event, arguments)
+    elif obj.kind is Kind.INSTANCE:
+        return modules.call_instance(m, base, arguments, event.site, memory.text_of(m, event.base), name)
+    elif obj.kind is Kind.UNKNOWN:
+        return _call_on_unknown(m, base, obj, event, arguments)
+    slots.field_read(m, base.root, event.site, "argument", name)
+    return calls.call_unknown(m, arguments, event.site, memory.text_of(m, event.out).removesuffix("(...)"))
+
+
+def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
+    """A method of something that is no object we follow: a string, a number."""
+    for value in (*arguments.positional[1:], *arguments.keywords.values()):
+        memory.read(m, value, event.site, "argument", event.name)
+    if base.kind is Kind.STRING and event.name in ("join", "format", "strip", "lower", "upper", "replace"):
+        return Value(kind=Kind.STRING)
+    return memory.unknown(m, event.site, memory.text_of(m, event.out))
+
+
+def _guess(m: Machine, base: Value, name: str) -> Object:
+    """A method that only one kind of object has shows what its receiver is."""
+    found = table.evidence(name)
+    by_name = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
+    if found:
+        memory.refine(m, base, by_name[found], Sure.LIKELY)
+    else:
+        obj = m.state.object(base.refs[0])
+        kind, sure = kinds.from_name(obj.text)
+        if (name == "step" and kind is Kind.OPTIMIZER) or (
+            name in ("state_dict", "load_state_dict", "eval", "train", "to") and kind in (Kind.MODULE, Kind.OPTIMIZER)
+        ):
+            memory.refine(m, base, kind, sure)
+    return m.state.object(base.refs[0])
+
+
+def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
+    """A receiver of unknown kind: what tensors and others have alike may be what it is for tensors."""
+    op = table.tensor_method(event.name)
+    for value in (*arguments.positional[1:], *arguments.keywords.values()):
+        memory.read(m, value, event.site, "argument", event.name)
+    if event.name in modules.STATE_METHODS:
+        return modules.call_method(m, base, event, arguments)
+    if op is not None and op.shares in ("view", "maybe", "same") and event.name not in ("to", "type", "get", "copy"):
+        made = Object(text=memory.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
+        return memory.alias(m, base, event.site, How.CONDITIONAL, made, when="unknown")
+    if op is None or op.reads:
+        memory.read(m, base, event.site, "argument", event.name)
+    slots.field_read(m, base.root, event.site, "argument", event.name)
+    modules.maybe_trains(m, arguments, event.site, event.name)
+    if event.name == "copy":
+        return memory.fresh(m, event.site, obj._replace(text=memory.text_of(m, event.out), owner="", saved=frozenset()))
+    made = Object(text=memory.text_of(m, event.out), graph=obj.graph)
+    return memory.fresh(m, event.site, made)
+
+
+def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, name: str) -> Value:
+    """A method of a tensor."""
+    base = arguments.positional[0]
+    text = memory.text_of(m, event.base) if isinstance(event, t.Invoke) else memory.key_text(m, base.root) or "..."
+    at = Site(event.site, text, name)
+    special = _TENSOR_METHODS.get(name)
+    if special is not None:
+        return special(m, op, arguments, event, at)
+    slots.field_read(m, base.root, event.site, "argument", name)
+    result = operations.apply(m, op, arguments, at)
+    _note_pure(m, op, event, text, name, base, arguments)
+    return result
+
+
+def _note_pure(
+    m: Machine, op: Op, event: t.Invoke | t.Call, text: str, name: str, base: Value, arguments: Arguments
+) -> None:
+    """An out-of-place operation: if its result is dropped, nothing has happened."""
+    pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
+    if pure and "out" not in arguments.keywords and not name.endswith("_"):
+        sure = min((m.state.object(ref).sure for ref in base.refs), default=Sure.NOT)
+        m.pure_calls[event.out] = (text, name, True, sure)
+
+
+def _call_array_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke, name: str) -> Value:
+    at = Site(event.site, memory.text_of(m, event.base), name)
+    slots.field_read(m, arguments.positional[0].root, event.site, "argument", name)
+    return operations.apply(m, op, arguments, at)
+
+
+# -- methods with a meaning of their own
+
+
+def _backward(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    value = arguments.positional[0]
+    memory.read(m, value, at.site, "backward")
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if len(arguments.positional) == 1 and "gradient" not in arguments.keywords:
+            obj = obj._replace(scalar=Fact.YES)
+        m.state.set_object(ref, obj)
+    grads.backward(m, value, at.site, arguments.flag("retain_graph") is not False)
+    return Value(kind=Kind.NONE)
+
+
+def _requires_grad(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    wanted: bool | None = True
+    values = [*arguments.positional[1:], *arguments.keywords.values()]
+    if values:
+        wanted = values[0].const if isinstance(values[0].const, bool) else None
+    for ref in arguments.positional[0].refs:
+        attributes.set_requires_grad(m, ref, wanted)
+    return arguments.positional[0]
+
+
+def _retain_grad(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    grads.retain_grad(m, arguments.positional[0])
+    return Value(kind=Kind.NONE)
+
+
+def _detach_inplace(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    value = arguments.positional[0]
+    if len(value.refs) == 1:
+        ref = value.refs[0]
+        obj = m.state.object(ref)
+        view = next((s for s in obj.shares if s.how in (How.VIEW, How.INDEX, How.ROW) and s.sure and not s.when), None)
+        fact = DetachedInPlace(
+            site=at.site,
+            name=at.name,
+            result="",
+            consumer=_consumer(m, event.out, at.name),
+            view=view.site if view is not None else -1,
+            base=m.state.object(view.of).text if view is not None else "",
+            held=value.root is not None and memory.key_text(m, value.root) == at.name,
+            sure=obj.sure,
+        )
+        m.fact(fact._replace(result=_bound_name(m, event.out)))
+        cut(m, value, at.site)
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(requires_grad=Fact.NO, leaf=Fact.YES, graph=frozenset()))
+    return value
+
+
+def _consumer(m: Machine, register: int, name: str) -> str:
+    """What is done with the result of `detach_()`."""
+    event = m.consumer_of(register)
+    if isinstance(event, t.Bind):
+        return "same" if event.name.partition("#")[0] == name else "bound"
+    if isinstance(event, t.StoreAttribute | t.StoreItem):
+        return "same" if memory.text_of(m, event.base) + _target(m, event) == name else "bound"
+    if isinstance(event, t.Discard) or event is None:
+        return "statement"
+    if isinstance(event, t.Return):
+        return "return"
+    return "argument" if isinstance(event, t.Call | t.Invoke) and register not in t.operands(event)[:1] else "chain"
+
+
+def _target(m: Machine, event: t.StoreAttribute | t.StoreItem) -> str:
+    return f".{event.name}" if isinstance(event, t.StoreAttribute) else f"[{memory.index_text(m, event.subscript)}]"
+
+
+def _bound_name(m: Machine, register: int) -> str:
+    event = m.consumer_of(register)
+    if isinstance(event, t.Bind):
+        return event.name.partition("#")[0]
+    if isinstance(event, t.StoreAttribute | t.StoreItem):
+        return memory.text_of(m, event.base) + _target(m, event)
+    return ""
+
+
+def cut(m: Machine, value: Value, site: int) -> None:
+    """`detach_()` takes the history away from every holder of the object."""
+    history = any(m.state.object(ref).graph or m.state.object(ref).requires_grad > 0 for ref in value.refs)
+    m.cuts[site] = history
+    for ref in value.refs:
+        for key in sorted(m.state.holders.get(ref, ()), key=repr):
+            cell = m.state.cell(key)
+            if cell is not None and ref in cell.refs:
+                memory.mark_cut(m, key, cell, site, own=key == value.root)
+
+
+def _to(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    result = operations.apply(m, op, arguments, at)
+    _note_pure(m, op, event, at.name, at.op, arguments.positional[0], arguments)
+    return result
+
+
+def _clone(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    slots.field_read(m, arguments.positional[0].root, event.site, "argument", at.op)
+    result = operations.apply(m, op, arguments, at)
+    _note_pure(m, op, event, at.name, at.op, arguments.positional[0], arguments)
+    return result
+
+
+_TENSOR_METHODS = {
+    "backward": _backward,
+    "requires_grad_": _requires_grad,
+    "retain_grad": _retain_grad,
+    "detach_": _detach_inplace,
+    "to": _to,
+}

@@ -1,0 +1,323 @@
+"""What the analysis knows at one point of a program: values, objects, storages, and how two such states join.
+
+A *value* is what a register or a name holds: some abstract objects (`refs`), or a plain constant. An *object* is one
+Python object, named by the site that made it; a *storage* is named by the object that first owned it. A `Share` says
+that an object sits on a storage, how, since where, and taken from which object, so that every alias can tell its story.
+
+Inside a loop, one site makes many objects. The newest has an even number; all older ones together have the odd number
+above it (`older`), so that what this turn made is never mixed up with what earlier turns left behind.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+from typing import NamedTuple, TypeAlias
+
+
+class Kind(Enum):
+    """What an object is."""
+
+    UNKNOWN = "unknown"
+    TENSOR = "tensor"
+    PARAMETER = "parameter"
+    ARRAY = "array"
+    BYTES = "bytes"
+    MODULE = "module"
+    OPTIMIZER = "optimizer"
+    STATE_DICT = "state dict"
+    LIST = "list"
+    TUPLE = "tuple"
+    DICT = "dict"
+    SET = "set"
+    ITERATOR = "iterator"
+    NUMBER = "number"
+    STRING = "string"
+    NONE = "none"
+    FUNCTION = "function"
+    CLASS = "class"
+    INSTANCE = "instance"
+    IMPORTED = "imported"
+    MODE = "grad mode"
+    OTHER = "other"
+
+
+TENSORS = frozenset({Kind.TENSOR, Kind.PARAMETER})
+BUFFERS = TENSORS | {Kind.ARRAY, Kind.BYTES}
+CONTAINERS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.SET, Kind.ITERATOR, Kind.STATE_DICT})
+
+
+class Sure(IntEnum):
+    """How well something is known. `PROVEN`: a constructor or an annotation says so; `LIKELY`: its use says so;
+    `HINT`: its name says so."""
+
+    NOT = 0
+    HINT = 1
+    LIKELY = 2
+    PROVEN = 3
+
+
+class Fact(IntEnum):
+    """A three-valued fact, with "yes" in two strengths."""
+
+    NO = -1
+    UNKNOWN = 0
+    LIKELY = 1
+    YES = 2
+
+
+def join_facts(a: Fact, b: Fact) -> Fact:
+    """What is known where two paths meet."""
+    if a == b:
+        return a
+    return Fact.LIKELY if a > 0 and b > 0 else Fact.UNKNOWN
+
+
+class How(Enum):
+    """How an object came to sit on a storage that another object sits on as well."""
+
+    OWN = "own"
+    VIEW = "view"
+    INDEX = "index"
+    ROW = "row"
+    DETACH = "detach"
+    DATA = "data"
+    NUMPY = "numpy"
+    FROM_NUMPY = "from_numpy"
+    COPY = "copy"
+    CONDITIONAL = "conditional"
+    STATE = "state"
+    PARAMETERS = "parameters"
+    PARAMETER = "parameter"
+    ASSIGNED = "assigned"
+    FIELD = "field"
+
+
+UNVERSIONED = frozenset({How.DATA, How.NUMPY, How.FROM_NUMPY, How.COPY})
+"""Aliases through which a write goes unnoticed by autograd: the version counter is not shared."""
+
+
+class Part(NamedTuple):
+    """One step into a storage: `kind` is `int`, `slice`, `name` (of an index), `field`, `all` or `?`."""
+
+    kind: str
+    value: object = None
+    upper: object = None
+
+
+Region: TypeAlias = "tuple[Part, ...]"
+"""Which part of a storage an object covers; empty for all of it."""
+
+
+class Share(NamedTuple):
+    """An object sits on `storage`: `how`, since `site`, taken from object `of` (itself, for the owner).
+
+    `sure` is false where it holds on some paths only, or depends on `when` (dtype, device, layout, shape, mode).
+    """
+
+    storage: int
+    how: How
+    site: int
+    of: int
+    region: Region = ()
+    when: str = ""
+    sure: bool = True
+
+
+class Object(NamedTuple):
+    """What is known of one object. Storage facts (`blank`, `saved`) are those of the storage it owns."""
+
+    kind: Kind = Kind.UNKNOWN
+    sure: Sure = Sure.NOT
+    shares: tuple[Share, ...] = ()
+    leaf: Fact = Fact.UNKNOWN
+    requires_grad: Fact = Fact.UNKNOWN
+    graph: frozenset[int] = frozenset()
+    scalar: Fact = Fact.UNKNOWN
+    dtype: str = ""
+    type: str = ""
+    config: tuple[tuple[str, object], ...] = ()
+    text: str = ""
+    site: int = -1
+    owner: str = ""
+    flags: frozenset[str] = frozenset()
+    saved: frozenset[int] = frozenset()
+
+
+UNKNOWN_OBJECT = Object()
+
+NAMELESS = "..."
+"""The text of an object that has no name of its own (yet)."""
+
+# Owners: who else can see an object that is not made here.
+LOCAL = "local"
+ARGUMENT = "argument"
+FIELD = "field"
+GLOBAL = "global"
+
+# Flags of objects.
+BLANK = "blank"
+"""Allocated to be filled: `torch.empty`, `np.zeros`."""
+OUTPUT = "module output"
+RETAINS = "retains grad"
+MULTI_VIEW = "multi view"
+NO_GRAD_VIEW = "view made without grad"
+INFERENCE = "inference tensor"
+FROZEN = "frozen"
+STEPS = "steps"
+
+
+class Mark(NamedTuple):
+    """A holder's memory was written at site `write`, through itself (`own`) or through another holder."""
+
+    write: int
+    own: bool
+
+
+class Value(NamedTuple):
+    """What a register holds. `root` is the place it was loaded through in this expression, if any."""
+
+    refs: tuple[int, ...] = ()
+    kind: Kind = Kind.UNKNOWN
+    const: object = None
+    marks: frozenset[Mark] = frozenset()
+    root: Key | None = None
+
+
+class Cell(NamedTuple):
+    """What a name, a field or an element holds, and where it was bound.
+
+    `origin` is the place that an element was put in from: an element of a container without a name of its own is that.
+    """
+
+    refs: tuple[int, ...] = ()
+    kind: Kind = Kind.UNKNOWN
+    const: object = None
+    marks: frozenset[Mark] = frozenset()
+    site: int = -1
+    origin: Key | None = None
+
+
+Slot: TypeAlias = "tuple[int, str]"
+"""A field or element of an object: `.weight`, `['w']`, `[*]` for elements that are not told apart."""
+Key: TypeAlias = "str | int | Slot"
+"""What a state maps: a name, an object's number, a slot; `@mode` and other `@` names are the state's own."""
+
+UNKNOWN = Value()
+NO_MARKS: frozenset[Mark] = frozenset()
+ANY_ELEMENT = "[*]"
+MAX_REFS = 8
+MAX_MARKS = 12
+MAX_TURNS = 12
+"""After so many turns a loop's head that still changes becomes unknown. Two or three are usual."""
+
+
+def older(ref: int) -> int:
+    """The object that stands for everything a site made before the newest."""
+    return ref | 1
+
+
+def join_kinds(a: Kind, b: Kind) -> Kind:
+    """What is known of the kind where two paths meet; `None` on one path says nothing about the other."""
+    if a == b or b is Kind.NONE:
+        return a
+    if a is Kind.NONE:
+        return b
+    if a in TENSORS and b in TENSORS:
+        return Kind.TENSOR
+    return Kind.UNKNOWN
+
+
+def join_objects(a: Object, b: Object) -> Object:
+    """One object on two paths."""
+    if a == b:
+        return a
+    kind = join_kinds(a.kind, b.kind)
+    return Object(
+        kind=kind,
+        sure=min(a.sure, b.sure) if kind is not Kind.UNKNOWN else Sure.NOT,
+        shares=join_shares(a.shares, b.shares),
+        leaf=join_facts(a.leaf, b.leaf),
+        requires_grad=join_facts(a.requires_grad, b.requires_grad),
+        graph=a.graph | b.graph,
+        scalar=join_facts(a.scalar, b.scalar),
+        dtype=a.dtype if a.dtype == b.dtype else "",
+        type=a.type if a.type == b.type else "",
+        config=a.config if a.config == b.config else (),
+        text=a.text,
+        site=a.site,
+        owner=a.owner if a.owner == b.owner else "",
+        flags=a.flags & b.flags,
+        saved=a.saved | b.saved,
+    )
+
+
+def join_shares(a: tuple[Share, ...], b: tuple[Share, ...]) -> tuple[Share, ...]:
+    """The storages that an object may sit on; those of one path only are not sure."""
+    if a == b:
+        return a
+    both = set(a) & set(b)
+    joined = {share if share in both else share._replace(sure=False) for share in {*a, *b}}
+    return tuple(sorted(joined, key=_share_order))
+
+
+def _share_order(share: Share) -> tuple[int, str, int, int, str, bool]:
+    return (share.storage, share.how.value, share.site, share.of, repr(share.region), share.sure)
+
+
+def join_cells(a: Cell, b: Cell) -> Cell:
+    """One holder on two paths."""
+    if a == b:
+        return a
+    refs = a.refs if a.refs == b.refs else tuple(sorted({*a.refs, *b.refs}))
+    marks = a.marks | b.marks
+    if len(refs) > MAX_REFS:
+        return Cell(site=a.site)
+    if len(marks) > MAX_MARKS:
+        marks = frozenset(sorted(marks)[:MAX_MARKS])
+    same = a.const == b.const and type(a.const) is type(b.const)
+    kind = join_kinds(a.kind, b.kind)
+    origin = a.origin if a.origin == b.origin else None
+    return Cell(refs, kind, a.const if same else None, marks, max(a.site, b.site), origin)
+
+
+def overlap(a: Region, b: Region) -> Fact:
+    """Whether two parts of one storage overlap: `NO`, `YES`, or `UNKNOWN` where indices cannot be compared.
+
+    A part covers everything below it, so the shorter of two equal beginnings contains the other.
+    """
+    answer = Fact.YES
+    for one, two in zip(a, b, strict=False):
+        if one == two or one.kind == "all" or two.kind == "all":
+            continue
+        if one.kind == "?" or two.kind == "?":
+            answer = Fact.UNKNOWN
+            continue
+        if _disjoint(one, two) or _disjoint(two, one):
+            return Fact.NO
+        if not _surely_meet(one, two):
+            answer = Fact.UNKNOWN
+    return answer
+
+
+def _disjoint(one: Part, two: Part) -> bool:
+    if one.kind == two.kind == "field" or one.kind == two.kind == "int":
+        return True
+    if one.kind == two.kind == "slice":
+        upper, lower = one.upper, two.value
+        if upper is None or lower is None:
+            return False
+        return upper == lower or (_is_count(upper) and _is_count(lower) and upper <= lower)  # type: ignore[operator]
+    if one.kind == "int" and two.kind == "slice" and _is_count(one.value):
+        below = _is_count(two.value) and one.value < two.value  # type: ignore[operator]
+        above = _is_count(two.upper) and one.value >= two.upper  # type: ignore[operator]
+        return below or above
+    return False
+
+
+def _surely_meet(one: Part, two: Part) -> bool:
+    slices = one.kind == two.kind == "slice"
+    return slices and (one.value == two.value or one.upper == two.upper)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -1,0 +1,494 @@
+"""Modules, optimizers and instances of this file's classes: making them, calling them, their methods."""
+
+from __future__ import annotations
+
+import re
+
+from torchcopylint.flow import calls, containers, grads, kinds, memory, operations, slots, summaries
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import DataShared, Saved
+from torchcopylint.flow.machine import Machine
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    CONTAINERS,
+    OUTPUT,
+    TENSORS,
+    UNKNOWN,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Part,
+    Share,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.references import ClassReference, FunctionReference, Super
+from torchcopylint.flow.sites import Arguments, Site
+from torchcopylint.knowledge import table
+
+STATE_METHODS = frozenset(
+    {"state_dict", "load_state_dict", "parameters", "named_parameters", "buffers", "named_buffers"}
+)
+_SELF_METHODS = frozenset(
+    [
+        "to",
+        "cuda",
+        "cpu",
+        "float",
+        "double",
+        "half",
+        "bfloat16",
+        "type",
+        "eval",
+        "train",
+        "apply",
+        "requires_grad_",
+        "share_memory",
+        "compile",
+        "xpu",
+    ]
+)
+_TRAINING_NAME = re.compile(
+    r"(?:^|[._])(?:train|fit|run_epoch|epoch|optimi[sz]e|learn|train_step|training_step)(?:_\w+)?$"
+)
+
+
+# -- making
+
+
+def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
+    """An instance of a class of `torch.nn`."""
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        memory.read(m, value, site, "argument", name)
+    dtype = operations.dtype_argument(arguments)
+    config = tuple(
+        (key, value.const) for key, value in sorted(arguments.keywords.items()) if isinstance(value.const, int | str)
+    )
+    row = table.module_class(dotted)
+    if row is not None and row.inplace_keyword and arguments.positional and arguments.positional[-1].const is True:
+        config = (*config, ("inplace", True))
+    made = memory.fresh(
+        m,
+        site,
+        Object(Kind.MODULE, Sure.PROVEN, type=table.canonical(dotted), config=config, dtype=dtype, text=f"{name}(...)"),
+    )
+    _hold_children(m, made, arguments, site)
+    return made
+
+
+def _hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> None:
+    """A `Sequential`, `ModuleList` or the like holds the modules that it is given."""
+    ref = made.refs[0]
+    for value in arguments.positional:
+        for held in value.refs:
+            obj = m.state.object(held)
+            if obj.kind is Kind.MODULE:
+                _adopt(m, ref, value, site)
+            elif obj.kind in CONTAINERS:
+                for slot in m.state.slot_names(held):
+                    inner = slots.slot_value(m, slot)
+                    if any(m.state.object(r).kind is Kind.MODULE for r in inner.refs):
+                        _adopt(m, ref, inner, site)
+
+
+def _adopt(m: Machine, parent: int, child: Value, site: int) -> None:
+    slots.register_module(m, parent, m.state.object(parent), "[...]", child, site)
+    slots.bind_slot(m, (parent, ANY_ELEMENT), child._replace(root=None), site, weak=True)
+
+
+def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
+    """An optimizer: it moves what the parameters that it was given sit on."""
+    given = arguments.at(0) if arguments.positional else arguments.keywords.get("params", UNKNOWN)
+    shares = [
+        Share(s.storage, How.PARAMETERS, site, ref, (), s.when, s.sure)
+        for ref in parameters_in(m, given)
+        for s in m.state.object(ref).shares
+    ]
+    ref = m.number(site, "")
+    made = Object(Kind.OPTIMIZER, Sure.PROVEN, (*shares, Share(ref, How.OWN, site, ref)), type=dotted, site=site)
+    m.state.make(ref, made._replace(text=f"{name}(...)"))
+    return Value((ref,), Kind.OPTIMIZER)
+
+
+def parameters_in(m: Machine, value: Value, depth: int = 4) -> list[int]:
+    """The parameters (or other tensors) in what an optimizer was given: an iterator, a list, groups."""
+    found: list[int] = []
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind in CONTAINERS and depth:
+            for slot in m.state.slot_names(ref):
+                found += parameters_in(m, slots.slot_value(m, slot), depth - 1)
+        elif obj.kind not in CONTAINERS:
+            found.append(ref)
+    return found
+
+
+def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, site: int, name: str) -> Value:
+    """An instance of a class of this file."""
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        memory.read(m, value, site, "argument", name)
+    obj = m.world.instance(reference.number)
+    made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))
+    if obj.kind is Kind.OPTIMIZER:
+        shares = make_optimizer(m, "", arguments, site, name)
+        m.state.set_object(
+            made.refs[0], obj._replace(shares=m.state.object(shares.refs[0]).shares, text=f"{name}(...)")
+        )
+    return made
+
+
+# -- calling
+
+
+def call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
+    """The result of calling a module."""
+    obj = m.state.object(function.refs[0])
+    row = table.module_class(obj.type) if obj.type else None
+    if row is not None and not row.container:
+        return _call_known(m, function, obj, row, arguments, site, name)
+    local = m.world.local_class(obj.type)
+    result = None
+    if local is not None:
+        forward = m.world.method(local, "forward")
+        if forward is not None:
+            bound = Arguments([function, *arguments.positional], arguments.keywords)
+            result = summaries.call(m, FunctionReference(forward), bound, site, name)
+    if result is None:
+        for value in (*arguments.positional, *arguments.keywords.values()):
+            memory.read(m, value, site, "argument", name)
+        result = memory.unknown(m, site, f"{name}(...)")
+    return _output(m, function, obj, arguments, result, site, name)
+
+
+def _output(
+    m: Machine, function: Value, obj: Object, arguments: Arguments, result: Value, site: int, name: str
+) -> Value:
+    """What a network returns carries a graph to its parameters, which backward needs."""
+    recording = m.state.mode.recording
+    frozen = obj.requires_grad is Fact.NO
+    inputs = grads.tensors_in(m, [*arguments.positional, *arguments.keywords.values()])
+    for ref in result.refs:
+        made = m.state.object(ref)
+        if made.kind not in (*TENSORS, Kind.UNKNOWN) or ref in function.refs or made.owner not in ("", "local"):
+            continue
+        graph = frozenset[int]().union(made.graph, *(i.graph for i in inputs))
+        fact = Fact.NO if recording is Fact.NO else Fact.UNKNOWN if recording is Fact.UNKNOWN else Fact.LIKELY
+        if frozen and not any(i.requires_grad > 0 for i in inputs):
+            fact = min(fact, Fact.UNKNOWN)
+        if fact > 0:
+            number = site * 8 + 7
+            graph = graph | frozenset(grads.save(m, function, number, Saved(site, f"{name}(...)", "parameters", name)))
+            m.module_saves[number] = function
+        made = made._replace(flags=made.flags | {OUTPUT}, graph=graph if fact > 0 else frozenset())
+        if made.requires_grad is Fact.UNKNOWN or fact is Fact.NO:
+            made = made._replace(requires_grad=fact, leaf=Fact.NO if fact > 0 else made.leaf)
+        m.state.set_object(ref, made)
+    return result
+
+
+def _call_known(
+    m: Machine, function: Value, obj: Object, row: table.ModuleOp, arguments: Arguments, site: int, name: str
+) -> Value:
+    """A layer of `torch.nn`."""
+    first = arguments.at(0)
+    config = dict(obj.config)
+    at = Site(site, memory.key_text(m, first.root) or "its input", f"{name}(...)", "call")
+    for value in arguments.positional:
+        memory.read(m, value, site, "argument", name)
+    if config.get("inplace") is True and first.refs:
+        operations.write_through(m, first, [], at, reads_old=True, versioned=True)
+        return first
+    trainable = row.parameters and obj.requires_grad is not Fact.NO
+    made = Object(Kind.TENSOR, Sure.PROVEN, dtype="", text=f"{name}(...)")
+    reduction = config.get("reduction", "mean")
+    if row.output == "scalar" and reduction != "none":
+        made = made._replace(scalar=Fact.YES)
+    made = grads.result_of(m, made, arguments.positional, True)
+    if trainable and m.state.mode.recording > 0 and made.requires_grad <= 0:
+        made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)
+    if row.output == "tensors":
+        each = memory.fresh(m, site, made, "each")
+        return containers.iterator(m, site, each, "tensors", Kind.TUPLE)
+    if row.shares in ("same", "maybe", "view") and first.refs:
+        how = How.VIEW if row.shares == "view" else How.CONDITIONAL
+        when = operations.condition(row.when) if row.shares == "maybe" else ""
+        result = memory.alias(m, first, site, how, made, when=when)
+    else:
+        result = memory.fresh(m, site, made)
+    if made.requires_grad > 0:
+        _save_layer(m, row, function, first, result, site, name, bool(trainable))
+    return result
+
+
+def _save_layer(
+    m: Machine, row: table.ModuleOp, function: Value, first: Value, result: Value, site: int, name: str, trainable: bool
+) -> None:
+    ids = []
+    source = memory.key_text(m, first.root) or "its input"
+    if "input" in row.saves:
+        ids += grads.save(m, first, site * 8, Saved(site, f"{name}(...)", "input", source))
+    if "output" in row.saves:
+        ids += grads.save(m, result, site * 8 + 1, Saved(site, f"{name}(...)", "output", "its result"))
+    needs_weight = any(obj.requires_grad > 0 for obj in grads.tensors_in(m, [first]))
+    if trainable:
+        number = site * 8 + 7
+        m.module_saves[number] = function
+        if needs_weight:
+            ids += grads.save(m, function, number, Saved(site, f"{name}(...)", "parameters", name))
+        else:
+            ids.append(number)
+    if ids:
+        ref = result.refs[0]
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+
+
+def call_instance(m: Machine, base: Value, arguments: Arguments, site: int, text: str, name: str) -> Value:
+    """A method of an instance of a class of this file."""
+    obj = m.state.object(base.refs[0])
+    local = m.world.local_class(obj.type)
+    unit = m.world.method(local, name) if local is not None else None
+    if name == "__call__":
+        arguments = Arguments([base, *arguments.positional], arguments.keywords)
+    if unit is not None:
+        static = "staticmethod" in m.world.decorators(unit)
+        positional = arguments.positional[1:] if static else arguments.positional
+        call = summaries.call(
+            m, FunctionReference(unit), Arguments(positional, arguments.keywords), site, f"{text}.{name}"
+        )
+        return call
+    rest = Arguments(arguments.positional[1:], arguments.keywords)
+    return calls.call_unknown(m, rest, site, f"{text}.{name}")
+
+
+def call_super(m: Machine, event: t.Invoke, arguments: Arguments) -> Value:
+    """`super().method(...)`: the base's method on this very object."""
+    base = arguments.positional[0]
+    assert isinstance(base.const, Super)
+    rest = Arguments(arguments.positional[1:], arguments.keywords)
+    info = m.world.program.classes[base.const.number] if base.const.number >= 0 else None
+    unit = None
+    for parent in m.world.parents(info.number) if info is not None else ():
+        unit = m.world.method(parent, event.name)
+        if unit is not None:
+            break
+    own = m.state.cell(m.unit.parameters[0].name) if m.unit.parameters else None
+    if unit is not None and own is not None:
+        bound = Arguments([Value(own.refs, own.kind), *rest.positional], rest.keywords)
+        return summaries.call(m, FunctionReference(unit), bound, event.site, f"super().{event.name}")
+    if event.name == "__init__":
+        for value in rest.positional:
+            memory.read(m, value, event.site, "argument", event.name)
+        return Value(kind=Kind.NONE)
+    if own is not None and event.name in STATE_METHODS:
+        return call_method(
+            m, Value(own.refs, own.kind), event, Arguments([Value(own.refs), *rest.positional], rest.keywords)
+        )
+    return calls.call_unknown(m, rest, event.site, f"super().{event.name}")
+
+
+# -- methods of modules
+
+
+def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
+    """A method of a module (or of something that has a method only modules and optimizers have)."""
+    obj = m.state.object(base.refs[0])
+    local = m.world.local_class(obj.type)
+    unit = m.world.method(local, event.name) if local is not None else None
+    text = memory.text_of(m, event.base)
+    name = event.name
+    if unit is not None and name not in ("forward",):
+        static = "staticmethod" in m.world.decorators(unit)
+        positional = arguments.positional[1:] if static else arguments.positional
+        return summaries.call(
+            m, FunctionReference(unit), Arguments(positional, arguments.keywords), event.site, f"{text}.{name}"
+        )
+    rest = Arguments(arguments.positional[1:], arguments.keywords)
+    if name == "state_dict":
+        return _state_dict(m, base, event, text)
+    if name == "load_state_dict":
+        return _load_state_dict(m, base, event, rest, text)
+    if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
+        return _parameters(m, base, obj, event, name)
+    if name in ("children", "modules", "named_children", "named_modules"):
+        child = slots.child_module(m, base.refs[0], event.site, f"{text}.{name}()[...]")
+        named = name.startswith("named")
+        return (
+            containers.pairs(m, event.site, Value(kind=Kind.STRING), child)
+            if named
+            else containers.iterator(m, event.site, child)
+        )
+    if name in ("forward", "__call__"):
+        return call_module(m, base, rest, event.site, text)
+    if name == "register_buffer":
+        return _register_buffer(m, base, event, rest, text)
+    if name == "register_parameter" or name == "add_module" or name == "register_module":
+        key = rest.at(0).const
+        if isinstance(key, str):
+            slots.bind_slot(m, (base.refs[0], f".{key}"), rest.at(1), event.site)
+        return Value(kind=Kind.NONE)
+    if name == "append" and rest.positional:
+        _adopt(m, base.refs[0], rest.positional[0], event.site)
+        return base
+    if name in ("requires_grad_", "freeze"):
+        wanted = rest.at(0).const if rest.positional else rest.keywords.get("requires_grad", Value(const=True)).const
+        frozen = Fact.NO if wanted is False or name == "freeze" else Fact.YES
+        m.state.set_object(base.refs[0], obj._replace(requires_grad=frozen))
+        return base
+    if name in _SELF_METHODS:
+        _note_apply(m, rest)
+        return base
+    if name in ("zero_grad", "register_forward_hook", "register_full_backward_hook"):
+        return Value(kind=Kind.NONE)
+    slots.field_read(m, base.root, event.site, "argument", name)
+    result = calls.call_unknown(m, rest, event.site, f"{text}.{name}")
+    return _output(m, base, obj, rest, result, event.site, f"{text}.{name}") if _computes(name) else result
+
+
+def _computes(name: str) -> bool:
+    return name.startswith(("forward", "encode", "decode", "predict", "generate", "sample"))
+
+
+def _note_apply(m: Machine, arguments: Arguments) -> None:
+    for value in arguments.positional:
+        if isinstance(value.const, FunctionReference):
+            m.world.called(value.const.unit, m.state.mode)
+
+
+def _state_dict(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:
+    made = Object(Kind.STATE_DICT, Sure.PROVEN, text=f"{text}.state_dict()", type="module")
+    if m.state.object(base.refs[0]).kind is Kind.OPTIMIZER:
+        made = made._replace(type="optimizer", flags=frozenset({"optimizer state"}))
+    whole = Value(tuple(sorted({*base.refs, *_children(m, base.refs[0])})), base.kind, None, base.marks, base.root)
+    value = memory.alias(m, whole, event.site, How.STATE, made)
+    # One model is one source, however many parts of it are known by name.
+    obj = m.state.object(value.refs[0])
+    sure = tuple(share._replace(sure=True) for share in obj.shares)
+    m.state.set_object(value.refs[0], obj._replace(shares=sure))
+    return value._replace(marks=frozenset(), root=None)
+
+
+def _children(m: Machine, ref: int, depth: int = 3) -> set[int]:
+    """The parts of a module that are known by name and have memory of their own."""
+    found: set[int] = set()
+    for slot in m.state.slot_names(ref):
+        cell = m.state.cell(slot)
+        for held in cell.refs if cell is not None else ():
+            obj = m.state.object(held)
+            if obj.kind in (Kind.MODULE, Kind.PARAMETER) and held != ref and held not in found:
+                found.add(held)
+                if depth and obj.kind is Kind.MODULE:
+                    found |= _children(m, held, depth - 1)
+    return found
+
+
+def _load_state_dict(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, text: str) -> Value:
+    source = arguments.at(0) if arguments.positional else arguments.keywords.get("state_dict", UNKNOWN)
+    memory.read(m, source, event.site, "load_state_dict", text)
+    slots.field_read(m, source.root, event.site, "load_state_dict", text)
+    memory.write(
+        m,
+        base,
+        event.site,
+        op="load_state_dict(...)",
+        form="load",
+        name=text,
+        reads_old=False,
+        cause=f"{text}.load_state_dict(...)",
+        also_own=source.root,
+    )
+    return Value(kind=Kind.OTHER)
+
+
+def _parameters(m: Machine, base: Value, obj: Object, event: t.Invoke, name: str) -> Value:
+    text = memory.text_of(m, event.base)
+    trained = Fact.NO if obj.requires_grad is Fact.NO or "buffers" in name else Fact.LIKELY
+    kind = Kind.TENSOR if "buffers" in name else Kind.PARAMETER
+    sure = Sure.PROVEN if obj.kind is Kind.MODULE or name != "buffers" else Sure.LIKELY
+    made = Object(kind, sure, leaf=Fact.YES, requires_grad=trained, text=f"a parameter of {text}")
+    whole = Value(tuple(sorted({*base.refs, *_children(m, base.refs[0])})), base.kind, None, base.marks, base.root)
+    one = memory.alias(m, whole, event.site, How.PARAMETERS, made, region=(Part("?"),), tag="parameter")
+    shared = m.state.object(one.refs[0])
+    m.state.set_object(one.refs[0], shared._replace(shares=tuple(s._replace(sure=True) for s in shared.shares)))
+    one = one._replace(marks=frozenset(), root=None)
+    if name.startswith("named"):
+        return containers.pairs(m, event.site, Value(kind=Kind.STRING), one)
+    return containers.iterator(m, event.site, one)
+
+
+def _register_buffer(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, text: str) -> Value:
+    key = arguments.at(0).const
+    value = arguments.at(1) if len(arguments.positional) > 1 else arguments.keywords.get("tensor", UNKNOWN)
+    if isinstance(key, str):
+        shared = slots.lives_on(m, value, -1)
+        if shared is not None:
+            m.fact(DataShared(event.site, f"{text}.{key}", shared, "buffer", Sure.PROVEN))
+        if not value.refs:
+            value = memory.fresh(
+                m, event.site, Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO), key
+            )
+        for ref in value.refs:
+            obj = m.state.object(ref)
+            if obj.kind is Kind.UNKNOWN:
+                m.state.set_object(ref, obj._replace(kind=Kind.TENSOR, sure=Sure.PROVEN))
+        slots.bind_slot(m, (base.refs[0], f".{key}"), value, event.site)
+        m.world.stored(m, m.state.object(base.refs[0]), key, value)
+    return Value(kind=Kind.NONE)
+
+
+# -- optimizers
+
+
+def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
+    """A method of an optimizer."""
+    text = memory.text_of(m, event.base)
+    rest = Arguments(arguments.positional[1:], arguments.keywords)
+    if event.name == "step":
+        step(m, base, event.site, text)
+        return Value()
+    if event.name == "state_dict":
+        return _state_dict(m, base, event, text)
+    if event.name == "load_state_dict":
+        return _load_state_dict(m, base, event, rest, text)
+    if event.name == "zero_grad":
+        return Value(kind=Kind.NONE)
+    return calls.call_unknown(m, rest, event.site, f"{text}.{event.name}")
+
+
+def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
+    """`optimizer.step()` writes the parameters it was given, or, if nobody knows which, those that backward reached."""
+    obj = m.state.object(optimizer.refs[0])
+    known = any(share.how is How.PARAMETERS for share in obj.shares)
+    targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *m.reached}))
+    target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
+    memory.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()")
+
+
+def maybe_trains(m: Machine, arguments: Arguments, site: int, name: str) -> None:
+    """A call that by its name trains the models it is given, writes their parameters."""
+    if not _TRAINING_NAME.search(name):
+        return
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        for ref in value.refs:
+            obj = m.state.object(ref)
+            if obj.kind is Kind.UNKNOWN and kinds.named_model(obj.text):
+                memory.refine(m, Value((ref,)), Kind.MODULE, Sure.HINT)
+                obj = m.state.object(ref)
+            if obj.kind is Kind.MODULE:
+                target = Value((ref,), obj.kind, None, value.marks, value.root)
+                memory.write(m, target, site, op=f"{name}(...)", form="step", name=obj.text, cause=f"{name}(...)")
+
+
+def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:
+    """One table of weights is given to an embedding; twice, and trained, it is shared by two."""
+    ref = source.refs[0]
+    if frozen:
+        return
+    storage = m.state.object(ref).shares[0].storage
+    first = m.tables.get(storage)
+    if first is None:
+        m.tables[storage] = site
+    elif first != site:
+        name = memory.key_text(m, source.root) or "one tensor"
+        m.fact(DataShared(site, "this embedding", name, "table", m.state.object(ref).sure, first))

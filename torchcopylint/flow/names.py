@@ -1,0 +1,97 @@
+"""Names: loading, binding, imports, constants."""
+
+from __future__ import annotations
+
+import builtins
+
+from torchcopylint.flow import indexing, kinds, memory
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.machine import Machine, handles
+from torchcopylint.flow.model import UNKNOWN, Kind, Object, Value
+from torchcopylint.flow.state import kind_of
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.knowledge import table
+
+_BUILTINS = frozenset(dir(builtins))
+
+
+@handles(t.Load)
+def _load(m: Machine, event: t.Load) -> None:
+    name = event.name
+    cell = m.state.cell(name)
+    if cell is None:
+        value = UNKNOWN if name in m.unit.bound else m.world.outer(m, name)
+        if value is UNKNOWN and name not in m.unit.bound and name in _BUILTINS:
+            value = Value(kind=Kind.IMPORTED, const=Dotted(f"builtins.{name}"))
+        if value is UNKNOWN:
+            value = memory.unknown(m, event.site, name)
+        memory.bind(m, name, value, -1)
+        cell = m.state.cell(name)
+        assert cell is not None
+    m.set(event.out, Value(cell.refs, cell.kind, cell.const, cell.marks, name))
+
+
+@handles(t.Const)
+def _const(m: Machine, event: t.Const) -> None:
+    value = event.value
+    if value is None:
+        m.set(event.out, Value(kind=Kind.NONE))
+    elif isinstance(value, str | bytes):
+        m.set(event.out, Value(kind=Kind.STRING, const=value))
+    elif isinstance(value, int | float | complex):
+        m.set(event.out, Value(kind=Kind.NUMBER, const=value))
+    else:
+        m.set(event.out, Value(kind=Kind.OTHER, const=value))
+
+
+@handles(t.Import)
+def _import(m: Machine, event: t.Import) -> None:
+    m.set(event.out, Value(kind=Kind.IMPORTED, const=Dotted(table.canonical(event.dotted))))
+
+
+@handles(t.StarImport)
+def _star_import(m: Machine, event: t.StarImport) -> None:
+    m.world.star_imports.append(event.dotted)
+
+
+@handles(t.Bind)
+def _bind(m: Machine, event: t.Bind) -> None:
+    value = m.value(event.value)
+    indexing.forget_name(m, event.name)
+    if event.annotation is not None:
+        declare(m, value, kinds.from_annotation(m, event.annotation))
+    uses = m.unit.uses.get(f"{event.name}@{event.site}")
+    if uses is not None and kind_of(value, m.state) is Kind.UNKNOWN:
+        kind, sure = kinds.from_uses(uses)
+        if kind is not Kind.UNKNOWN:
+            memory.refine(m, value, kind, sure)
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if not obj.text or obj.text.endswith(")") or obj.text == "...":
+            m.state.set_object(ref, obj._replace(text=event.name.partition("#")[0]))
+    memory.bind(m, event.name, value, event.site)
+    m.world.bound(m, event.name)
+
+
+def declare(m: Machine, value: Value, declared: Object | None) -> None:
+    """A value is annotated: what is unknown of it becomes known."""
+    if declared is None:
+        return
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind is Kind.UNKNOWN:
+            m.state.set_object(
+                ref,
+                obj._replace(
+                    kind=declared.kind,
+                    sure=declared.sure,
+                    type=declared.type,
+                    leaf=declared.leaf,
+                    requires_grad=declared.requires_grad,
+                ),
+            )
+
+
+@handles(t.Delete)
+def _delete(m: Machine, event: t.Delete) -> None:
+    m.state.put(event.name, None)

@@ -1,0 +1,303 @@
+"""Applying what is known of an operation to values: reads, writes, the result, its graph, what backward keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchcopylint.flow import grads, memory, slots
+from torchcopylint.flow.machine import Machine
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    BLANK,
+    BUFFERS,
+    CONTAINERS,
+    INFERENCE,
+    TENSORS,
+    UNKNOWN,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Region,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.sites import Arguments, Site
+from torchcopylint.flow.state import kind_of
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.knowledge.table import Op
+
+PARTS = "parts"
+"""Flag of a tuple whose elements are parts of one tensor: `x.chunk(2)`."""
+FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
+_RESULT_KINDS = {
+    "number": Kind.NUMBER,
+    "bool": Kind.NUMBER,
+    "size": Kind.OTHER,
+    "string": Kind.STRING,
+    "none": Kind.NONE,
+    "object": Kind.OTHER,
+}
+
+
+def argument(op: Op, arguments: Arguments, which: int | str) -> Value:
+    """The argument that a row speaks of, whether it was passed by position or by keyword."""
+    value = arguments.at(which)
+    if not value.refs and isinstance(which, int) and which < len(op.arguments):
+        return arguments.keywords.get(op.arguments[which], value)
+    return value
+
+
+def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
+    """What a call of a known operation does and returns."""
+    first = argument(op, arguments, 0)
+    for position, value in enumerate(arguments.positional):
+        if position == 0 and (not op.reads or op.overwrites):
+            continue
+        memory.read(m, value, at.site, "operand" if op.differentiable else "look", at.op)
+    for name, value in arguments.keywords.items():
+        if name != "out":
+            memory.read(m, value, at.site, "argument", at.op)
+    inplace = op.inplace_keyword and arguments.flag("inplace") is True
+    written = [argument(op, arguments, which) for which in op.writes if which != "*"]
+    if inplace:
+        written = [first]
+    sources = [value for value in (*arguments.positional[1:], *arguments.keywords.values()) if value.refs]
+    if not op.metadata_only:
+        for value in written:
+            write_through(m, value, sources, at, reads_old=not op.overwrites, versioned=op.bumps)
+    result = _result(m, op, arguments, first, at, inplace)
+    if op.out_keyword and "out" in arguments.keywords:
+        out = arguments.keywords["out"]
+        grads.check_out(m, list(arguments.positional), out, at)
+        write_through(m, out, [], at._replace(form="out"), reads_old=False, versioned=True)
+        result = out
+    if (op.differentiable and not inplace) or (inplace and op.saves):
+        grads.note_saved(m, op, arguments, result, at)
+    return result
+
+
+def write_through(
+    m: Machine,
+    target: Value,
+    sources: Sequence[Value],
+    at: Site,
+    *,
+    reads_old: bool,
+    versioned: bool,
+    region: Region = (),
+) -> None:
+    """A call writes a value in place."""
+    kind = kind_of(target, m.state)
+    if kind is Kind.UNKNOWN and target.refs:
+        known = [m.state.object(ref).kind for ref in target.refs]
+        if not any(k in BUFFERS or k is Kind.UNKNOWN for k in known):
+            return
+    if kind in CONTAINERS:
+        return
+    root = memory.key_text(m, target.root)
+    memory.write(
+        m,
+        target,
+        at.site,
+        op=at.op,
+        form=at.form,
+        name=at.name,
+        reads_old=reads_old,
+        versioned=versioned,
+        region=region,
+        derived=root != at.name,
+    )
+    grads.after_write(m, target, sources, at)
+
+
+def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inplace: bool) -> Value:
+    if op.result in _RESULT_KINDS:
+        return Value(kind=_RESULT_KINDS[op.result])
+    if inplace or (op.shares == "same" and op.of == 0 and not op.when):
+        return first if op.result in ("self", "tensor", "input", "array") else memory.unknown(m, at.site)
+    source = argument(op, arguments, op.of)
+    if op.result == "list":
+        return memory.fresh(m, at.site, Object(Kind.LIST, Sure.PROVEN))
+    if op.result in ("tensors", "arrays"):
+        return _several(m, op, arguments, source, at)
+    if op.result == "iterator":
+        return memory.fresh(m, at.site, Object(Kind.ITERATOR, Sure.PROVEN))
+    if op.result == "input":
+        made = m.state.object(source.refs[0]) if source.refs else Object()
+        made = Object(made.kind, made.sure, dtype=made.dtype)
+    elif op.result in ("array",):
+        made = Object(Kind.ARRAY, Sure.PROVEN)
+    elif op.result in ("tensor", "self"):
+        made = Object(Kind.TENSOR, Sure.PROVEN)
+    elif op.result == "module":
+        made = Object(Kind.MODULE, Sure.PROVEN)
+    else:
+        return memory.unknown(m, at.site, f"{at.name}.{at.op}")
+    return _shared(m, op, arguments, source, _described(m, op, arguments, source, made, at), at)
+
+
+def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:
+    """The object that an operation returns: its dtype, dimensions, gradient."""
+    dtype = dtype_argument(arguments) or op.dtype or _source_dtype(m, source, op)
+    short = op.name.rpartition(".")[2]
+    flags = {BLANK} if short in FACTORIES else set()
+    if m.state.mode.inference > 0:
+        flags.add(INFERENCE)
+    scalar = Fact.YES if op.scalar and _without_dim(op, arguments) else Fact.UNKNOWN
+    made = made._replace(dtype=dtype, flags=frozenset(flags), scalar=scalar, text=f"{at.name}.{at.op}()")
+    if made.kind in TENSORS:
+        wanted = arguments.flag("requires_grad")
+        if wanted is True:
+            return made._replace(leaf=Fact.YES, requires_grad=Fact.YES)
+        return grads.result_of(m, made, [*arguments.positional, *arguments.keywords.values()], op.differentiable)
+    return made
+
+
+def _without_dim(op: Op, arguments: Arguments) -> bool:
+    if any(name in arguments.keywords for name in ("dim", "axis", "dims")):
+        return False
+    if "reduction" in arguments.keywords:
+        return arguments.keywords["reduction"].const in ("mean", "sum")
+    # A loss has an input and a target; a reduction has its input alone.
+    loss = op.name.startswith("torch.nn.functional.")
+    return loss or len(arguments.positional) <= 1
+
+
+def dtype_argument(arguments: Arguments) -> str:
+    """The dtype that a call names, by keyword or by position, or an empty text."""
+    for value in (arguments.keywords.get("dtype", UNKNOWN), *arguments.positional[1:]):
+        if isinstance(value.const, Dotted):
+            name = value.const.rpartition(".")[2]
+            name = _DTYPE_ALIASES.get(name, name)
+            if name in _DTYPES:
+                return name
+        elif isinstance(value.const, str) and value.const in _DTYPES:
+            return value.const
+    return ""
+
+
+_DTYPES = frozenset(
+    [
+        "float16",
+        "float32",
+        "float64",
+        "bfloat16",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "bool",
+        "complex64",
+        "complex128",
+    ]
+)
+_DTYPE_ALIASES = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "float_": "float64",
+    "bool_": "bool",
+}
+
+
+def _source_dtype(m: Machine, source: Value, op: Op) -> str:
+    dtypes = {m.state.object(ref).dtype for ref in source.refs}
+    return dtypes.pop() if len(dtypes) == 1 else ""
+
+
+def _shared(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Value:
+    """The result object, on the memory that the row says."""
+    if op.shares == "fresh" or not source.refs:
+        return memory.fresh(m, at.site, made)
+    kind = kind_of(source, m.state)
+    if op.shares in ("view", "same", "multi"):
+        return memory.alias(m, source, at.site, _how(op, made, kind), made)
+    if op.shares == "unversioned":
+        return memory.alias(m, source, at.site, _how(op, made, kind), made)
+    return _conditional(m, op, arguments, source, made, at, kind)
+
+
+def _how(op: Op, made: Object, source: Kind) -> How:
+    short = op.name.rpartition(".")[2]
+    if source in (Kind.ARRAY, Kind.BYTES) and made.kind in TENSORS:
+        return How.FROM_NUMPY
+    if made.kind is Kind.ARRAY and source in TENSORS:
+        return How.NUMPY
+    if short in ("detach", "from_dlpack") or (op.shares == "view" and short == "detach_copy"):
+        return How.DETACH if short == "detach" else How.FROM_NUMPY
+    if short == "copy":
+        return How.COPY
+    if short == "Parameter":
+        return How.PARAMETER
+    if op.shares == "unversioned":
+        return How.DATA if short == "data" else How.NUMPY
+    return How.VIEW
+
+
+def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site, kind: Kind) -> Value:
+    """A copy or an alias, depending on something; where that is known, it is one or the other."""
+    if arguments.flag("copy") is not False:
+        return memory.fresh(m, at.site, made)
+    before = _source_dtype(m, source, op)
+    when = op.when
+    if kind not in (*BUFFERS, Kind.UNKNOWN):
+        return memory.fresh(m, at.site, made)
+    if "dtype" in when or "argument" in when:
+        wanted = dtype_argument(arguments) or op.dtype
+        if wanted and before and wanted != before:
+            return memory.fresh(m, at.site, made)
+        if not wanted or (before and wanted == before):
+            when = when.replace("dtype", "").replace("argument", "").strip(" ,")
+    if "device" in when and not _names_device(arguments) and op.name.rpartition(".")[2] not in ("cpu", "cuda", "numpy"):
+        when = when.replace("device", "").strip(" ,")
+    how = _how(op, made, kind)
+    if how is How.VIEW:
+        how = How.CONDITIONAL
+    return memory.alias(m, source, at.site, how, made, when=condition(when))
+
+
+def _names_device(arguments: Arguments) -> bool:
+    if "device" in arguments.keywords:
+        return True
+    return any(not isinstance(value.const, Dotted) for value in arguments.positional[1:])
+
+
+def condition(when: str) -> str:
+    """On what a conditional copy depends, in words for people: "when the dtype already matches"."""
+    words = [word for word in when.replace(",", " ").split() if word]
+    phrases = {
+        "dtype": "the dtype already matches",
+        "device": "it already is on that device",
+        "layout": "it already is contiguous",
+        "shape": "the shape allows a view",
+        "mode": "the model is in eval mode",
+        "argument": "nothing has to be converted",
+    }
+    said = [phrases[word] for word in words if word in phrases]
+    return "when " + " and ".join(said[:2]) if said else ""
+
+
+def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) -> Value:
+    """A tuple of tensors: parts of one, or each of its own."""
+    obj = m.state.object(source.refs[0]) if source.refs else Object()
+    described = _described(m, op, arguments, source, Object(Kind.TENSOR, Sure.PROVEN), at)
+    made = Object(
+        Kind.TUPLE,
+        Sure.PROVEN,
+        requires_grad=described.requires_grad,
+        graph=described.graph,
+        leaf=described.leaf,
+        text=f"{at.name}.{at.op}()",
+        dtype=obj.dtype,
+    )
+    if op.shares in ("multi", "view", "maybe") and source.refs and kind_of(source, m.state) in BUFFERS:
+        return memory.alias(m, source, at.site, How.ROW, made._replace(flags=frozenset({PARTS})))
+    value = memory.fresh(m, at.site, made)
+    each = memory.fresh(m, at.site, described, "each")
+    slots.bind_slot(m, (value.refs[0], ANY_ELEMENT), each, at.site)
+    return value

@@ -1,0 +1,234 @@
+"""Operators: arithmetic, comparisons, augmented assignment, containers, texts."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import grads, indexing, memory, operations, slots
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.machine import Machine, handles
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    BUFFERS,
+    CONTAINERS,
+    TENSORS,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.sites import Arguments, Site
+from torchcopylint.flow.state import kind_of
+from torchcopylint.knowledge import table
+
+_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_UNARY = {"-": "-x", "+": "+x", "~": "~"}
+MAX_ITEMS = 64
+"""Longer displays hold elements that are not told apart."""
+
+
+@handles(t.Operate)
+def _operate(m: Machine, event: t.Operate) -> None:
+    values = [m.value(register) for register in event.operands]
+    m.set(event.out, operate(m, event.symbol, values, event, event.operands))
+
+
+def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, operands: tuple[int, ...]) -> Value:
+    """The result of an arithmetic operator or a comparison."""
+    kinds = [kind_of(value, m.state) for value in values]
+    tensor = next((i for i, kind in enumerate(kinds) if kind in TENSORS), -1)
+    if tensor >= 0:
+        return _on_tensor(m, symbol, values, tensor, event, operands)
+    for value in values:
+        memory.read(m, value, event.site, "operand", symbol)
+    if Kind.ARRAY in kinds:
+        made = Object(Kind.ARRAY, min(m.state.object(r).sure for v in values for r in v.refs[:1]), text="...")
+        return memory.fresh(m, event.site, made._replace(dtype="bool" if symbol in _COMPARISONS else _dtype(m, values)))
+    if symbol == "*" and any(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
+        return _repeat(m, values, kinds, event, operands)
+    if symbol == "+" and all(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
+        return _concatenate(m, values, event)
+    if all(kind is Kind.NUMBER for kind in kinds):
+        return Value(kind=Kind.NUMBER)
+    if all(kind in (Kind.STRING, Kind.NUMBER, Kind.OTHER) for kind in kinds) and Kind.STRING in kinds:
+        return Value(kind=Kind.STRING)
+    if symbol in _COMPARISONS and not any(value.refs for value in values):
+        return Value(kind=Kind.NUMBER)
+    return _unknown_result(m, values, event, symbol)
+
+
+def _unknown_result(m: Machine, values: list[Value], event: t.Operate, symbol: str) -> Value:
+    # Whatever it is, arithmetic makes a new one. If one side needs a gradient for all we know, so may the result.
+    graph = frozenset[int]().union(*(m.state.object(r).graph for v in values for r in v.refs))
+    return memory.fresh(m, event.site, Object(text="...", graph=graph), "arithmetic " + symbol)
+
+
+def _dtype(m: Machine, values: list[Value]) -> str:
+    dtypes = {m.state.object(ref).dtype for value in values for ref in value.refs}
+    return dtypes.pop() if len(dtypes) == 1 else ""
+
+
+def _on_tensor(
+    m: Machine, symbol: str, values: list[Value], tensor: int, event: t.Operate, operands: tuple[int, ...]
+) -> Value:
+    if len(values) == 1:
+        op = table.operator(_UNARY[symbol])
+        arguments = Arguments(values, {})
+    elif tensor == 0:
+        op = table.operator(symbol)
+        arguments = Arguments(values, {})
+    else:
+        # The tensor stands on the right; the row speaks of it as argument 0.
+        op = table.operator(symbol, reflected=symbol not in _COMPARISONS)
+        arguments = Arguments([values[1], values[0]], {})
+    name = memory.text_of(m, operands[tensor])
+    return operations.apply(m, op, arguments, Site(event.site, name, symbol, "operator"))
+
+
+def _repeat(m: Machine, values: list[Value], kinds: list[Kind], event: t.Operate, operands: tuple[int, ...]) -> Value:
+    side = 0 if kinds[0] in (Kind.LIST, Kind.TUPLE) else 1
+    container, count = values[side], values[1 - side]
+    made = memory.fresh(m, event.site, Object(kinds[side], Sure.PROVEN, text="[...]"))
+    for ref in container.refs:
+        for slot in m.state.slot_names(ref):
+            cell = m.state.cell(slot)
+            if cell is None:
+                continue
+            held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+            slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
+            if count.const not in (0, 1):
+                slots.note_repeated(m, held, event.site, "multiplied", memory.text_of(m, event.out))
+    return made
+
+
+def _concatenate(m: Machine, values: list[Value], event: t.Operate) -> Value:
+    made = memory.fresh(m, event.site, Object(Kind.LIST, Sure.PROVEN, text="[...]"))
+    for value in values:
+        for ref in value.refs:
+            for slot in m.state.slot_names(ref):
+                cell = m.state.cell(slot)
+                if cell is not None:
+                    held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+                    slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
+    return made
+
+
+@handles(t.Augment)
+def _augment(m: Machine, event: t.Augment) -> None:
+    target, value = m.value(event.target), m.value(event.value)
+    m.set(event.out, augment(m, event, target, value))
+
+
+def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
+    """`target op= value`: in place for tensors and arrays, a new value for numbers, an extension for lists."""
+    kind = kind_of(target, m.state)
+    name = memory.text_of(m, event.target)
+    if kind in BUFFERS and event.symbol != "@=":
+        memory.read(m, value, event.site, "operand", event.symbol)
+        item = m.unit.definitions[event.target]
+        if isinstance(item, t.Item) and indexing.is_advanced(m, item.subscript).value > 0:
+            return target
+        at = Site(event.site, name, event.symbol, "augmented")
+        operations.write_through(m, target, [value], at, reads_old=True, versioned=kind in TENSORS)
+        if kind in TENSORS:
+            op = table.inplace_operator(event.symbol)
+            grads.note_saved(m, op, Arguments([target, value], {}), target, at)
+        return target
+    if kind in CONTAINERS and event.symbol == "+=":
+        _extend(m, target, value, event.site)
+        return target
+    binary = event.symbol.rstrip("=")
+    shadow = t.Operate(event.out, binary, (event.target, event.value), event.site)
+    if kind is Kind.UNKNOWN and target.refs:
+        # A tensor is changed in place, a number is not, and nobody knows which this is: whatever held it may be stale.
+        memory.read(m, value, event.site, "operand", event.symbol)
+        memory.read(m, target, event.site, "operand", event.symbol)
+        kinds = {m.state.object(ref).kind for ref in value.refs}
+        graph = frozenset[int]().union(*(m.state.object(r).graph for r in (*target.refs, *value.refs)))
+        made = Object(text=name, graph=graph)
+        if kinds & TENSORS and kinds <= TENSORS:
+            made = grads.result_of(m, made, [value], True)._replace(kind=Kind.UNKNOWN)
+        return memory.fresh(m, event.site, made, "augmented")
+    return operate(m, binary, [target, value], shadow, (event.target, event.value))
+
+
+def _extend(m: Machine, target: Value, value: Value, site: int) -> None:
+    for ref in target.refs:
+        for source in value.refs:
+            for slot in m.state.slot_names(source):
+                cell = m.state.cell(slot)
+                if cell is not None:
+                    held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+                    slots.bind_slot(m, (ref, ANY_ELEMENT), held, site, weak=True)
+
+
+@handles(t.Logic)
+def _logic(m: Machine, event: t.Logic) -> None:
+    values = [m.value(register) for register in event.operands]
+    if event.symbol in ("and", "or"):
+        m.set(event.out, slots.join_values(values)._replace(root=None))
+        return
+    if event.symbol in ("in", "not in"):
+        for value in values:
+            memory.read(m, value, event.site, "operand", event.symbol)
+    m.set(event.out, Value(kind=Kind.NUMBER))
+
+
+@handles(t.Text)
+def _text(m: Machine, event: t.Text) -> None:
+    for register in event.parts:
+        memory.read(m, m.value(register), event.site, "text")
+    m.set(event.out, Value(kind=Kind.STRING))
+
+
+@handles(t.Make)
+def _make(m: Machine, event: t.Make) -> None:
+    kinds = {
+        "tuple": Kind.TUPLE,
+        "list": Kind.LIST,
+        "set": Kind.SET,
+        "dict": Kind.DICT,
+        "iterator": Kind.ITERATOR,
+    }
+    made = memory.fresh(m, event.site, Object(kinds[event.kind], Sure.PROVEN, text="..."))
+    ref = made.refs[0]
+    apart = len(event.items) <= MAX_ITEMS and not any(event.stars) and event.kind in ("tuple", "list")
+    for position, register in enumerate(event.items):
+        value = m.value(register)
+        if event.stars[position]:
+            _spread(m, ref, value, event)
+        elif event.kind == "dict":
+            key = m.value(event.keys[position]).const
+            slot = f"[{key!r}]" if isinstance(key, str | int) else ANY_ELEMENT
+            slots.bind_slot(m, (ref, slot), value, event.site, weak=slot == ANY_ELEMENT)
+        else:
+            slot = f"[{position}]" if apart else ANY_ELEMENT
+            slots.bind_slot(m, (ref, slot), value, event.site, weak=not apart)
+    m.set(event.out, made)
+
+
+def _spread(m: Machine, ref: int, value: Value, event: t.Make) -> None:
+    for source in value.refs:
+        obj = m.state.object(source)
+        if obj.kind is Kind.STATE_DICT and event.kind == "dict":
+            # `{**model.state_dict()}` holds the same tensors as the model.
+            m.state.set_object(ref, obj._replace(text="{...}", flags=obj.flags | {"shallow"}))
+            return
+        for slot in m.state.slot_names(source):
+            cell = m.state.cell(slot)
+            if cell is not None:
+                held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+                name = slot[1] if event.kind == "dict" else ANY_ELEMENT
+                slots.bind_slot(m, (ref, name), held, event.site, weak=name == ANY_ELEMENT)
+
+
+@handles(t.Collect)
+def _collect(m: Machine, event: t.Collect) -> None:
+    item = m.value(event.item)
+    for ref in m.value(event.container).refs:
+        if (item.root is not None and not isinstance(item.root, str | int)) or _from_outside(m, item):
+            slots.note_repeated(m, item, event.site, "comprehension", memory.text_of(m, event.container))
+        slots.bind_slot(m, (ref, ANY_ELEMENT), item._replace(root=None), event.site, weak=True)
+
+
+def _from_outside(m: Machine, item: Value) -> bool:
+    """Whether a comprehension's item is a name from outside the comprehension, the same at every turn."""
+    return isinstance(item.root, str) and "#" not in item.root and not item.root.startswith("%")

@@ -1,0 +1,23 @@
+"""Constants that stand for code of this file: functions, classes, `super()`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class FunctionReference(NamedTuple):
+    """A function of this file, by the number of its unit."""
+
+    unit: int
+
+
+class ClassReference(NamedTuple):
+    """A class of this file, by its number."""
+
+    number: int
+
+
+class Super(NamedTuple):
+    """What `super()` gives in a method of a class."""
+
+    number: int

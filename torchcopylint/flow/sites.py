@@ -1,0 +1,37 @@
+"""What a call brings along: its arguments, and how the user wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from torchcopylint.flow.model import UNKNOWN, Value
+
+
+class Arguments(NamedTuple):
+    """The arguments of a call: by position (0 is the receiver of a method) and by keyword."""
+
+    positional: Sequence[Value]
+    keywords: Mapping[str, Value]
+
+    def at(self, position: int | str) -> Value:
+        """The argument at a position or under a keyword; unknown without objects if there is none."""
+        if isinstance(position, str):
+            return self.keywords.get(position, UNKNOWN)
+        return self.positional[position] if 0 <= position < len(self.positional) else UNKNOWN
+
+    def flag(self, name: str) -> bool | None:
+        """A keyword's truth value; `False` if it is absent, `None` if it is not known."""
+        if name not in self.keywords:
+            return False
+        value = self.keywords[name].const
+        return value if isinstance(value, bool) else None
+
+
+class Site(NamedTuple):
+    """Where an operation stands: its site, the user's text of the receiver, how to name the operation."""
+
+    site: int
+    name: str
+    op: str
+    form: str = "method"

@@ -1,0 +1,173 @@
+"""Fields and elements of objects, and what stands in them."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import memory
+from torchcopylint.flow.facts import FieldRead, Repeated
+from torchcopylint.flow.machine import Machine
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    BUFFERS,
+    CONTAINERS,
+    FIELD,
+    LOCAL,
+    TENSORS,
+    UNKNOWN,
+    Cell,
+    Fact,
+    How,
+    Key,
+    Kind,
+    Object,
+    Part,
+    Share,
+    Slot,
+    Sure,
+    Value,
+    join_cells,
+)
+from torchcopylint.knowledge import table
+
+
+def slot_value(m: Machine, slot: Slot, lazily: Object | None = None) -> Value:
+    """What a slot holds. A slot that nobody has touched holds something of its own, the same at every look."""
+    cell = m.state.cell(slot)
+    if cell is None:
+        owner = m.state.object(slot[0])
+        obj = lazily or Object()
+        ref = m.number("slot", slot)
+        shares = obj.shares or (Share(ref, How.OWN, -1, ref),)
+        outside = FIELD if owner.owner not in ("", LOCAL) else owner.owner
+        m.state.set_object(ref, obj._replace(shares=shares, text=f"{owner.text}{slot[1]}", owner=outside))
+        memory.bind(m, slot, Value((ref,), obj.kind), -1)
+        cell = m.state.cell(slot)
+        assert cell is not None
+    return Value(cell.refs, cell.kind, cell.const, cell.marks, memory.place_of(m, slot, cell))
+
+
+def join_values(values: list[Value]) -> Value:
+    """One value for what may be any of several."""
+    if not values:
+        return UNKNOWN
+    if len(values) == 1:
+        return values[0]
+    cell = Cell(values[0].refs, values[0].kind, values[0].const, values[0].marks)
+    for value in values[1:]:
+        cell = join_cells(cell, Cell(value.refs, value.kind, value.const, value.marks))
+    roots = {value.root for value in values}
+    return Value(cell.refs, cell.kind, cell.const, cell.marks, roots.pop() if len(roots) == 1 else None)
+
+
+def bind_slot(m: Machine, slot: Slot, value: Value, site: int, *, weak: bool = False) -> None:
+    """A slot now holds a value, or, where it stands for several elements, may hold it as well."""
+    cell = Cell(value.refs, value.kind, value.const, value.marks, site, value.root)
+    before = m.state.cell(slot)
+    if weak and before is not None:
+        cell = join_cells(before, cell)._replace(site=site)
+    m.state.put_cell(slot, cell)
+
+
+def element(m: Machine, ref: int, key: object, site: int, text: str) -> Value:
+    """An element of a container; `key` is a constant, or `None` for any of them."""
+    obj = m.state.object(ref)
+    if obj.kind is Kind.STATE_DICT:
+        one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text)
+        named = (ref, f"[{key!r}]")
+        if key is not None and m.state.cell(named) is not None:
+            return slot_value(m, named)
+        return memory.alias(m, Value((ref,)), site, How.STATE, one, region=(Part("?"),), tag="state")
+    if key is not None:
+        slot = (ref, f"[{key!r}]")
+        if m.state.cell(slot) is not None:
+            return slot_value(m, slot)
+        if m.state.cell((ref, ANY_ELEMENT)) is None and obj.kind not in CONTAINERS:
+            return slot_value(m, slot)
+    held = [slot_value(m, slot) for slot in m.state.slot_names(ref) if key is None or slot[1] == ANY_ELEMENT]
+    held = [value for value in held if value.root is not None and str(value.root[1]).startswith("[")]  # type: ignore[index]
+    if held:
+        return join_values(held)
+    if obj.owner in ("", LOCAL) and obj.kind in CONTAINERS:
+        return memory.unknown(m, site, text, "element")
+    return slot_value(m, (ref, ANY_ELEMENT))
+
+
+def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child") -> Value:
+    """An element of a `Sequential` or a `ModuleList`: some module that is a part of it."""
+    held = [slot_value(m, slot) for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
+    if held:
+        return join_values(held)
+    obj = m.state.object(ref)
+    return memory.alias(
+        m, Value((ref,)), site, How.FIELD, Object(Kind.MODULE, Sure.LIKELY, text=text), region=(Part("?"),), tag=tag
+    )
+
+
+def register_module(m: Machine, ref: int, module: Object, name: str, value: Value, site: int) -> None:
+    """A module or parameter assigned to a module becomes a part of what that module trains."""
+    for held in value.refs:
+        inner = m.state.object(held)
+        if held == ref or inner.kind not in (Kind.MODULE, Kind.PARAMETER):
+            continue
+        present = {share.storage for share in inner.shares}
+        added = [
+            Share(s.storage, How.FIELD, site, ref, (*s.region, Part("field", name)))
+            for s in module.shares
+            if s.storage not in present
+        ]
+        if added:
+            m.state.set_object(held, inner._replace(shares=(*inner.shares, *added)))
+
+
+def note_repeated(m: Machine, held: Value, site: int, form: str, container: str) -> None:
+    """One object stands in a container several times."""
+    if len(held.refs) != 1:
+        return
+    obj = m.state.object(held.refs[0])
+    if obj.kind in (Kind.MODULE, *BUFFERS):
+        m.fact(Repeated(site, obj.text, obj.site, obj.kind, _stateful(m, held.refs[0], obj), form, container, obj.sure))
+
+
+def _stateful(m: Machine, ref: int, obj: Object) -> bool:
+    """Whether a module has parameters or buffers, as far as its class tells; what is not known counts as stateful."""
+    row = table.module_class(obj.type) if obj.type else None
+    if row is None:
+        return True
+    if not row.container:
+        return row.stateful
+    children = {r for slot in m.state.slot_names(ref) for r in slot_value(m, slot).refs if r != ref}
+    return any(_stateful(m, child, m.state.object(child)) for child in sorted(children)) or not children
+
+
+def field_read(m: Machine, key: Key | None, site: int, consumer: str, target: str = "") -> None:
+    """A field of `self` that this method has not set is read: another method's doing is read."""
+    if isinstance(key, tuple) and m.state.object(key[0]).owner == "self" and key[1].startswith("."):
+        cell = m.state.cell(key)
+        if cell is not None and cell.site == -1:
+            m.fact(FieldRead(key[1][1:], site, consumer, m.unit.name, target))
+
+
+def lives_on(m: Machine, value: Value, target: int) -> str | None:
+    """The text of a parameter or buffer of some module whose storage a value surely sits on; it is not `target`'s."""
+    if len(value.refs) != 1:
+        return None
+    obj = m.state.object(value.refs[0])
+    mine = {share.storage for share in m.state.object(target).shares}
+    if obj.kind not in TENSORS or any(not share.sure or share.when for share in obj.shares):
+        return None
+    seen = set()
+    ref = value.refs[0]
+    while ref not in seen:
+        seen.add(ref)
+        current = m.state.object(ref)
+        fields = [share for share in current.shares if share.how is How.FIELD]
+        if fields:
+            return (
+                None
+                if any(share.storage in mine and share.how is How.OWN for share in current.shares)
+                else current.text
+            )
+        above = [share for share in current.shares if share.how is not How.OWN]
+        if not above or any(share.how in (How.STATE, How.PARAMETERS) for share in above):
+            return None
+        ref = above[0].of
+    return None

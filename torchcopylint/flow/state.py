@@ -1,0 +1,279 @@
+"""The state at one point of a program, and how it forks and merges.
+
+One dictionary holds everything that depends on the point: names, slots of objects, the objects themselves, grad mode.
+A branch does not copy it. `fork` starts a journal of old values; `take` undoes to the fork and hands out what was
+different, as a delta. `merge` joins deltas into the state. So a branch costs what it changes, not what is known.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias, cast
+
+from torchcopylint.flow.model import (
+    UNKNOWN_OBJECT,
+    Cell,
+    Fact,
+    Key,
+    Kind,
+    Object,
+    Slot,
+    Value,
+    join_cells,
+    join_facts,
+    join_objects,
+    older,
+)
+
+ALIVE = "@alive"
+MODE = "@mode"
+Entry: TypeAlias = "Cell | Object | Mode | bool | frozenset[int] | None"
+Delta: TypeAlias = "dict[Key, Entry]"
+
+
+class Mode(NamedTuple):
+    """Grad mode: whether autograd records (`assumed` on at the entry of a function), and inference mode."""
+
+    recording: Fact
+    inference: Fact = Fact.NO
+    assumed: bool = False
+
+
+def join_modes(a: Mode, b: Mode) -> Mode:
+    """Grad mode where two paths meet."""
+    if a == b:
+        return a
+    return Mode(join_facts(a.recording, b.recording), join_facts(a.inference, b.inference), a.assumed or b.assumed)
+
+
+class State:
+    """See the module. `holders` and `sharers` are indexes that only grow: a hit must be checked against the state."""
+
+    def __init__(self, mode: Mode) -> None:
+        self._entries: dict[Key, Entry] = {ALIVE: True, MODE: mode}
+        self._journals: list[dict[Key, Entry]] = []
+        self.holders: dict[int, set[Key]] = {}
+        self.sharers: dict[int, set[int]] = {}
+        self.slots: dict[int, set[str]] = {}
+        self.registers: dict[int, Value] = {}
+        self._in_registers: dict[int, set[int]] = {}
+
+    # -- entries
+
+    def get(self, key: Key) -> Entry:
+        """The entry of a key, or `None`."""
+        return self._entries.get(key)
+
+    def put(self, key: Key, entry: Entry) -> None:
+        """Set an entry; `None` removes it."""
+        entries = self._entries
+        if self._journals:
+            journal = self._journals[-1]
+            if key not in journal:
+                journal[key] = entries.get(key)
+        if entry is None:
+            entries.pop(key, None)
+        else:
+            entries[key] = entry
+
+    @property
+    def alive(self) -> bool:
+        """Whether this point can be reached."""
+        return self._entries[ALIVE] is True
+
+    def die(self) -> None:
+        """Nothing after this point is reached, until a merge."""
+        self.put(ALIVE, False)
+
+    @property
+    def mode(self) -> Mode:
+        """Grad mode here."""
+        return cast(Mode, self._entries[MODE])
+
+    # -- forks
+
+    def fork(self) -> int:
+        """Start a journal; returns its level, for `capture`."""
+        self._journals.append({})
+        return len(self._journals) - 1
+
+    def take(self) -> Delta:
+        """Undo to the last fork; returns what was different just before."""
+        journal = self._journals.pop()
+        entries = self._entries
+        delta: Delta = {}
+        for key, old in journal.items():
+            new = entries.get(key)
+            if new != old:
+                delta[key] = new
+            if old is None:
+                entries.pop(key, None)
+            else:
+                entries[key] = old
+        return delta
+
+    def capture(self, level: int) -> Delta:
+        """What is different now from the fork at `level`, without undoing anything."""
+        keys = {key for journal in self._journals[level:] for key in journal}
+        return {key: self._entries.get(key) for key in keys}
+
+    def apply(self, delta: Delta) -> None:
+        """Make the state what a delta says, as it is."""
+        for key, entry in delta.items():
+            self.put(key, entry)
+
+    def merge(self, deltas: list[Delta]) -> bool:
+        """The state becomes the join of what each live delta makes of it. Returns whether it changed.
+
+        Without a live delta the state is dead.
+        """
+        live = [delta for delta in deltas if delta.get(ALIVE, self._entries[ALIVE]) is True]
+        if not live:
+            changed = self.alive
+            self.die()
+            return changed
+        changed = False
+        keys = sorted({key for delta in live for key in delta}, key=repr) if len(live) > 1 else list(live[0])
+        for key in keys:
+            base = self._entries.get(key)
+            entry = live[0].get(key, base)
+            for delta in live[1:]:
+                entry = self._join(key, entry, delta.get(key, base))
+            if entry != base:
+                self.put(key, entry)
+                changed = True
+        return changed
+
+    def join_in(self, delta: Delta) -> bool:
+        """The state becomes the join of itself and what a delta makes of it. Returns whether it changed."""
+        if delta.get(ALIVE, self._entries[ALIVE]) is not True:
+            return False
+        changed = False
+        for key in sorted(delta, key=repr):
+            base = self._entries.get(key)
+            entry = self._join(key, base, delta[key]) if self.alive else delta[key]
+            if entry != base:
+                self.put(key, entry)
+                changed = True
+        return changed
+
+    def _join(self, key: Key, a: Entry, b: Entry) -> Entry:
+        if a == b:
+            return a
+        if a is None or b is None:
+            # An object that one path made is what it is; a name bound on one path says nothing of the other.
+            return a if b is None else b
+        if isinstance(a, Cell):
+            return join_cells(a, cast(Cell, b))
+        if isinstance(a, Object):
+            return join_objects(a, cast(Object, b))
+        if isinstance(a, Mode):
+            return join_modes(a, cast(Mode, b))
+        if isinstance(a, frozenset):
+            return a | cast("frozenset[int]", b)
+        return a or b
+
+    # -- objects
+
+    def object(self, ref: int) -> Object:
+        """What is known of an object."""
+        return cast(Object, self._entries.get(ref, UNKNOWN_OBJECT))
+
+    def set_object(self, ref: int, obj: Object) -> None:
+        """Set what is known of an object."""
+        self.put(ref, obj)
+        for share in obj.shares:
+            self.sharers.setdefault(share.storage, set()).add(ref)
+
+    def make(self, ref: int, obj: Object) -> int:
+        """A new object from the site that `ref` stands for. What the site made before becomes the older one."""
+        if self._entries.get(ref) is not None:
+            self._retire(ref)
+        self.set_object(ref, obj)
+        return ref
+
+    def _retire(self, ref: int) -> None:
+        """Everything that speaks of the newest object of a site now speaks of the older ones."""
+        old = older(ref)
+        before = self._entries.get(old)
+        for sharer in list(self.sharers.get(ref, ())):
+            obj = self._entries.get(sharer)
+            if isinstance(obj, Object):
+                self.set_object(sharer, _rename_shares(obj, ref, old))
+        retired = _rename_shares(self.object(ref), ref, old)
+        self.set_object(old, join_objects(retired, before) if isinstance(before, Object) else retired)
+        self.put(ref, None)
+        for key in list(self.holders.get(ref, ())):
+            cell = self._entries.get(key)
+            if isinstance(cell, Cell) and ref in cell.refs:
+                self.put_cell(key, cell._replace(refs=_rename(cell.refs, ref, old)))
+        for name in self.slots.get(ref, set()):
+            cell = self._entries.get((ref, name))
+            if isinstance(cell, Cell):
+                existing = self._entries.get((old, name))
+                self.put_cell((old, name), join_cells(existing, cell) if isinstance(existing, Cell) else cell)
+                self.put((ref, name), None)
+        for register in self._in_registers.pop(ref, ()):
+            value = self.registers.get(register)
+            if value is not None and ref in value.refs:
+                self.set_register(register, value._replace(refs=_rename(value.refs, ref, old)))
+
+    # -- holders
+
+    def cell(self, key: Key) -> Cell | None:
+        """What a name or slot holds, or `None`."""
+        return cast("Cell | None", self._entries.get(key))
+
+    def put_cell(self, key: Key, cell: Cell) -> None:
+        """Bind a name or slot."""
+        self.put(key, cell)
+        for ref in cell.refs:
+            self.holders.setdefault(ref, set()).add(key)
+        if isinstance(key, tuple):
+            self.slots.setdefault(key[0], set()).add(key[1])
+
+    def set_register(self, register: int, value: Value) -> None:
+        """Put a value into a register."""
+        self.registers[register] = value
+        for ref in value.refs:
+            self._in_registers.setdefault(ref, set()).add(register)
+
+    def holders_of(self, storage: int) -> list[tuple[Key, Cell]]:
+        """Every name and slot that now holds an object on a storage, in a stable order."""
+        found: dict[Key, Cell] = {}
+        for ref in self.sharers.get(storage, ()):
+            for key in self.holders.get(ref, ()):
+                cell = self._entries.get(key)
+                if isinstance(cell, Cell) and ref in cell.refs:
+                    found[key] = cell
+        return sorted(found.items(), key=lambda item: repr(item[0]))
+
+    def slot_names(self, ref: int) -> list[Slot]:
+        """The slots of an object that hold something now, in a stable order."""
+        return [(ref, name) for name in sorted(self.slots.get(ref, ())) if self._entries.get((ref, name)) is not None]
+
+
+def _rename(refs: tuple[int, ...], ref: int, old: int) -> tuple[int, ...]:
+    return tuple(sorted({old if r == ref else r for r in refs}))
+
+
+def _rename_shares(obj: Object, ref: int, old: int) -> Object:
+    if all(share.storage != ref and share.of != ref for share in obj.shares):
+        return obj
+    renamed = {
+        share._replace(
+            storage=old if share.storage == ref else share.storage,
+            of=old if share.of == ref else share.of,
+        )
+        for share in obj.shares
+    }
+    return obj._replace(shares=tuple(sorted(renamed, key=repr)))
+
+
+def kind_of(value: Value, state: State) -> Kind:
+    """The kind of a value if all its objects agree (a parameter is a tensor), else `UNKNOWN`."""
+    if not value.refs:
+        return value.kind
+    kinds = {state.object(ref).kind for ref in value.refs}
+    if len(kinds) == 1:
+        return kinds.pop()
+    return Kind.TENSOR if kinds == {Kind.TENSOR, Kind.PARAMETER} else Kind.UNKNOWN

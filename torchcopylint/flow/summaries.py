@@ -1,0 +1,252 @@
+"""What a function of this file does to its arguments, and what it returns, so that its callers need not run it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchcopylint.flow import attributes, grads, memory, slots
+from torchcopylint.flow.model import (
+    OUTPUT,
+    TENSORS,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.references import FunctionReference
+from torchcopylint.flow.sites import Arguments
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+    from torchcopylint.flow.tape import Unit
+
+
+class ArgumentWrite(NamedTuple):
+    """The function writes the memory of a parameter; `path` leads from the parameter to what is written."""
+
+    parameter: str
+    path: tuple[str, ...]
+    op: str
+    form: str
+    reads_old: bool
+    versioned: bool
+    sure: bool
+    cause: str
+
+
+class Returned(NamedTuple):
+    """The function may return an alias of a parameter (`how`; `None` for the very object), or, without one, something
+    fresh."""
+
+    parameter: str
+    path: tuple[str, ...]
+    how: How | None
+    when: str
+
+
+class Summary(NamedTuple):
+    """What is known of one function. Picklable and free of sites, so that it can outlive the file's analysis."""
+
+    name: str
+    parameters: tuple[str, ...]
+    writes: tuple[ArgumentWrite, ...]
+    returned: tuple[Returned, ...]
+    result: Object
+    returns_value: bool
+    trains: bool
+    unknown: bool = False
+
+
+def summarise(m: Machine) -> Summary:
+    """The summary of a unit that has been run."""
+    unit = m.unit
+    paths = argument_paths(m)
+    writes = []
+    for write in m.writes.values():
+        for storage in write.storages:
+            if storage in paths:
+                parameter, path = paths[storage]
+                item = ArgumentWrite(
+                    parameter,
+                    path,
+                    write.op,
+                    write.form,
+                    write.reads_old,
+                    write.versioned,
+                    len(write.storages) == 1,
+                    write.cause,
+                )
+                if item not in writes:
+                    writes.append(item)
+    returned, result = _returns(m, paths)
+    return Summary(
+        name=unit.name,
+        parameters=tuple(p.name for p in unit.parameters if p.kind == "plain"),
+        writes=tuple(writes),
+        returned=returned,
+        result=result,
+        returns_value=bool(m.returned),
+        trains=m.trains,
+        unknown=unit.is_generator,
+    )
+
+
+def argument_paths(m: Machine) -> dict[int, tuple[str, tuple[str, ...]]]:
+    """For each storage that belongs to an argument: the parameter, and the slots that lead to it."""
+    paths: dict[int, tuple[str, tuple[str, ...]]] = {}
+    pending: list[tuple[int, str, tuple[str, ...]]] = []
+    for parameter in m.unit.parameters:
+        ref = m.number("argument", parameter.name)
+        pending.append((ref, parameter.name, ()))
+    while pending:
+        ref, name, path = pending.pop()
+        if ref in paths or len(path) > 3:
+            continue
+        paths[ref] = (name, path)
+        for attribute in sorted(m.state.slots.get(ref, ())):
+            inner = m.number("slot", (ref, attribute))
+            if m.state.get(inner) is not None:
+                pending.append((inner, name, (*path, attribute)))
+    return paths
+
+
+def _returns(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[tuple[Returned, ...], Object]:
+    found: list[Returned] = []
+    result: Object | None = None
+    for value in m.returned:
+        if not value.refs:
+            found.append(Returned("", (), None, ""))
+            continue
+        for ref in value.refs:
+            obj = m.state.object(ref)
+            plain = Object(
+                obj.kind,
+                obj.sure,
+                requires_grad=obj.requires_grad,
+                leaf=obj.leaf,
+                scalar=obj.scalar,
+                dtype=obj.dtype,
+                type=obj.type,
+                flags=obj.flags & {OUTPUT},
+            )
+            result = plain if result is None else _weaker(result, plain)
+            hits = [share for share in obj.shares if share.storage in paths]
+            if not hits:
+                found.append(Returned("", (), None, "unknown" if obj.kind is Kind.UNKNOWN else ""))
+            for share in hits:
+                parameter, path = paths[share.storage]
+                same = ref == share.storage
+                found.append(Returned(parameter, path, None if same else share.how, share.when))
+    return tuple(dict.fromkeys(found)), result or Object()
+
+
+def _weaker(a: Object, b: Object) -> Object:
+    from torchcopylint.flow.model import join_objects
+
+    return join_objects(a, b)
+
+
+def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: int, name: str) -> Value:
+    """The result of calling a function of this file, by its summary."""
+    unit = m.world.program.units[reference.unit]
+    m.world.called(reference.unit, m.state.mode)
+    summary = m.world.summary(reference.unit)
+    bound = bind_arguments(unit, arguments)
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        memory.read(m, value, site, "argument", name)
+        slots.field_read(m, value.root, site, "argument", name)
+    if summary is None:
+        from torchcopylint.flow.modules import maybe_trains
+
+        maybe_trains(m, arguments, site, name)
+        return memory.unknown(m, site, f"{name}(...)")
+    for item in summary.writes:
+        _apply_write(m, item, bound, site, name)
+    if summary.trains:
+        m.trains = m.trains or False
+    return _result(m, summary, bound, arguments, site, name)
+
+
+def bind_arguments(unit: Unit, arguments: Arguments) -> dict[str, Value]:
+    """Which parameter gets which argument."""
+    names = [p.name for p in unit.parameters if p.kind == "plain"]
+    bound = dict(zip(names, arguments.positional, strict=False))
+    bound.update({key: value for key, value in arguments.keywords.items() if key in names})
+    return bound
+
+
+def _follow(m: Machine, value: Value, path: tuple[str, ...]) -> Value:
+    for step in path:
+        if not value.refs:
+            return Value()
+        values = []
+        for ref in value.refs:
+            slot = (ref, step)
+            if m.state.cell(slot) is not None:
+                values.append(slots.slot_value(m, slot))
+            elif step.startswith("."):
+                values.append(attributes.attribute(m, Value((ref,)), step[1:], -1, m.state.object(ref).text))
+            elif step.startswith("["):
+                values += [slots.slot_value(m, s) for s in m.state.slot_names(ref) if s[1].startswith("[")]
+        value = slots.join_values(values)
+    return value
+
+
+def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site: int, name: str) -> None:
+    value = bound.get(item.parameter)
+    if value is None:
+        return
+    target = _follow(m, value, item.path)
+    if not target.refs:
+        return
+    memory.write(
+        m,
+        target,
+        site,
+        op=item.op,
+        form="call" if item.form not in ("step", "load") else item.form,
+        name=memory.key_text(m, target.root) or m.state.object(target.refs[0]).text,
+        reads_old=item.reads_old,
+        versioned=item.versioned,
+        derived=True,
+        cause=f"{name}(...)",
+    )
+
+
+def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Arguments, site: int, name: str) -> Value:
+    if not summary.returns_value:
+        return Value(kind=Kind.NONE)
+    if summary.unknown:
+        return memory.unknown(m, site, f"{name}(...)")
+    same = [r for r in summary.returned if r.parameter and r.how is None]
+    others = [r for r in summary.returned if r.parameter and r.how is not None]
+    fresh = [r for r in summary.returned if not r.parameter]
+    values = []
+    for item in same:
+        source = _follow(m, bound.get(item.parameter, Value()), item.path)
+        if source.refs:
+            values.append(source._replace(root=None))
+    for number, item in enumerate(others):
+        source = _follow(m, bound.get(item.parameter, Value()), item.path)
+        if source.refs:
+            made = summary.result._replace(text=f"{name}(...)")
+            when = item.when or ("on some paths" if len(summary.returned) > 1 else "")
+            values.append(
+                memory.alias(
+                    m, source._replace(root=None), site, item.how or How.VIEW, made, when=when, tag=f"r{number}"
+                )
+            )
+    if fresh or not values:
+        inputs = [*arguments.positional, *arguments.keywords.values()]
+        made = summary.result._replace(text=f"{name}(...)")
+        if made.kind in TENSORS and made.requires_grad is not Fact.NO:
+            graph = frozenset[int]().union(*(obj.graph for obj in grads.tensors_in(m, inputs)))
+            made = made._replace(graph=graph)
+            if m.state.mode.recording is Fact.NO:
+                made = made._replace(requires_grad=Fact.NO, leaf=Fact.YES, graph=frozenset())
+        if any(item.when == "unknown" for item in fresh):
+            made = made._replace(kind=Kind.UNKNOWN, sure=Sure.NOT)
+        values.append(memory.fresh(m, site, made, "fresh"))
+    return slots.join_values(values)

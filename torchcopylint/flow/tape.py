@@ -1,0 +1,507 @@
+"""The tape: what a function does, as a list of small events in execution order, and three brackets.
+
+LibCST's tree is lowered to this once. Python has no `goto`, so three brackets are enough for control flow: `Branch`
+(one of several arms), `Loop` and `Try`; `Break`, `Continue`, `Return` and `Raise` leave them. Every expression puts its
+value into a register of its own, a small integer that is written once. Nothing on a tape refers to the syntax tree:
+`site` is the ordinal of an entry in the program's table of sites, from which lines and columns are found at the end.
+
+Names of comprehension variables carry a `#n` suffix, which keeps them apart from the function's own; names that
+start with `%` are hidden and hold the value of a conditional expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+NO_REGISTER = -1
+"""Stands where an event has no operand: `return` without a value, a missing bound of a slice."""
+
+
+UNION = "|"
+"""The name of an annotation that is a union, optional ones included."""
+
+
+class Dotted(str):
+    """The canonical dotted name of something imported, such as `torch.nn.functional.relu`."""
+
+    __slots__ = ()
+
+
+class Annotation(NamedTuple):
+    """A type annotation as written: a dotted name and its arguments; unions have the name `|`."""
+
+    name: str
+    arguments: tuple[Annotation, ...] = ()
+
+
+class Argument(NamedTuple):
+    """One argument of a call: its register, its keyword or an empty string, and the stars before it (0, 1 or 2)."""
+
+    register: int
+    keyword: str = ""
+    stars: int = 0
+
+
+class Slice(NamedTuple):
+    """A slice inside square brackets; a missing bound is `NO_REGISTER`."""
+
+    lower: int
+    upper: int
+    step: int
+
+
+Index: TypeAlias = "tuple[int | Slice, ...]"
+"""What stands in square brackets, one entry per dimension; a register or a slice."""
+
+
+class Load(NamedTuple):
+    """`out` becomes the value of a name."""
+
+    out: int
+    name: str
+    site: int
+
+
+class Const(NamedTuple):
+    """`out` becomes a literal."""
+
+    out: int
+    value: object
+    site: int
+
+
+class Import(NamedTuple):
+    """`out` becomes something imported."""
+
+    out: int
+    dotted: Dotted
+    site: int
+
+
+class Attribute(NamedTuple):
+    """`out` becomes `base.name`."""
+
+    out: int
+    base: int
+    name: str
+    site: int
+
+
+class Item(NamedTuple):
+    """`out` becomes `base[subscript]`."""
+
+    out: int
+    base: int
+    subscript: Index
+    site: int
+
+
+class Call(NamedTuple):
+    """`out` becomes `function(arguments)`."""
+
+    out: int
+    function: int
+    arguments: tuple[Argument, ...]
+    site: int
+
+
+class Invoke(NamedTuple):
+    """`out` becomes `base.name(arguments)`."""
+
+    out: int
+    base: int
+    name: str
+    arguments: tuple[Argument, ...]
+    site: int
+
+
+class Operate(NamedTuple):
+    """`out` becomes the result of an arithmetic operator or a comparison over `operands` (one or two)."""
+
+    out: int
+    symbol: str
+    operands: tuple[int, ...]
+    site: int
+
+
+class Logic(NamedTuple):
+    """`out` becomes one of `operands` (`and`, `or`), or a truth value (`not`, `is`, `is not`, `in`, `not in`)."""
+
+    out: int
+    symbol: str
+    operands: tuple[int, ...]
+    site: int
+
+
+class Make(NamedTuple):
+    """`out` becomes a new container: `tuple`, `list`, `set` or `dict`.
+
+    `keys` are registers for a `dict` (`NO_REGISTER` for `**`), else empty. `stars` says which items are unpacked.
+    """
+
+    out: int
+    kind: str
+    keys: tuple[int, ...]
+    items: tuple[int, ...]
+    stars: tuple[bool, ...]
+    site: int
+
+
+class Collect(NamedTuple):
+    """A comprehension's turn adds `item` (under `key`, if it is a dict) to the container in register `container`."""
+
+    container: int
+    key: int
+    item: int
+    site: int
+
+
+class Text(NamedTuple):
+    """`out` becomes a formatted string that looked at `parts`."""
+
+    out: int
+    parts: tuple[int, ...]
+    site: int
+
+
+class Function(NamedTuple):
+    """`out` becomes a function: the program's unit of that number. `defaults` pair a parameter with a register."""
+
+    out: int
+    unit: int
+    defaults: tuple[tuple[str, int], ...]
+    decorators: tuple[int, ...]
+    site: int
+
+
+class Class(NamedTuple):
+    """`out` becomes a class: the program's class of that number. `bases` are registers."""
+
+    out: int
+    number: int
+    bases: tuple[int, ...]
+    decorators: tuple[int, ...]
+    site: int
+
+
+class Bind(NamedTuple):
+    """A name is bound to a value. `annotation` is what the statement itself says of its type."""
+
+    name: str
+    value: int
+    site: int
+    annotation: Annotation | None = None
+
+
+class StoreAttribute(NamedTuple):
+    """`base.name = value`; `augmented` when it ends an augmented assignment."""
+
+    base: int
+    name: str
+    value: int
+    augmented: bool
+    site: int
+
+
+class StoreItem(NamedTuple):
+    """`base[subscript] = value`; `augmented` when it ends an augmented assignment."""
+
+    base: int
+    subscript: Index
+    value: int
+    augmented: bool
+    site: int
+
+
+class Augment(NamedTuple):
+    """`out` becomes `target op= value`, before it is stored back. `symbol` has the equals sign."""
+
+    out: int
+    symbol: str
+    target: int
+    value: int
+    site: int
+
+
+class Unpack(NamedTuple):
+    """`out` becomes the element of `value` at `position`, or any of them (-1: from a starred target on).
+
+    Each target's element is taken just before it is stored, so that what an earlier target's store did to it is seen.
+    """
+
+    out: int
+    position: int
+    value: int
+    site: int
+
+
+class Iterate(NamedTuple):
+    """At the head of a turn: `out` becomes the next element of `iterable`."""
+
+    out: int
+    iterable: int
+    site: int
+
+
+class Enter(NamedTuple):
+    """A `with` item is entered; `out` becomes what `as` binds."""
+
+    out: int
+    manager: int
+    site: int
+
+
+class Exit(NamedTuple):
+    """A `with` item is left."""
+
+    manager: int
+    site: int
+
+
+class Assume(NamedTuple):
+    """From here on, the value in a register is known to be true or false."""
+
+    register: int
+    truth: bool
+    site: int
+
+
+class Test(NamedTuple):
+    """A condition is looked at."""
+
+    register: int
+    site: int
+
+
+class Discard(NamedTuple):
+    """An expression statement: the value is dropped."""
+
+    value: int
+    site: int
+
+
+class Delete(NamedTuple):
+    """`del name`."""
+
+    name: str
+    site: int
+
+
+class DeleteItem(NamedTuple):
+    """`del base.name` or `del base[...]` (then `name` is empty)."""
+
+    base: int
+    name: str
+    site: int
+
+
+class Yield(NamedTuple):
+    """`out` becomes what is sent in; `value` goes out."""
+
+    out: int
+    value: int
+    site: int
+
+
+class Return(NamedTuple):
+    """The function returns; `value` may be `NO_REGISTER`."""
+
+    value: int
+    site: int
+
+
+class Raise(NamedTuple):
+    """An exception is raised."""
+
+    site: int
+
+
+class Break(NamedTuple):
+    """`break`."""
+
+    site: int
+
+
+class Continue(NamedTuple):
+    """`continue`."""
+
+    site: int
+
+
+class StarImport(NamedTuple):
+    """`from dotted import *`."""
+
+    dotted: Dotted
+    site: int
+
+
+class Branch(NamedTuple):
+    """Exactly one of the arms runs."""
+
+    arms: tuple[Tape, ...]
+    site: int
+
+
+class Loop(NamedTuple):
+    """`test` and `body` run again and again; `orelse` runs when the loop ends by itself.
+
+    `endless` loops end by `break` alone. For a `for` loop, `test` is empty and the body starts with `Iterate`.
+    """
+
+    test: Tape
+    body: Tape
+    orelse: Tape
+    endless: bool
+    site: int
+
+
+class Try(NamedTuple):
+    """`body` runs; if it raises, one of the `handlers` does, else `orelse`; `final` runs in every case."""
+
+    body: Tape
+    handlers: tuple[Tape, ...]
+    orelse: Tape
+    final: Tape
+    site: int
+
+
+Event: TypeAlias = (
+    "Load | Const | Import | Attribute | Item | Call | Invoke | Operate | Logic | Make | Collect | Text | Function"
+    " | Class | Bind | StoreAttribute | StoreItem | Augment | Unpack | Iterate | Enter | Exit | Assume | Test | Discard"
+    " | Delete | DeleteItem | Yield | Return | Raise | Break | Continue | StarImport | Branch | Loop | Try"
+)
+Tape: TypeAlias = "tuple[Event, ...]"
+
+
+class Parameter(NamedTuple):
+    """A parameter: `kind` is `plain`, `star` (`*args`) or `stars` (`**kwargs`)."""
+
+    name: str
+    kind: str
+    annotation: Annotation | None
+    has_default: bool
+
+
+class Unit(NamedTuple):
+    """One body that runs as a whole: a module, a function, a lambda or a class body.
+
+    `parent` is the number of the enclosing unit, -1 for the module; `owner` the number of the class that a method
+    belongs to, else -1. `bound` are the names that belong to this unit's own scope. `definitions` gives, for each register, the
+    event that wrote it. `uses` gives, for each binding (a parameter `name`, or `name@site` of a `Bind`), the attribute
+    and method names that are used on it before the next binding in source order.
+    """
+
+    number: int
+    name: str
+    qualname: str
+    kind: str
+    parent: int
+    owner: int
+    parameters: tuple[Parameter, ...]
+    returns: Annotation | None
+    bound: frozenset[str]
+    tape: Tape
+    definitions: tuple[Event | None, ...]
+    uses: dict[str, frozenset[str]]
+    is_generator: bool
+    site: int
+
+
+class ClassInfo(NamedTuple):
+    """One class: its name, its bases as written, its body's unit, its methods' units by name."""
+
+    number: int
+    name: str
+    qualname: str
+    bases: tuple[Annotation, ...]
+    body: int
+    methods: dict[str, int]
+    fields: dict[str, Annotation]
+    site: int
+
+
+class Program(NamedTuple):
+    """One file, lowered. Unit 0 is the module.
+
+    `statements` gives, for each site, the site of the statement around it; `scopes` the unit it stands in.
+    """
+
+    units: tuple[Unit, ...]
+    classes: tuple[ClassInfo, ...]
+    statements: tuple[int, ...]
+    scopes: tuple[int, ...]
+
+
+def events(tape: Tape) -> Iterator[Event]:
+    """Every event of a tape, brackets included, in source order."""
+    for event in tape:
+        yield event
+        if isinstance(event, Branch):
+            for arm in event.arms:
+                yield from events(arm)
+        elif isinstance(event, Loop):
+            for part in (event.test, event.body, event.orelse):
+                yield from events(part)
+        elif isinstance(event, Try):
+            for part in (event.body, *event.handlers, event.orelse, event.final):
+                yield from events(part)
+
+
+def operands(event: Event) -> tuple[int, ...]:
+    """The registers that an event uses."""
+    match event:
+        case Attribute() | Item() | DeleteItem():
+            return (event.base,)
+        case Call():
+            return (event.function, *(argument.register for argument in event.arguments))
+        case Invoke():
+            return (event.base, *(argument.register for argument in event.arguments))
+        case Operate() | Logic():
+            return event.operands
+        case Make():
+            return (*event.keys, *event.items)
+        case Collect():
+            return (event.key, event.item)
+        case Text():
+            return event.parts
+        case Bind() | Discard() | Return() | Yield() | Unpack():
+            return (event.value,)
+        case StoreAttribute() | StoreItem():
+            return (event.base, event.value)
+        case Augment():
+            return (event.target, event.value)
+        case Iterate():
+            return (event.iterable,)
+        case Enter() | Exit():
+            return (event.manager,)
+        case Test() | Assume():
+            return (event.register,)
+    return ()
+
+
+def dump(tape: Tape, indent: str = "") -> str:
+    """One line per event, brackets indented: what engine tests and people read."""
+    lines = []
+    for event in tape:
+        name = type(event).__name__.lower()
+        if isinstance(event, Branch):
+            lines.append(f"{indent}branch")
+            lines.extend(f"{indent}| arm\n{dump(arm, indent + '  ')}".rstrip() for arm in event.arms)
+        elif isinstance(event, Loop):
+            lines.append(f"{indent}loop{' endless' if event.endless else ''}")
+            lines.extend(dump(part, indent + "  ") for part in (event.test, event.body) if part)
+            if event.orelse:
+                lines.append(f"{indent}| else\n{dump(event.orelse, indent + '  ')}")
+        elif isinstance(event, Try):
+            lines.append(f"{indent}try\n{dump(event.body, indent + '  ')}")
+            lines.extend(f"{indent}| except\n{dump(part, indent + '  ')}".rstrip() for part in event.handlers)
+            lines.extend(
+                f"{indent}| {word}\n{dump(part, indent + '  ')}"
+                for word, part in (("else", event.orelse), ("finally", event.final))
+                if part
+            )
+        else:
+            fields = ", ".join(f"{key}={value!r}" for key, value in event._asdict().items() if key != "site")
+            lines.append(f"{indent}{name} {fields}")
+    return "\n".join(lines)

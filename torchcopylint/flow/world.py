@@ -1,0 +1,414 @@
+"""One file as a whole: its imports, classes, functions, and in which order they are run.
+
+The module body runs first, so that functions know its imports and globals; then the `__init__` of every class, so that
+methods know the fields; then every other function, callees before callers, so that callers know what they call; and
+the module body once more if it calls any of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torchcopylint.flow import idioms, kinds
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.machine import Machine
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    ARGUMENT,
+    CONTAINERS,
+    GLOBAL,
+    TENSORS,
+    Cell,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Share,
+    Sure,
+    Value,
+    join_objects,
+)
+from torchcopylint.flow.modes import GRAD_MODES
+from torchcopylint.flow.references import ClassReference, FunctionReference
+from torchcopylint.flow.state import Mode, State
+from torchcopylint.flow.summaries import Summary, summarise
+from torchcopylint.flow.tape import Annotation, Dotted
+from torchcopylint.knowledge import table
+
+SELF = "self"
+
+
+class Export(NamedTuple):
+    """What a name of a module or function is to the functions inside it: a constant, or an object of its own."""
+
+    value: Value
+    obj: Object | None
+
+
+class World:
+    """See the module."""
+
+    def __init__(self, program: t.Program) -> None:
+        self.program = program
+        self.star_imports: list[Dotted] = []
+        self.imports_torch = False
+        self.machines: dict[int, Machine] = {}
+        self.call_modes: dict[int, list[Mode]] = {}
+        self._exports: dict[int, dict[str, Export]] = {}
+        self._fields: dict[int, dict[str, Object]] = {}
+        self._summaries: dict[int, Summary] = {}
+        self._running: set[int] = set()
+        self._decorators = _decorators_of(program)
+        self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
+        self._class_kinds: dict[int, tuple[Kind, Sure]] = {}
+        self._class_names = {info.name: info.number for info in program.classes}
+
+    # -- running
+
+    def run(self) -> None:
+        """Run every unit of the file."""
+        self.run_unit(0)
+        for info in self.program.classes:
+            initial = info.methods.get("__init__")
+            if initial is not None:
+                self.run_unit(initial)
+        for unit in self._in_order():
+            if unit.number not in self.machines and unit.kind != "module":
+                self.run_unit(unit.number)
+        if len(self.program.units) > 1:
+            self.run_unit(0)
+
+    def run_unit(self, number: int) -> None:
+        """Run one unit and keep its summary."""
+        unit = self.program.units[number]
+        if unit.parent > 0 and unit.parent not in self.machines and unit.parent not in self._running:
+            self.run_unit(unit.parent)
+        self._running.add(number)
+        machine = Machine(self, unit, State(self._entry_mode(unit)))
+        self._bind_parameters(machine)
+        machine.run_unit()
+        self._running.discard(number)
+        self.machines[number] = machine
+        if unit.kind in ("function", "lambda"):
+            self._summaries[number] = summarise(machine)
+
+    def _in_order(self) -> list[t.Unit]:
+        """Callees before callers, as far as names tell; otherwise source order."""
+        functions: dict[str, list[int]] = {}
+        for unit in self.program.units:
+            if unit.kind == "function":
+                functions.setdefault(unit.name, []).append(unit.number)
+        done: dict[int, None] = {}
+        for unit in self.program.units:
+            stack = [unit.number]
+            entered: set[int] = set()
+            while stack:
+                number = stack[-1]
+                if number in done:
+                    stack.pop()
+                    continue
+                callees = [] if number in entered else _callees(self.program.units[number], functions)
+                entered.add(number)
+                waiting = [callee for callee in callees if callee not in done and callee not in entered]
+                if waiting:
+                    stack.extend(reversed(waiting))
+                else:
+                    done[number] = None
+                    stack.pop()
+        return [self.program.units[number] for number in done]
+
+    def _entry_mode(self, unit: t.Unit) -> Mode:
+        for name in self._decorators.get(unit.number, ()):
+            resolved = table.canonical(self.resolve_name(name.partition("(")[0]))
+            if resolved in GRAD_MODES:
+                return GRAD_MODES[resolved]
+            if resolved == "torch.set_grad_enabled":
+                return Mode(Fact.NO if "False" in name else Fact.UNKNOWN)
+        if unit.owner >= 0 and unit.kind == "function" and self.is_function_class(unit.owner):
+            return Mode(Fact.NO)
+        if unit.kind in ("module", "class"):
+            return Mode(Fact.YES)
+        return Mode(Fact.YES, Fact.NO, True)
+
+    def _bind_parameters(self, m: Machine) -> None:
+        unit = m.unit
+        static = "staticmethod" in self.decorators(unit.number)
+        for position, parameter in enumerate(unit.parameters):
+            name = parameter.name
+            if position == 0 and unit.owner >= 0 and unit.kind == "function" and not static:
+                self._bind_self(m, name)
+                continue
+            ref = m.number("argument", name)
+            obj = self._parameter_object(m, parameter)
+            m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=ARGUMENT))
+            m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
+            self._bind_element(m, ref, parameter.annotation)
+
+    def _bind_self(self, m: Machine, name: str) -> None:
+        if "classmethod" in self.decorators(m.unit.number) or m.unit.name in ("__new__", "__init_subclass__"):
+            m.state.put_cell(name, Cell((), Kind.CLASS, ClassReference(m.unit.owner), site=-1))
+            return
+        ref = m.number("argument", name)
+        obj = self.instance(m.unit.owner)
+        m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=SELF))
+        m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
+
+    def _parameter_object(self, m: Machine, parameter: t.Parameter) -> Object:
+        if parameter.kind == "star":
+            return Object(Kind.TUPLE, Sure.PROVEN)
+        if parameter.kind == "stars":
+            return Object(Kind.DICT, Sure.PROVEN)
+        declared = kinds.from_annotation(m, parameter.annotation)
+        if declared is not None:
+            return declared
+        if parameter.annotation is not None and parameter.annotation.name not in ("|", "typing.Any", "Any"):
+            return Object()
+        uses = m.unit.uses.get(parameter.name, frozenset())
+        kind, sure = kinds.from_uses(uses)
+        if kind is Kind.UNKNOWN:
+            kind, sure = kinds.from_name(parameter.name)
+            if kind is Kind.TENSOR:
+                kind, sure = Kind.UNKNOWN, Sure.NOT
+        return Object(kind, sure)
+
+    def _bind_element(self, m: Machine, ref: int, annotation: Annotation | None) -> None:
+        """`list[Tensor]`, `dict[str, Tensor]`: what the elements are."""
+        if m.state.object(ref).kind not in CONTAINERS or annotation is None or not annotation.arguments:
+            return
+        obj = kinds.from_annotation(m, annotation.arguments[-1])
+        if obj is None:
+            return
+        inner = m.number("slot", (ref, ANY_ELEMENT))
+        text = f"{m.state.object(ref).text}[...]"
+        m.state.set_object(inner, obj._replace(shares=(Share(inner, How.OWN, -1, inner),), text=text, owner=ARGUMENT))
+        m.state.put_cell((ref, ANY_ELEMENT), Cell((inner,), obj.kind, None, site=-1))
+
+    # -- names
+
+    def bound(self, m: Machine, name: str) -> None:
+        """A name of a unit that others stand in was bound: they may see this value."""
+        number = m.unit.number
+        if number not in self._parents:
+            return
+        cell = m.state.cell(name)
+        if cell is None:
+            return
+        if number == 0 and isinstance(cell.const, Dotted) and cell.const.partition(".")[0] == "torch":
+            self.imports_torch = True
+        obj = m.state.object(cell.refs[0]) if len(cell.refs) == 1 else None
+        exports = self._exports.setdefault(number, {})
+        before = exports.get(name)
+        value = Value((), cell.kind, cell.const)
+        if before is not None and before.value != value:
+            value = Value()
+        if before is not None and before.obj is not None and obj is not None:
+            obj = join_objects(before.obj, _template(obj))
+        exports[name] = Export(value, _template(obj) if obj is not None else None)
+
+    def outer(self, m: Machine, name: str) -> Value:
+        """The value of a name that is not a unit's own."""
+        number = m.unit.parent
+        while number >= 0:
+            unit = self.program.units[number]
+            export = self._exports.get(number, {}).get(name) if unit.kind != "class" else None
+            if export is not None:
+                if export.obj is None:
+                    return export.value
+                ref = m.number("outer", name)
+                shares = (Share(ref, How.OWN, -1, ref),)
+                m.state.set_object(ref, export.obj._replace(shares=shares, text=name, owner=GLOBAL))
+                return Value((ref,), export.obj.kind)
+            number = unit.parent
+        for star in self.star_imports:
+            dotted = Dotted(f"{star}.{name}")
+            if table.function(dotted) is not None or table.module_class(dotted) is not None:
+                return Value(kind=Kind.IMPORTED, const=dotted)
+        return Value()
+
+    def resolve_name(self, dotted: str) -> str:
+        """A dotted name as written, resolved by the module's imports."""
+        first, _, rest = dotted.partition(".")
+        export = self._exports.get(0, {}).get(first)
+        if export is not None and isinstance(export.value.const, Dotted):
+            return table.canonical(export.value.const + ("." + rest if rest else ""))
+        return dotted
+
+    # -- classes
+
+    def class_named(self, dotted: str) -> int | None:
+        """The number of a class of this file, by its plain name."""
+        return self._class_names.get(dotted)
+
+    def local_class(self, type_name: str) -> int | None:
+        """The number of the class that an object's type names, if it is one of this file."""
+        return int(type_name[6:]) if type_name.startswith("class#") else None
+
+    def parents(self, number: int) -> list[int]:
+        """The bases of a class that are in this file."""
+        return [
+            parent
+            for base in self.program.classes[number].bases
+            if (parent := self._class_names.get(base.name)) is not None and parent != number
+        ]
+
+    def lineage(self, number: int) -> list[int]:
+        """A class and the classes of this file that it inherits from, nearest first."""
+        order: dict[int, None] = {}
+        pending = [number]
+        while pending:
+            current = pending.pop(0)
+            if current not in order:
+                order[current] = None
+                pending += self.parents(current)
+        return list(order)
+
+    def method(self, number: int, name: str) -> int | None:
+        """The unit of a method, own or inherited."""
+        for current in self.lineage(number):
+            unit = self.program.classes[current].methods.get(name)
+            if unit is not None:
+                return unit
+        return None
+
+    def class_kind(self, number: int) -> tuple[Kind, Sure]:
+        """What the instances of a class are."""
+        if number not in self._class_kinds:
+            self._class_kinds[number] = (Kind.INSTANCE, Sure.PROVEN)
+            self._class_kinds[number] = self._kind_by_bases(number)
+        return self._class_kinds[number]
+
+    def _kind_by_bases(self, number: int) -> tuple[Kind, Sure]:
+        unknown = False
+        for base in self.program.classes[number].bases:
+            local = self._class_names.get(base.name)
+            if local is not None and local != number:
+                kind, sure = self.class_kind(local)
+                if kind is not Kind.INSTANCE:
+                    return kind, sure
+                continue
+            name = table.canonical(self.resolve_name(base.name))
+            if name in kinds.MODULE_BASES or table.module_class(name) is not None:
+                return Kind.MODULE, Sure.PROVEN
+            if name.startswith("torch.optim.") and "lr_scheduler" not in name:
+                return Kind.OPTIMIZER, Sure.PROVEN
+            if name in ("torch.Tensor", "torch.nn.Parameter"):
+                return Kind.TENSOR, Sure.PROVEN
+            unknown = unknown or (name not in kinds.OTHER_BASES and name not in ("object", "abc.ABC", "ABC"))
+        if unknown and "forward" in self.program.classes[number].methods and not self.is_function_class(number):
+            return Kind.MODULE, Sure.LIKELY
+        return Kind.INSTANCE, Sure.PROVEN
+
+    def is_function_class(self, number: int) -> bool:
+        """Whether a class is a `torch.autograd.Function`."""
+        names = {
+            table.canonical(self.resolve_name(base.name))
+            for current in self.lineage(number)
+            for base in self.program.classes[current].bases
+        }
+        return bool(names & {"torch.autograd.Function", "torch.autograd.function.Function"})
+
+    def instance(self, number: int) -> Object:
+        """An instance of a class."""
+        kind, sure = self.class_kind(number)
+        return Object(kind, sure, type=f"class#{number}")
+
+    def field_of(self, type_name: str, name: str) -> Object | None:
+        """What is known of a field of a class of this file."""
+        local = self.local_class(type_name)
+        if local is None:
+            return None
+        for current in self.lineage(local):
+            known = self._fields.get(current, {}).get(name)
+            if known is not None:
+                return known
+        return None
+
+    def stored(self, m: Machine, owner: Object, name: str, value: Value) -> None:
+        """A field of an object was set: what other methods of its class may know of it."""
+        local = self.local_class(owner.type)
+        if local is None or owner.owner != SELF:
+            return
+        if value.kind is Kind.NONE and not value.refs:
+            return
+        obj = Object(value.kind, Sure.PROVEN if value.kind is not Kind.UNKNOWN else Sure.NOT)
+        if value.refs:
+            found = [m.state.object(ref) for ref in value.refs]
+            obj = found[0]
+            for other in found[1:]:
+                obj = join_objects(obj, other)
+        fields = self._fields.setdefault(local, {})
+        before = fields.get(name)
+        template = _template(obj)._replace(graph=frozenset(), flags=frozenset())
+        if template.kind in TENSORS and template.kind is not Kind.PARAMETER:
+            # What a method leaves behind says what kind it is, not which gradient another method will find.
+            template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
+        fields[name] = template if before is None else join_objects(before, template)
+
+    def decorators(self, unit: int) -> tuple[str, ...]:
+        """The decorators of a function as written."""
+        return self._decorators.get(unit, ())
+
+    # -- calls
+
+    def called(self, unit: int, mode: Mode) -> None:
+        """A function of this file is called in a grad mode."""
+        modes = self.call_modes.setdefault(unit, [])
+        if mode not in modes:
+            modes.append(mode)
+
+    def summary(self, unit: int) -> Summary | None:
+        """The summary of a function, if it has been run already."""
+        return self._summaries.get(unit)
+
+    def context(self, m: Machine) -> str:
+        """In which idiom a unit stands, for `.data`: see `idioms`."""
+        unit: t.Unit | None = m.unit
+        while unit is not None and unit.kind in ("function", "lambda"):
+            owner = self.program.classes[unit.owner] if unit.owner >= 0 else None
+            kind = self.class_kind(unit.owner)[0] if unit.owner >= 0 else Kind.UNKNOWN
+            found = idioms.context_of(unit.name, owner.name if owner is not None else "", kind)
+            if found or unit.owner >= 0:
+                return found
+            unit = self.program.units[unit.parent] if unit.parent >= 0 else None
+        return ""
+
+
+def _template(obj: Object) -> Object:
+    return obj._replace(shares=(), saved=frozenset(), owner="")
+
+
+def _callees(unit: t.Unit, functions: dict[str, list[int]]) -> list[int]:
+    found: list[int] = []
+    for event in unit.definitions:
+        if isinstance(event, t.Load | t.Invoke) and event.name in functions:
+            found += functions[event.name]
+    return found
+
+
+def _decorators_of(program: t.Program) -> dict[int, tuple[str, ...]]:
+    found: dict[int, tuple[str, ...]] = {}
+    for unit in program.units:
+        for event in unit.definitions:
+            if isinstance(event, t.Function) and event.decorators:
+                found[event.unit] = tuple(_decorator(unit, register) for register in event.decorators)
+    return found
+
+
+def _decorator(unit: t.Unit, register: int) -> str:
+    event = unit.definitions[register]
+    if isinstance(event, t.Load):
+        return event.name
+    if isinstance(event, t.Attribute):
+        return f"{_decorator(unit, event.base)}.{event.name}"
+    if isinstance(event, t.Const):
+        return repr(event.value)
+    if isinstance(event, t.Call):
+        inner = ", ".join(_decorator(unit, a.register) for a in event.arguments)
+        return f"{_decorator(unit, event.function)}({inner})"
+    if isinstance(event, t.Invoke):
+        inner = ", ".join(_decorator(unit, a.register) for a in event.arguments)
+        return f"{_decorator(unit, event.base)}.{event.name}({inner})"
+    return "..."
+
+
+_ = FunctionReference

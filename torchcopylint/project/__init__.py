@@ -1,0 +1,1 @@
+"""From paths and configuration to the results of a run."""

@@ -1,0 +1,68 @@
+"""What a format is given: the findings of a run with all that is needed to show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from torchcopylint.base.finding import Finding
+from torchcopylint.base.gap import Gap
+from torchcopylint.pages import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How text for people is to look. `quiet` leaves the summary out."""
+
+    color: bool = False
+    quiet: bool = False
+    statistics: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that findings speak of.
+
+    `shown` is its path for people, relative to the working directory. `annotated` is its path for annotations of a CI
+    system, relative to the checkout. `uri` is relative to the report's `source_root` if `inside`, else absolute.
+    `lines` are its lines without their ends, or `None` if they are not at hand.
+    """
+
+    shown: str
+    annotated: str
+    uri: str
+    inside: bool
+    lines: tuple[str, ...] | None = field(repr=False, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """The findings of one file. `sources` has every file that they speak of, by the name used in the findings."""
+
+    findings: tuple[Finding, ...]
+    sources: Mapping[str, Source]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A run, ready to be shown.
+
+    `files` are those with findings, in order. `source_root` is a `file:` URI that ends with a slash. `checked` counts
+    files, `suppressed` findings that a comment hid. `missing` are the given paths that do not exist.
+    """
+
+    files: tuple[FileReport, ...]
+    pages: Mapping[str, Page]
+    version: str
+    source_root: str
+    checked: int = 0
+    suppressed: int = 0
+    gaps: tuple[Gap, ...] = ()
+    missing: tuple[str, ...] = ()
+    exit_code: int = 0
+
+    def findings(self) -> Iterator[tuple[Finding, Mapping[str, Source]]]:
+        """Every finding with the files that it speaks of, in order."""
+        for file in self.files:
+            for finding in file.findings:
+                yield finding, file.sources

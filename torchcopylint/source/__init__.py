@@ -1,0 +1,1 @@
+"""From bytes to a syntax tree: decoding, limits, comments, positions. Opens no files."""
