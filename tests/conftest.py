@@ -13,6 +13,9 @@ from example_findings import ScriptedAnalysis
 
 from torchcopylint.cli.main import run
 
+UNUSED = "x = 1  # torchcopylint: ignore[TCL104]\n"
+"""A file with one warning that needs no rule: TCL002."""
+
 # What would change the output, wherever the tests run.
 _STEERING = ("NO_COLOR", "FORCE_COLOR", "GITHUB_WORKSPACE", "TERM")
 
@@ -30,6 +33,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory.mkdir()
     monkeypatch.chdir(directory)
     return directory
+
+
+def write(project: Path, **files: str) -> None:
+    """Write files: `train_py="..."` is the text of `train.py`."""
+    for name, text in files.items():
+        (project / name.replace("_", ".")).write_text(text)
 
 
 Lint = Callable[..., subprocess.CompletedProcess[str]]

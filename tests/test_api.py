@@ -10,12 +10,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from conftest import UNUSED
 from example_findings import ScriptedAnalysis, finding
 
 import torchcopylint
 from torchcopylint.base.finding import Severity
-
-UNUSED = "x = 1  # torchcopylint: ignore[TCL104]\n"
 
 
 def codes(findings: list[torchcopylint.Finding]) -> list[str]:

@@ -1,42 +1,21 @@
-"""The command line: commands, exit codes, streams, colours, and answers to wrong use."""
+"""The command line: commands, exit codes, and settings."""
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import pty
-import re
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
-import yaml
-from conftest import Answer, Lint
-from example_findings import TRAINING, finding, snapshot_finding, span
+from conftest import UNUSED, Answer, Lint, write
+from example_findings import TRAINING, finding, snapshot_finding, span, step
 
 from torchcopylint import __version__
-from torchcopylint.analysis import Analysis, OverLimit, Unreadable
-from torchcopylint.base.finding import Confidence, Position, Severity
-from torchcopylint.base.gap import Gap
-from torchcopylint.base.suggest import distance, nearest
-from torchcopylint.cli.check import check
-from torchcopylint.cli.progress import Progress
-from torchcopylint.cli.streams import wants_color
-from torchcopylint.pages import load_pages
-from torchcopylint.project.config import KEYS
-from torchcopylint.project.patterns import DEFAULT_EXCLUDES
-
-UNUSED = "x = 1  # torchcopylint: ignore[TCL104]\n"
-"""A file with one warning that needs no rule: TCL002."""
-
-
-def write(project: Path, **files: str) -> None:
-    """`train_py="..."` writes `train.py`."""
-    for name, text in files.items():
-        (project / name.replace("_", ".")).write_text(text)
+from torchcopylint.analysis import OverLimit, Unreadable
+from torchcopylint.base.finding import Confidence, Position, Role, Severity
 
 
 class TestCommands:
@@ -164,6 +143,10 @@ class TestExitCodes:
         assert "its size of 6 bytes is over the limit of 5 bytes" in done.out
         assert "--max-file-size" in done.out
 
+    def test_standard_input_has_the_same_limit(self, lint: Lint) -> None:
+        done = lint("-", "--max-file-size", "5", stdin="x = 1\n")
+        assert "its size of 6 bytes is over the limit of 5 bytes" in done.stdout
+
     def test_hooks_pass_no_files(self, project: Path, lint: Lint) -> None:
         write(project, a_py=UNUSED)
         done = lint("--allow-no-paths")
@@ -188,83 +171,6 @@ class TestExitCodes:
             [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False
         )
         assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "torchcopylint: interrupted")
-
-
-class TestWrongUse:
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (("--preset", "strct"), "Invalid value for '--preset': there is no `strct`; did you mean `strict`?"),
-            (("--output-format", "jsn"), "'--output-format': there is no `jsn`; did you mean `json`?"),
-            (("--fail-on", "errors"), "'--fail-on': there is no `errors`; did you mean `error`?"),
-            (("--min-confidence", "hihg"), "'--min-confidence': there is no `hihg`; did you mean `high`?"),
-            (("--color", "sometimes"), "'--color': there is no `sometimes`; it is one of auto, always, never"),
-            (("--select", "TCL140"), "Invalid value for --select: there is no rule `TCL140`; did you mean `TCL104`?"),
-            (("--ignore", "TCL104,data-raed"), "--ignore: there is no rule `data-raed`; did you mean `data-read`?"),
-            (("--extend-select", "tlc1"), "--extend-select: there is no rule `tlc1`"),
-            (("--per-file-ignores", "a.py:TLC104"), "--per-file-ignores: there is no rule `TLC104`; did you mean"),
-            (("--per-file-ignores", "TCL104"), "`TCL104` is not of the form PATTERN:RULES"),
-            (("--exclude", "!"), "--exclude: Invalid git pattern: '!'"),
-            (("--max-nesting", "0"), "'--max-nesting'"),
-            (("--selct", "TCL1"), "--select"),
-            (("--config", "nope.toml"), "Error: nope.toml: cannot be read: No such file or directory"),
-            (("--output-file", "no/such/x.json"), "cannot write no/such/x.json: there is no directory"),
-            (("--output-file", "."), "cannot write .: it is a directory"),
-            (("explian",), "no such file or directory: explian; did you mean `explain`?"),
-        ],
-    )
-    def test_a_wrong_value_is_2_and_names_the_nearest_right_one(
-        self, lint: Lint, arguments: tuple[str, ...], message: str
-    ) -> None:
-        done = lint(*arguments)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert message in done.stderr
-        assert "Traceback" not in done.stderr
-
-    @pytest.mark.parametrize(
-        ("arguments", "named"),
-        [
-            (("--isolated", "--config", "x.toml"), ("--isolated", "--config")),
-            (("--show-settings", "--show-files"), ("--show-settings", "--show-files")),
-            (("--select", "TCL1", "--ignore", "tcl1"), ("--select", "--ignore", "TCL1")),
-            (("--extend-select", "data-read", "--ignore", "TCL7,data-read"), ("--extend-select", "--ignore")),
-            (("-", "a.py"), ("`-`", "`a.py`")),
-            (("--stdin-filename", "a.py", "b.py"), ("--stdin-filename", "`b.py`")),
-        ],
-    )
-    def test_options_that_contradict_are_2_and_both_are_named(
-        self, lint: Lint, arguments: tuple[str, ...], named: tuple[str, ...]
-    ) -> None:
-        done = lint(*arguments)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert all(name in done.stderr for name in named)
-
-    def test_a_broken_configuration_file_is_2_with_line_and_column(self, project: Path, lint: Lint) -> None:
-        (project / "pyproject.toml").write_text("[tool.torchcopylint]\nselect = [\n")
-        done = lint(".")
-        assert done.returncode == 2
-        assert done.stderr.startswith(f"Error: {project / 'pyproject.toml'}:3:1: not valid TOML: ")
-
-    def test_a_broken_configuration_file_deep_in_the_tree_is_2(self, project: Path, lint: Lint) -> None:
-        (project / "sub").mkdir()
-        (project / "sub" / "pyproject.toml").write_text("[tool.torchcopylint]\nselct = []\n")
-        done = lint(".")
-        assert done.returncode == 2
-        assert "sub/pyproject.toml: [tool.torchcopylint] has no key `selct`; did you mean `select`?" in done.stderr
-
-    @pytest.mark.parametrize(
-        ("word", "expected"),
-        [("selct", "select"), ("SELECT", "select"), ("igonre", "ignore"), ("zzz", None), ("", None)],
-    )
-    def test_the_nearest_name_is_near(self, word: str, expected: str | None) -> None:
-        assert nearest(word, ["select", "ignore", "exclude"]) == expected
-
-    @pytest.mark.parametrize(
-        ("left", "right", "edits"),
-        [("", "ab", 2), ("abc", "abc", 0), ("abc", "acb", 1), ("abc", "bc", 1), ("a", "b", 1)],
-    )
-    def test_exchanged_neighbours_are_one_edit(self, left: str, right: str, edits: int) -> None:
-        assert distance(left, right) == distance(right, left) == edits
 
 
 class TestSettings:
@@ -344,269 +250,74 @@ class TestSettings:
         assert lint("--output-format", "concise").stdout.startswith("src/a.py:1:32: ")
 
 
-class TestStreams:
-    @pytest.mark.parametrize("output_format", ["json", "jsonl", "github", "sarif"])
-    def test_machine_formats_have_stdout_to_themselves(self, project: Path, lint: Lint, output_format: str) -> None:
-        write(project, a_py=UNUSED)
-        done = lint(".", "nope", "--output-format", output_format, "--statistics", "--color", "always")
-        assert "\x1b" not in done.stdout
-        assert "Findings by rule:" not in done.stdout
-        assert "Findings by rule:" in done.stderr
-        assert "Found" not in done.stdout
+def test_real_findings_are_hidden_by_real_comments(project: Path, lint: Lint) -> None:
+    write(
+        project,
+        a_py=textwrap.dedent(
+            """\
+            import torch
 
-    def test_statistics_count_rules_gaps_and_suppressions(self, project: Path, answer: Answer) -> None:
-        write(project, a_py="x  # torchcopylint: ignore[TCL701]\ny\n")
-        made = Analysis(
-            (
-                finding(filename="a.py", where=span(2, 1, 2)),
-                finding(filename="a.py", where=span(2, 2, 3)),
-                finding("TCL701", filename="a.py"),
-            ),
-            (Gap("loop did not settle", "a.py", 1), Gap("unknown call", "a.py", 2), Gap("unknown call", "a.py", 3)),
-        )
-        out = answer("a.py", "--statistics", "--output-format", "concise", analysis={"a.py": made}).out
-        assert out.partition("Findings by rule:\n")[2] == (
-            "     2  TCL104 data-read\n"
-            "Gaps of the analysis by reason:\n"
-            "     2  unknown call\n"
-            "     1  loop did not settle\n"
-            "Files checked: 1; with findings: 1.\n"
-            "Findings suppressed by comments: 1.\n"
-        )
-
-    def test_quiet_prints_findings_only(self, project: Path, lint: Lint) -> None:
-        write(project, a_py="")
-        assert lint("a.py", "--quiet").stdout == ""
-        (project / "empty").mkdir()
-        assert lint("empty", "--quiet").stderr == ""
-
-    def test_the_result_can_go_to_a_file(self, project: Path, lint: Lint) -> None:
-        write(project, a_py=UNUSED)
-        done = lint("a.py", "--output-format", "json", "-o", "out.json")
-        assert (done.returncode, done.stdout) == (1, "")
-        assert json.loads((project / "out.json").read_text())[0]["code"] == "TCL002"
-
-    def test_a_reader_that_leaves_is_no_error(self, project: Path) -> None:
-        command = f"{sys.executable} -m torchcopylint rules | head -n 1"
-        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-        assert done.stdout.startswith("TCL000")
-        assert done.stderr == ""
-
-    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-    def test_a_full_disk_is_2_without_a_traceback(self, project: Path) -> None:
-        with open("/dev/full", "w") as full:
-            done = subprocess.run(
-                [sys.executable, "-m", "torchcopylint", "rules"],
-                stdout=full,
-                stderr=subprocess.PIPE,
-                text=True,
-                check=False,
+            x = torch.ones(3)
+            y = (
+                x.data  # torchcopylint: ignore[TCL104]
             )
-        assert (done.returncode, done.stderr) == (2, "Error: cannot write standard output: No space left on device\n")
-
-    def test_characters_that_the_console_lacks_are_written_as_escapes(self, project: Path, lint: Lint) -> None:
-        write(project, a_py="é = '😀'  # torchcopylint: ignore[TCL104]\n")
-        done = lint("a.py", PYTHONIOENCODING="ascii")
-        assert "\\xe9 = '\\U0001f600'" in done.stdout
-
-    def test_a_file_name_that_is_not_unicode_does_no_harm(self, project: Path, lint: Lint) -> None:
-        with open(os.fsencode(project) + b"/\xff.py", "w") as file:
-            file.write(UNUSED)
-        assert "\\udcff.py:1:32: " in lint(".").stdout
-        assert "%FF.py" in lint(".", "--output-format", "sarif").stdout
-        assert json.loads(lint(".", "--output-format", "json").stdout)[0]["filename"] == "\udcff.py"
-
-    def test_a_line_break_in_a_file_name_forges_no_line(self, project: Path, lint: Lint) -> None:
-        (project / "a\nb.py:1:1: error.py").write_text(UNUSED)
-        assert lint(".", "--output-format", "concise").stdout.startswith("a\\nb.py:1:1: error.py:1:32: ")
-
-    def test_the_progress_bar_waits_draws_and_goes(self) -> None:
-        now = iter([0.0, 0.1, 0.6, 0.6, 0.65, 0.9, 0.9])
-        stream = io.StringIO()
-        bar = Progress(stream, 4, lambda: next(now))
-        for name in ("a.py", "b.py", "c.py", "d.py"):
-            bar(f"/project/{name}")
-        bar.clear()
-        assert stream.getvalue() == (
-            f"\r\x1b[K[{'#' * 6}{'-' * 18}] 1/4 b.py\r\x1b[K[{'#' * 18}{'-' * 6}] 3/4 d.py\r\x1b[K"
-        )
-
-    def test_a_short_run_draws_no_bar(self) -> None:
-        stream = io.StringIO()
-        bar = Progress(stream, 1, lambda: 0.0)
-        bar("a.py")
-        bar.clear()
-        assert stream.getvalue() == ""
-
-
-class TestColours:
-    @pytest.mark.parametrize(
-        ("choice", "terminal", "environment", "coloured"),
-        [
-            ("auto", True, {}, True),
-            ("auto", False, {}, False),
-            ("auto", True, {"NO_COLOR": "1"}, False),
-            ("auto", True, {"NO_COLOR": ""}, True),
-            ("auto", False, {"FORCE_COLOR": "1"}, True),
-            ("auto", True, {"FORCE_COLOR": "0"}, False),
-            ("auto", False, {"FORCE_COLOR": ""}, False),
-            ("auto", False, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
-            ("auto", True, {"TERM": "dumb"}, False),
-            ("always", False, {"NO_COLOR": "1"}, True),
-            ("never", True, {"FORCE_COLOR": "1"}, False),
-        ],
+            # torchcopylint: ignore[data-read]
+            z = x.data
+            w = x.data  # noqa: TCL104
+            v = x.data
+            """
+        ),
     )
-    def test_who_decides(self, choice: str, terminal: bool, environment: dict[str, str], coloured: bool) -> None:
-        class Stream(io.StringIO):
-            def isatty(self) -> bool:
-                return terminal
-
-        assert wants_color(choice, Stream(), environment) is coloured
-
-    def test_a_pipe_has_no_colours_unless_asked_for(self, project: Path, lint: Lint) -> None:
-        write(project, a_py=UNUSED)
-        assert "\x1b" not in lint("a.py").stdout
-        assert "\x1b[1;33mwarning[TCL002]\x1b[0m" in lint("a.py", "--color", "always").stdout
-        assert "\x1b[1;33mwarning[TCL002]\x1b[0m" in lint("a.py", FORCE_COLOR="1").stdout
-
-    def test_a_file_has_no_colours_though_the_output_is_a_terminal(self, project: Path, lint: Lint) -> None:
-        write(project, a_py=UNUSED)
-        lint("a.py", "-o", "out.txt", FORCE_COLOR="1")
-        assert "\x1b" not in (project / "out.txt").read_text()
-
-    def test_a_terminal_has_colours(self, project: Path) -> None:
-        write(project, a_py=UNUSED)
-        leader, follower = pty.openpty()
-        with subprocess.Popen(
-            [sys.executable, "-m", "torchcopylint", "a.py"], stdout=follower, env=os.environ | {"TERM": "xterm"}
-        ) as process:
-            process.wait(timeout=60)
-        os.close(follower)
-        assert b"\x1b[1;33mwarning[TCL002]\x1b[0m" in os.read(leader, 4096)
-        os.close(leader)
+    done = lint("a.py", "--output-format", "concise")
+    assert done.returncode == 1
+    first, last = done.stdout.splitlines()
+    assert first.startswith("a.py:10:5: warning[TCL104]: ")
+    assert last == "Found 1 warning in 1 of 1 file (3 suppressed)."
 
 
-class TestExplain:
-    @pytest.mark.parametrize("rule", ["TCL104", "tcl104", "data-read"])
-    def test_a_page_by_code_or_name_is_markdown_when_piped(self, lint: Lint, rule: str) -> None:
-        done = lint("explain", rule)
-        assert done.stdout.startswith("# data-read\n\nTCL104 · warning · on by default · confidence ")
-        assert "\n```python bad\n" in done.stdout
-        assert "\n## Why it matters\n" in done.stdout
-
-    def test_several_pages(self, lint: Lint) -> None:
-        headings = [line for line in lint("explain", "TCL000", "TCL001").stdout.splitlines() if line.startswith("# ")]
-        assert headings == ["# unreadable-file", "# blanket-suppression"]
-
-    def test_on_a_terminal_it_is_readable(self, lint: Lint) -> None:
-        out = lint("explain", "TCL104", "--color", "always").stdout
-        assert "```" not in out
-        assert "## " not in out
-        assert "\x1b[1mWhy it matters\x1b[0m" in out
-
-    def test_variants_are_named(self, lint: Lint) -> None:
-        assert "variant idiom: info" in lint("explain", "TCL103").stdout
-
-    @pytest.mark.parametrize(
-        ("rule", "message"),
-        [
-            ("TCL140", "there is no rule `TCL140`; did you mean `TCL104`?"),
-            ("data-raed", "there is no rule `data-raed`; did you mean `data-read`?"),
-            (
-                "TCL00",
-                "`TCL00` stands for several rules: TCL000, TCL001, TCL002, TCL003, TCL004, TCL005; name one of them",
-            ),
-        ],
+def test_steps_in_other_files_are_shown_with_the_code_there(project: Path, answer: Answer) -> None:
+    (project / "lib").mkdir()
+    (project / "lib" / "helper.py").write_text("def fill(t):\n    t[:] = 0\n")
+    write(project, train_py="y = x\n")
+    steps = (
+        step(Role.SHARED, "shared here", span(1, 5, 6)),
+        step(Role.WRITTEN, "written here, in the call to `fill`", span(2, 5, 13), filename="lib/helper.py"),
+        step(Role.READ, "read here", span(7, 1, 2), filename="gone.py"),
     )
-    def test_an_unknown_rule_is_2_and_names_the_nearest(self, lint: Lint, rule: str, message: str) -> None:
-        done = lint("explain", rule)
-        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"Error: {message}\n")
+    found = finding(where=span(1, 5, 6), steps=steps)
+    out = answer("train.py", "--quiet", analysis={"train.py": (found,)}).out
+    assert out.splitlines()[1:] == [
+        "   1 | y = x",
+        "     |     ^ 1 shared here",
+        f"  --> {os.path.join('lib', 'helper.py')}:2:5",
+        "   2 |     t[:] = 0",
+        "     |     -------- 2 written here, in the call to `fill`",
+        "  --> gone.py:7:1",
+        "   7 | 3 read here",
+        "",
+    ]
 
 
-class TestRules:
-    def test_every_rule_is_a_line(self, lint: Lint) -> None:
-        lines = lint("rules").stdout.splitlines()
-        assert [line.split()[:2] for line in lines] == [[page.code, page.name] for page in load_pages().values()]
+def test_a_directory_that_cannot_be_listed_is_a_finding(
+    project: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> object:
+        raise PermissionError(13, "Permission denied", path)
 
-    def test_as_json(self, lint: Lint) -> None:
-        entries = {entry["code"]: entry for entry in json.loads(lint("rules", "--output-format", "json").stdout)}
-        assert list(entries) == list(load_pages())
-        entry = entries["TCL103"]
-        assert (entry["name"], entry["severity"], entry["default"]) == ("data-write", "warning", "on")
-        assert entry["variants"]["idiom"] == {"severity": "info", "default": "off"}
-        assert entry["summary"]
+    monkeypatch.setattr(os, "scandir", refuse)
+    done = answer(".")
+    assert done.code == 1
+    assert done.out.startswith(".:1:1: error[TCL000]: the file cannot be read or parsed: permission denied\n")
 
 
-class TestDocumentation:
-    DOCS = Path(__file__).resolve().parent.parent / "docs"
-
-    def test_every_option_is_documented_and_every_documented_option_exists(self) -> None:
-        text = (self.DOCS / "usage.md").read_text(encoding="utf-8")
-        table = text.partition("## Options of `check`\n")[2].partition("\n## ")[0]
-        documented = {
-            name for row in re.findall(r"^\| (.*?) \| ", table, re.M) for name in re.findall(r"--?[a-z][\w-]*", row)
-        }
-        declared = {name for parameter in check.params for name in (*parameter.opts, *parameter.secondary_opts)}
-        assert documented == {name for name in declared if name.startswith("-")}
-
-    def test_every_key_is_documented_and_every_documented_key_exists(self) -> None:
-        text = (self.DOCS / "configuration.md").read_text(encoding="utf-8")
-        table = text.partition("## Keys\n")[2].partition("\n## ")[0]
-        assert set(re.findall(r"^\| `([a-z-]+)` \|", table, re.M)) == set(KEYS)
-
-    def test_every_default_exclude_is_documented(self) -> None:
-        text = (self.DOCS / "configuration.md").read_text(encoding="utf-8")
-        listed = text.partition("which are always left out: ")[2].partition(".\n\n")[0]
-        assert tuple(re.findall(r"`([^`]+)`", listed)) == DEFAULT_EXCLUDES
-
-    def test_the_documented_configuration_is_accepted(self, project: Path, lint: Lint) -> None:
-        text = (self.DOCS / "configuration.md").read_text(encoding="utf-8")
-        (project / "pyproject.toml").write_text(text.partition("```toml\n")[2].partition("```")[0])
-        assert lint("--show-settings").returncode == 0
-
-    @pytest.mark.parametrize("page", ["ci.md", "pre-commit.md"])
-    def test_documented_calls_are_accepted(self, project: Path, lint: Lint, page: str) -> None:
-        write(project, a_py="x = 1\n")
-        text = (self.DOCS / page).read_text(encoding="utf-8")
-        calls = re.findall(r"(?:- run: |`)torchcopylint ((?:check )?--[^`\n]+)", text)
-        assert calls
-        for call in calls:
-            assert lint(*call.split()).returncode == 0
-
-    def test_documented_workflows_are_yaml_with_a_job(self) -> None:
-        blocks = re.findall(r"```yaml\n(.*?)```", (self.DOCS / "ci.md").read_text(encoding="utf-8"), re.S)
-        workflows = [yaml.safe_load(block) for block in blocks]
-        assert [list(workflow["jobs"]) for workflow in workflows] == [["torchcopylint"], ["torchcopylint"]]
-
-
-class TestStartUp:
-    def imported(self, *arguments: str) -> set[str]:
-        done = subprocess.run(
-            [sys.executable, "-X", "importtime", "-m", "torchcopylint", *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0
-        return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line}
-
-    def test_the_version_needs_nothing(self) -> None:
-        modules = self.imported("--version")
-        assert "torchcopylint" in modules
-        assert modules.isdisjoint({"torch", "numpy", "libcst", "click", "pathspec", "dataclasses", "typing", "json"})
-
-    def test_help_needs_neither_torch_nor_libcst(self) -> None:
-        modules = self.imported("check", "--help")
-        assert "click" in modules
-        assert modules.isdisjoint({"torch", "numpy", "libcst", "pathspec"})
-
-    def test_a_run_never_imports_torch(self, project: Path) -> None:
-        write(project, a_py="import torch\nx = torch.ones(1).data\n")
-        assert self.imported("a.py", "--exit-zero").isdisjoint({"torch", "numpy"})
-
-    def test_a_run_over_a_named_file_without_patterns_needs_no_pathspec(self, project: Path) -> None:
-        write(project, a_py="x = 1\n")
-        assert "pathspec" not in self.imported("a.py")
+def test_a_working_directory_that_is_gone_is_wrong_use(
+    project: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "gone").mkdir()
+    monkeypatch.chdir(project / "gone")
+    (project / "gone").rmdir()
+    done = answer("a.py")
+    assert (done.code, done.err) == (2, "Error: the current directory does not exist any more\n")
 
 
 def test_a_narration_is_shown_with_its_code(project: Path, answer: Answer) -> None:

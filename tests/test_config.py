@@ -54,6 +54,7 @@ def test_every_key_can_be_read(project: Path) -> None:
         max-chain = 1
         max-file-size = 2
         max-nesting = 3
+        max-terms = 4
         min-confidence = "low"
         output-format = "concise"
         preset = "strict"
@@ -69,9 +70,7 @@ def test_every_key_can_be_read(project: Path) -> None:
         fail_on="error",
         force_exclude=True,
         ignore=("data-read",),
-        max_chain=1,
-        max_file_size=2,
-        max_nesting=3,
+        limits={"max_file_size": 2, "max_nesting": 3, "max_terms": 4, "max_chain": 1},
         min_confidence=Confidence.LOW,
         output_format="concise",
         preset="strict",

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Lint
+from conftest import UNUSED, Lint
 
-UNUSED = "x = 1  # torchcopylint: ignore[TCL104]\n"
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "editors.md"
 
 

@@ -111,9 +111,8 @@ def _told(lowered: Lowered, facts: FileFacts) -> list[Told]:
     statements = lowered.program.statements
     told = [
         Told(rule.page, report, statements[report.site])
-        for unit in facts.units
         for rule in load_rules()
-        for report in rule.check(unit)
+        for report in rule.reports(facts.units)
     ]
     return settle(told)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
@@ -17,13 +17,27 @@ from torchcopylint.flow.facts import UnitFacts
 from torchcopylint.pages import Page, load_pages
 
 Check: TypeAlias = "Callable[[UnitFacts], Iterator[Report]]"
+ClassCheck: TypeAlias = "Callable[[Sequence[UnitFacts]], Iterator[Report]]"
 
 
 class Rule(NamedTuple):
-    """A page and the check that goes with it."""
+    """A page and the check that goes with it. `check_class`, if there is one, sees all methods of a class at once."""
 
     page: Page
     check: Check
+    check_class: ClassCheck | None
+
+    def reports(self, units: Sequence[UnitFacts]) -> Iterator[Report]:
+        """What the rule reports of a file's units."""
+        for unit in units:
+            yield from self.check(unit)
+        if self.check_class is not None:
+            classes: dict[int, list[UnitFacts]] = {}
+            for unit in units:
+                if unit.class_number >= 0:
+                    classes.setdefault(unit.class_number, []).append(unit)
+            for methods in classes.values():
+                yield from self.check_class(methods)
 
 
 @cache
@@ -35,5 +49,5 @@ def load_rules() -> tuple[Rule, ...]:
         stem = page.name.replace("-", "_")
         if stem in modules:
             module = importlib.import_module(f"torchcopylint.checks.{stem}")
-            found.append(Rule(page, module.check))
+            found.append(Rule(page, module.check, getattr(module, "check_class", None)))
     return tuple(found)

@@ -61,6 +61,15 @@ def first_reads(unit: UnitFacts, own: bool) -> dict[int, list[ReadAfter]]:
     return found
 
 
+def once_a_sharing(found: list[tuple[Write, ReadAfter]]) -> list[tuple[Write, ReadAfter]]:
+    """Of several writes that hit one sharing, the first in the program: the others are the same fault."""
+    first: dict[tuple[object, ...], tuple[Write, ReadAfter]] = {}
+    for write, read in sorted(found, key=lambda pair: (pair[0].site, order_of(pair[1]))):
+        sharing = tuple(link.site for link in read.links)
+        first.setdefault((sharing, write.root, read.name), (write, read))
+    return list(first.values())
+
+
 def order_of(read: ReadAfter) -> tuple[bool, int]:
     """Sorts reads by when they happen: those behind the write first, then those of the loop's next turn."""
     return (read.site <= read.write, read.site)

@@ -15,7 +15,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for fact in unit.facts:
         if not isinstance(fact, DataShared):
             continue
-        names = {"name": fact.target, "source": fact.source}
+        names = {"name": fact.target, "result": fact.target, "source": fact.source}
         earlier = (Point(Role.SHARED, fact.first, "shared.first", names),) if fact.first >= 0 else ()
         yield Report(
             site=fact.site,

@@ -25,12 +25,11 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if fact.consumer == "return":
             found = at_most(Confidence.MEDIUM, found)
         saved = fact.saved
-        named = tuple(link for link in write.chain if link.how is not None and write.named)
         yield Report(
             site=fact.write,
             points=(
                 Point(Role.SAVED, saved.site, f"saved.{saved.what}", {"op": saved.op, "name": saved.name}),
-                *shared_points(tuple(reversed(named))),
+                *shared_points(fact.links),
                 written_point(write),
                 Point(Role.READ, fact.site, f"read.{fact.consumer}", {"name": saved.name, "target": ""}),
             ),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import confidence
+from torchcopylint.checks._common import confidence, shared_points
 from torchcopylint.flow.facts import DetachedInPlace, ReadAfterCut, UnitFacts
 
 HISTORY_READS = frozenset({"operand", "argument", "backward", "return"})
@@ -32,13 +32,10 @@ def _report(fact: DetachedInPlace, reads: list[ReadAfterCut]) -> Iterator[Report
     later = [r for r in later if r.name != fact.result]
     if later:
         read = min(later, key=lambda r: (r.site < r.cut, r.site))
-        shared: tuple[Point, ...] = ()
         source = fact.name
-        if not read.own and read.bound >= 0:
-            names = {"result": read.name, "source": fact.name}
-            shared = (Point(Role.SHARED, read.bound, "shared.name", names),)
+        if read.links:
             source, result = read.name, fact.name
-        points = (*shared, cut, Point(Role.READ, read.site, "read.history", {"name": read.name}))
+        points = (*shared_points(read.links), cut, Point(Role.READ, read.site, "read.history", {"name": read.name}))
         values = {"name": result if result != "its result" else fact.name, "source": source}
         yield Report(fact.site, points, values, confidence(fact.sure))
     elif taken and fact.held:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchcopylint.base.finding import Confidence, Role
+from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import AttributeSet, UnitFacts
-from torchcopylint.flow.model import Kind, Sure
+from torchcopylint.flow.model import Kind
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -16,14 +16,13 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for fact in unit.facts:
         if not isinstance(fact, AttributeSet):
             continue
-        if fact.kind is Kind.UNKNOWN and fact.value not in ("True", "False"):
+        if fact.kind is Kind.UNKNOWN:
             continue
-        found = Confidence.MEDIUM if fact.sure is Sure.NOT else confidence(fact.sure)
         op = f"{fact.attribute} = {fact.value}"
         yield Report(
             site=fact.site,
             points=(Point(Role.HERE, fact.site, "here.attribute", {"name": fact.name, "op": op}),),
             values={"name": fact.name, "op": op, "source": fact.value},
-            confidence=found,
+            confidence=confidence(fact.sure),
             variant="module" if fact.attribute == "requires_grad" else "",
         )

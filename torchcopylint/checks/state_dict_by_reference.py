@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
@@ -12,10 +12,9 @@ from torchcopylint.checks._common import (
     first_reads,
     order_of,
     read_point,
-    shared_point,
     written_point,
 )
-from torchcopylint.flow.facts import ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import How
 
 
@@ -33,12 +32,41 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             yield _report(read, write, link, taken[-1].site)
 
 
+def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
+    """Report snapshots that one method keeps in a field and another reads: between the calls, training goes on."""
+    kept = [fact for unit in methods for fact in unit.facts if isinstance(fact, Kept) and fact.how is How.STATE]
+    reads = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldRead)]
+    steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
+    for fact in kept:
+        restored = [r for r in reads if r.field == fact.field and r.consumer in ("load_state_dict", "return")]
+        restored = [r for r in restored if r.method != fact.method]
+        if restored:
+            read = min(restored, key=lambda r: r.site)
+            yield _report_class(fact, read, min(steps, key=lambda w: w.site) if steps else None)
+
+
+def _report_class(fact: Kept, read: FieldRead, step: Write | None) -> Report:
+    name = f"self.{fact.field}"
+    source = fact.source.removesuffix(".state_dict()")
+    return Report(
+        site=fact.shared,
+        points=(
+            Point(Role.SHARED, fact.shared, "shared.state", {"source": source, "result": name, "when": ""}),
+            *((written_point(step),) if step is not None else ()),
+            Point(Role.READ, read.site, "read.field", {"name": name}),
+        ),
+        values={"name": name, "source": source, "cause": step.cause if step is not None else "training"},
+        confidence=at_most(Confidence.MEDIUM, confidence(fact.sure)),
+        variant="shallow" if fact.shallow else "",
+    )
+
+
 def _own_doing(read: ReadAfter, write: Write) -> bool:
     """The snapshot's own items were written on purpose, through the snapshot."""
     return bool(read.below_written) and any(link.how is How.STATE for link in read.below_written)
 
 
-def _report(read: ReadAfter, write: Write, link, taken: int) -> Report:  # type: ignore[no-untyped-def]
+def _report(read: ReadAfter, write: Write, link: Link, taken: int) -> Report:
     shallow = "shallow" in read.flags or read.element
     variant = "optimizer" if "optimizer state" in read.flags else "shallow" if shallow else ""
     name = read.name.partition("[")[0] if read.element else read.name
@@ -54,6 +82,3 @@ def _report(read: ReadAfter, write: Write, link, taken: int) -> Report:  # type:
         confidence=at_most(Confidence.HIGH, confidence(max(write.sure, read.sure), read.sure)),
         variant=variant,
     )
-
-
-_ = shared_point

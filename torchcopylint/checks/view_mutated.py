@@ -10,6 +10,7 @@ from torchcopylint.checks._common import (
     PLAIN_HOWS,
     confidence,
     first_reads,
+    once_a_sharing,
     order_of,
     read_point,
     shared_points,
@@ -26,34 +27,39 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     """Report writes through one holder while another is read later as if it were something else."""
     owns = first_reads(unit, own=True)
     others = first_reads(unit, own=False)
+    found = []
     for write in unit.writes.values():
-        if write.form not in DIRECT_FORMS or write.blank:
+        if write.form not in DIRECT_FORMS or (write.blank and not write.reads_old):
             continue
         reads = [read for read in others.get(write.site, []) if _plain(read)]
-        wanted = [read for read in reads if _wanted_apart(read, write, owns.get(write.site, []))]
+        wanted = [read for read in reads if _wanted_apart(read, owns.get(write.site, []))]
         if wanted:
-            read = min(wanted, key=order_of)
-            points = (*shared_points(read.links), written_point(write), read_point(read, write))
-            name, source = _pair(read, write)
-            values = {"name": name, "op": write.op, "source": source}
-            yield Report(write.site, points, values, confidence(write.sure, read.sure))
+            found.append((write, min(wanted, key=order_of)))
         elif _reaches_caller(unit, write, owns.get(write.site, [])):
             links = tuple(reversed([link for link in write.chain if link.how is not None]))
             points = (*shared_points(links), written_point(write))
             values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
             yield Report(write.site, points, values, confidence(write.sure), "caller")
+    for write, read in once_a_sharing(found):
+        points = (*shared_points(read.links), written_point(write), read_point(read, write))
+        name, source = _pair(read, write)
+        values = {"name": name, "op": write.op, "source": source}
+        yield Report(write.site, points, values, confidence(write.sure, read.sure))
 
 
 def _plain(read: ReadAfter) -> bool:
-    return read.certain and read.hows <= PLAIN_HOWS and read.consumer != "swap"
+    return read.certain and read.hows <= PLAIN_HOWS | {How.CONDITIONAL} and read.consumer != "swap"
 
 
-def _wanted_apart(read: ReadAfter, write: Write, owns: list[ReadAfter]) -> bool:
+def _wanted_apart(read: ReadAfter, owns: list[ReadAfter]) -> bool:
     """Whether both are read later as different values.
 
     Editing through a part of something is an idiom: there the base is read on purpose. What was taken *before* its base
-    is overwritten, and is read afterwards, is not. Neither is a second name for the whole.
+    is overwritten, and is read afterwards, is not. Neither is a second name for the whole, nor the result of a
+    conversion that had nothing to convert: nobody converts a tensor in order to write the original.
     """
+    if any(link.how is How.CONDITIONAL for link in read.below_written):
+        return True
     if not read.below_written:
         # The base was written; the view (or second name) is read as it was.
         return bool(owns) and bool(read.links)

@@ -39,7 +39,7 @@ def check(**given: Any) -> int:
 
     Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong use or an internal error.
     """
-    options = Options(**given)
+    options = Options.of(given)
     contradiction = options.contradiction()
     if contradiction:
         raise click.UsageError(contradiction)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
+from torchcopylint.analysis import DEFAULT_LIMITS
 from torchcopylint.base.finding import Confidence
 from torchcopylint.cli.values import choice, items, per_file_ignores
 from torchcopylint.project.patterns import BadPattern, Patterns
 from torchcopylint.project.select import PRESETS, RuleIndex, UnknownSelector
-from torchcopylint.project.settings import FAIL_ON, FORMATS, Layer
+from torchcopylint.project.settings import FAIL_ON, FORMATS, LIMITS, Layer
 
 STDIN = "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The command line of `check`, as it was given."""
+    """The command line of `check`, as it was given. `limits` has those that were."""
 
     paths: tuple[str, ...]
     select: tuple[str, ...]
@@ -43,11 +44,15 @@ class Options:
     config: str | None
     isolated: bool
     no_cache: bool
-    max_file_size: int | None
-    max_nesting: int | None
-    max_chain: int | None
+    limits: Mapping[str, int]
     show_settings: bool
     show_files: bool
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """From what click parsed."""
+        limits = {name: given[name] for name in LIMITS if given[name] is not None}
+        return cls(limits=limits, **{name: value for name, value in given.items() if name not in LIMITS})
 
     @property
     def reads_stdin(self) -> bool:
@@ -91,9 +96,7 @@ class Options:
             force_exclude=self.force_exclude,
             respect_gitignore=self.respect_gitignore,
             output_format=self.output_format,
-            max_file_size=self.max_file_size,
-            max_nesting=self.max_nesting,
-            max_chain=self.max_chain,
+            limits=self.limits,
         )
 
     def contradiction(self) -> str | None:
@@ -132,10 +135,17 @@ def _several(name: str, metavar: str, help: str) -> Callable[..., Any]:
     return click.option(name, metavar=metavar, multiple=True, help=help)
 
 
-def _limit(name: str, help: str) -> Callable[..., Any]:
-    return click.option(name, type=click.IntRange(min=1), metavar="N", help=help)
+def _limit(name: str) -> Callable[..., Any]:
+    shown = f"{_OVER.get(name, 'Skip files over this limit.')} [default: {getattr(DEFAULT_LIMITS, name)}]"
+    return click.option(f"--{name.replace('_', '-')}", type=click.IntRange(min=1), metavar="N", help=shown)
 
 
+_OVER = {
+    "max_file_size": "Skip files of more bytes.",
+    "max_nesting": "Skip files with brackets nested deeper.",
+    "max_terms": "Skip files with more `and` and `or` in one condition.",
+    "max_chain": "Skip files with longer chains of operators and calls.",
+}
 _CONFIDENCES = [level.value for level in Confidence]
 _DECLARED = (
     _several("--select", "RULES", "Report these rules only: codes, prefixes or names, separated by commas."),
@@ -163,9 +173,7 @@ _DECLARED = (
     click.option("--config", metavar="FILE", help="Use this configuration file for every path."),
     _flag("--isolated", "Use no configuration file."),
     click.option("-n", "--no-cache", is_flag=True, help="Check every file anew."),
-    _limit("--max-file-size", "Skip files of more bytes. [default: 8000000]"),
-    _limit("--max-nesting", "Skip files with deeper nesting. [default: 200]"),
-    _limit("--max-chain", "Skip files with longer chains of operators or calls. [default: 5000]"),
+    *(_limit(name) for name in LIMITS),
     _flag("--show-settings", "Print the settings that hold for the first path, and stop."),
     _flag("--show-files", "Print the files that would be checked, and stop."),
 )

@@ -6,7 +6,7 @@ import os
 
 from torchcopylint.project.discover import Discovery
 from torchcopylint.project.select import RuleIndex
-from torchcopylint.project.settings import Settings
+from torchcopylint.project.settings import LIMITS, Settings
 from torchcopylint.report.terminal import clean
 
 
@@ -23,9 +23,7 @@ def shown_settings(settings: Settings, index: RuleIndex) -> str:
         f"output-format = {_quote(settings.output_format)}",
         f"force-exclude = {flags[settings.force_exclude]}",
         f"respect-gitignore = {flags[settings.respect_gitignore]}",
-        f"max-file-size = {limits.max_file_size}",
-        f"max-nesting = {limits.max_nesting}",
-        f"max-chain = {limits.max_chain}",
+        *(f"{name.replace('_', '-')} = {getattr(limits, name)}" for name in LIMITS),
         "exclude = [",
         *(f"    {_quote(line)}," for patterns in settings.exclude.lists for line in patterns.lines),
         "]",

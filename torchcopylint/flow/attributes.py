@@ -77,11 +77,13 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
     if known is None and obj.kind is Kind.MODULE:
         row = table.module_class(obj.type) if obj.type else None
         if row is not None and name in row.parameters:
-            known = Object(Kind.PARAMETER, obj.sure, leaf=Fact.YES, requires_grad=Fact.YES)
+            trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.YES
+            known = Object(Kind.PARAMETER, obj.sure, leaf=Fact.YES, requires_grad=trained)
         elif row is not None and name in row.buffers:
             known = Object(Kind.TENSOR, obj.sure, leaf=Fact.YES, requires_grad=Fact.NO)
     if known is None and name in kinds.PARAMETER_NAMES and obj.kind in (Kind.MODULE, Kind.UNKNOWN):
-        known = Object(Kind.PARAMETER, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.LIKELY)
+        trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.LIKELY
+        known = Object(Kind.PARAMETER, Sure.LIKELY, leaf=Fact.YES, requires_grad=trained)
     if known is None and name in kinds.BUFFER_NAMES and obj.kind in (Kind.MODULE, Kind.UNKNOWN):
         known = Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO)
     known = known or Object()
@@ -200,11 +202,16 @@ def _store_attribute(m: Machine, event: t.StoreAttribute) -> None:
         obj = m.state.object(ref)
         if obj.kind in TENSORS | {Kind.UNKNOWN} and event.name == "data" and not event.augmented:
             _assign_data(m, event, base, ref, value, text)
-        elif event.name == "requires_grad":
+        elif event.name == "requires_grad" and not _is_property(m, obj, event.name):
             _set_requires_grad(m, event, ref, obj, value, text)
-        elif event.name in _MISSPELT and obj.kind in (*TENSORS, Kind.MODULE, Kind.UNKNOWN):
+        elif event.name in _MISSPELT and obj.kind in (*TENSORS, Kind.MODULE) and not _is_property(m, obj, event.name):
             m.fact(AttributeSet(event.site, text, event.name, _constant_text(value), obj.kind, obj.sure))
         _store_field(m, event, ref, obj, value)
+
+
+def _is_property(m: Machine, obj: Object, name: str) -> bool:
+    local = m.world.local_class(obj.type)
+    return local is not None and (m.world.method(local, name) is not None or m.world.reads_field(local, name))
 
 
 def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, value: Value) -> None:

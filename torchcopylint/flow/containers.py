@@ -39,7 +39,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         return Value(kind=Kind.NONE)
     if name in _TAKING:
         key = arguments.at(1).const if obj.kind in (Kind.DICT, Kind.STATE_DICT) else None
-        return slots.element(m, ref, key, event.site, memory.text_of(m, event.out))
+        return slots.element(m, base, key, event.site, memory.text_of(m, event.out))
     if obj.kind in (Kind.DICT, Kind.STATE_DICT):
         return _dict_method(m, base, ref, obj, event, arguments)
     if name == "copy":
@@ -68,7 +68,7 @@ def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke
             slot = (ref, f"[{key!r}]" if isinstance(key, str | int) else ANY_ELEMENT)
             if m.state.cell(slot) is None:
                 slots.bind_slot(m, slot, arguments.positional[2], event.site)
-        return slots.element(m, ref, key, event.site, text)
+        return slots.element(m, base, key, event.site, text)
     if name == "copy":
         if obj.kind is Kind.STATE_DICT:
             return shallow_copy(m, base, event.site, text)
@@ -90,7 +90,7 @@ def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke
 def shallow_copy(m: Machine, base: Value, site: int, text: str) -> Value:
     """Another dictionary of the same tensors."""
     obj = m.state.object(base.refs[0])
-    made = Object(Kind.STATE_DICT, obj.sure, type=obj.type, text=text, flags=frozenset({SHALLOW}))
+    made = Object(Kind.STATE_DICT, obj.sure, type=obj.type, text=text, flags=obj.flags | {SHALLOW})
     return memory.alias(m, base, site, How.STATE, made)
 
 
@@ -98,9 +98,9 @@ def element_of(m: Machine, base: Value, ref: int, site: int, text: str) -> Value
     """Any element of a container."""
     obj = m.state.object(ref)
     if obj.kind is Kind.STATE_DICT:
-        one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text)
+        one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text, flags=obj.flags)
         return memory.alias(m, base, site, How.STATE, one, region=(Part("?"),), tag="value")
-    return slots.element(m, ref, None, site, text)
+    return slots.element(m, base, None, site, text)
 
 
 def copy_elements(m: Machine, source: int, target: int, site: int) -> None:

@@ -27,6 +27,8 @@ def _enter(m: Machine, event: t.Enter) -> None:
         m.state.put(MODE, manager.const)
     elif isinstance(manager.const, Dotted) and table.canonical(manager.const) in GRAD_MODES:
         m.fact(GradModeUnused(event.site, memory.text_of(m, event.manager), "with"))
+        # The statement raises; what stands in it is judged as it is meant.
+        m.state.put(MODE, GRAD_MODES[table.canonical(manager.const)])
     m.set(event.out, manager)
 
 

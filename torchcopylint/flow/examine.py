@@ -16,7 +16,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FileFacts, Kept, UnitFacts
 from torchcopylint.flow.machine import Machine
-from torchcopylint.flow.model import Fact, How, Kind
+from torchcopylint.flow.model import CONTAINERS, Fact, How, Kind
 from torchcopylint.flow.summaries import argument_paths
 from torchcopylint.flow.world import World
 from torchcopylint.source.tree import deep_recursion
@@ -43,6 +43,7 @@ def _unit_facts(world: World, m: Machine) -> UnitFacts:
         qualname=unit.qualname,
         name=unit.name,
         kind=unit.kind,
+        class_number=unit.owner,
         class_name=owner.name if owner is not None else "",
         class_kind=world.class_kind(unit.owner)[0] if unit.owner >= 0 else Kind.UNKNOWN,
         facts=tuple(found),
@@ -84,15 +85,28 @@ def _kept(m: Machine) -> list[Kept]:
     if m.unit.owner < 0 or not m.unit.parameters:
         return []
     found = []
-    paths = argument_paths(m)
     me = m.number("argument", m.unit.parameters[0].name)
-    for slot in m.state.slot_names(me):
+    mine = m.state.slot_names(me)
+    outside = set(argument_paths(m)) | {ref for slot in mine for ref in m.state.refs_of(slot)}
+    for slot in mine:
         cell = m.state.cell(slot)
         if cell is None or cell.site < 0:
             continue
-        for ref in cell.refs:
-            for share in m.state.object(ref).shares:
-                if share.how in KEPT_HOWS and share.storage in paths:
-                    source = m.state.object(share.of).text
-                    found.append(Kept(slot[1][1:], cell.site, share.how, source, m.unit.name))
+        for ref, element in _with_elements(m, cell.refs):
+            obj = m.state.object(ref)
+            for share in obj.shares:
+                if share.how in KEPT_HOWS and share.storage in outside and share.storage not in cell.refs:
+                    source = m.state.object(share.storage).text
+                    shallow = element or "shallow" in obj.flags
+                    kept = Kept(slot[1][1:], cell.site, share.site, share.how, source, shallow, obj.sure, m.unit.name)
+                    found.append(kept)
     return list(dict.fromkeys(found))
+
+
+def _with_elements(m: Machine, refs: tuple[int, ...]) -> list[tuple[int, bool]]:
+    """Objects, and what the containers among them hold."""
+    found = [(ref, False) for ref in refs]
+    for ref in refs:
+        if m.state.object(ref).kind in CONTAINERS:
+            found += [(held, True) for slot in m.state.slot_names(ref) for held in m.state.refs_of(slot)]
+    return found

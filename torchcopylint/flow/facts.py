@@ -97,12 +97,16 @@ class Saved(NamedTuple):
 
 
 class Clobbered(NamedTuple):
-    """A saved value was changed by `write`, and at `site` (`consumer`: `backward`, `return`) backward still needs it."""
+    """A saved value was changed by `write`, and at `site` (`consumer`: `backward`, `return`) backward still needs it.
+
+    `links` lead from what was saved to the name that was written through.
+    """
 
     saved: Saved
     write: int
     site: int
     consumer: str
+    links: tuple[Link, ...]
     sure: Sure
 
 
@@ -173,7 +177,7 @@ class DetachedInPlace(NamedTuple):
 class ReadAfterCut(NamedTuple):
     """At `site`, `name` is used by `consumer` (see `ReadAfter`) after `detach_()` at `cut` removed its history.
 
-    `own` is whether it was cut through that very name. `bound` is the site where `name` came to hold it.
+    `own` is whether it was cut through that very name; otherwise `links` say how the two names came to be one object.
     """
 
     cut: int
@@ -181,7 +185,7 @@ class ReadAfterCut(NamedTuple):
     own: bool
     site: int
     consumer: str
-    bound: int
+    links: tuple[Link, ...]
 
 
 class GradientRead(NamedTuple):
@@ -238,12 +242,18 @@ class Repeated(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """When the method ends, `field` of `self` still shares memory with `source` (`how`), which lives on elsewhere."""
+    """When `method` ends, `field` of `self`, set at `site`, shares memory with `source`, which lives on elsewhere.
+
+    `how`, since `shared`; `shallow` if it is a new container of the same tensors.
+    """
 
     field: str
     site: int
+    shared: int
     how: How
     source: str
+    shallow: bool
+    sure: Sure
     method: str
 
 
@@ -264,7 +274,7 @@ Relation: TypeAlias = (
 
 
 class UnitFacts(NamedTuple):
-    """Everything found out about one unit, in source order.
+    """Everything found out about one unit, in source order. `class_number` is -1 outside of classes.
 
     `returns_sources` are the storages that it returns itself, not as a view; `returns_value` whether it returns anything at all. `records` and
     `trains` are whether it uses a no-grad block of its own, and whether it calls `backward()`. `called_without_grad` is
@@ -274,6 +284,7 @@ class UnitFacts(NamedTuple):
     qualname: str
     name: str
     kind: str
+    class_number: int
     class_name: str
     class_kind: Kind
     facts: tuple[Relation, ...]

@@ -102,6 +102,7 @@ def save(m: Machine, value: Value, number: int, saved: Saved) -> list[int]:
     if not value.refs or len(value.refs) > 1:
         return []
     m.saves[number] = saved
+    m.saved_objects[number] = value.refs[0]
     m.state.put(f"@spoilt{number}", None)
     m.state.put(f"@freed{number}", None)
     for share in m.state.object(value.refs[0]).shares:
@@ -158,7 +159,7 @@ def _check_leaf(m: Machine, ref: int, at: Site, view: bool) -> None:
     while current not in seen:
         seen.add(current)
         above = [s for s in m.state.object(current).shares if s.of != current]
-        if len(above) != 1 or above[0].how not in (How.VIEW, How.INDEX, How.ROW) or not above[0].sure:
+        if len({s.of for s in above}) != 1 or above[0].how not in (How.VIEW, How.INDEX, How.ROW) or not above[0].sure:
             return
         share: Share = above[0]
         base = m.state.object(share.of)

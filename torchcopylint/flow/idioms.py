@@ -14,6 +14,7 @@ INITIALISER = "an initialiser"
 AVERAGE = "an averaging update"
 OPTIMIZER = "an optimizer"
 CONVERSION = "weight conversion"
+BULK = "an update of every parameter"
 
 _INITIALISER = re.compile(
     r"^_*__init__$|(?:^|_)(?:re)?init(?:iali[sz]e)?(?:_|$)|(?:^|_)reset(?:_|$)|initiali[sz]er?|weights?_init|xavier|kaiming|orthogonal|trunc_normal",

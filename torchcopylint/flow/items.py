@@ -30,7 +30,7 @@ def _item_of(m: Machine, base: Value, ref: int, event: t.Item, text: str) -> Val
         return indexing.item_of_buffer(m, single, obj, event, text)
     if obj.kind is Kind.MODULE:
         return slots.child_module(m, ref, event.site, text)
-    return slots.element(m, ref, indexing.constant(m, event.subscript), event.site, text)
+    return slots.element(m, single, indexing.constant(m, event.subscript), event.site, text)
 
 
 @handles(t.StoreItem)
@@ -64,10 +64,10 @@ def _unpack(m: Machine, event: t.Unpack) -> None:
 
 def _part_of(m: Machine, value: Value, ref: int, position: int | None, site: int, text: str) -> Value:
     obj = m.state.object(ref)
+    single = Value((ref,), obj.kind, None, value.marks, value.root)
     if obj.kind in BUFFERS:
-        single = Value((ref,), obj.kind, None, value.marks, value.root)
         return indexing.row(m, single, obj, site, text, "part", position)
     if obj.kind in CONTAINERS:
-        return slots.element(m, ref, position, site, text)
+        return slots.element(m, single, position, site, text)
     made = Object(text=text, flags=obj.flags & {OUTPUT}, requires_grad=obj.requires_grad, graph=obj.graph)
     return memory.fresh(m, site, made, "part")

@@ -45,7 +45,7 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
     if obj.kind is Kind.MODULE:
         return slots.child_module(m, ref, site, f"{text}[...]", f"child{tag}")
     if obj.kind in CONTAINERS:
-        return slots.element(m, ref, None, site, f"{text}[...]")
+        return slots.element(m, single, None, site, f"{text}[...]")
     if obj.kind is Kind.UNKNOWN and kinds.named_parameters(text):
         made = Object(Kind.PARAMETER, Sure.HINT, leaf=Fact.YES, requires_grad=Fact.LIKELY, text=f"{text}[...]")
         return memory.alias(m, single, site, How.PARAMETERS, made, tag=f"parameter{tag}")

@@ -54,6 +54,7 @@ class Machine:
         self.facts: dict[int, list[Relation]] = {}
         self.writes: dict[int, Write] = {}
         self.saves: dict[int, Saved] = {}
+        self.saved_objects: dict[int, int] = {}
         self.gaps: list[tuple[str, int]] = []
         self.returned: list[Value] = []
         self.exits: list[Delta] = []

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from torchcopylint.flow import idioms
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Clobbered, DataAccess, Link, ReadAfter, ReadAfterCut, Write
 from torchcopylint.flow.model import (
@@ -82,7 +83,7 @@ def alias(
         # The site's earlier object becomes an older one first, so that `source` speaks of the right one below.
         m.state.make(ref, Object())
         source = _renamed(m, source, ref)
-    certain = sure and not when and len(source.refs) == 1
+    certain = sure and not when and len({base | 1 for base in source.refs}) == 1
     shares = [
         Share(share.storage, how, site, base, (*share.region, *region), when, certain and share.sure)
         for base in source.refs
@@ -91,7 +92,8 @@ def alias(
     if when or not shares:
         shares.append(Share(ref, How.OWN, site, ref))
     m.state.make(ref, obj._replace(shares=tuple(shares), site=site))
-    return Value((ref,), obj.kind, marks=source.marks, root=source.root)
+    marks = frozenset({mark._replace(late=True) for mark in source.marks}) if source.marks else source.marks
+    return Value((ref,), obj.kind, marks=marks, root=source.root)
 
 
 def _renamed(m: Machine, value: Value, ref: int) -> Value:
@@ -198,17 +200,23 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
 
 def _report_cut(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer: str) -> None:
     if m.cuts[mark.write]:
-        cell = m.state.cell(value.root) if value.root is not None else None
-        m.fact(ReadAfterCut(mark.write, name, mark.own, site, consumer, cell.site if cell is not None else -1))
+        shared = _naming(m, mark.write, value.root)
+        m.fact(ReadAfterCut(mark.write, name, mark.own, site, consumer, tuple(shared) if not mark.own else ()))
 
 
 def _read_after(m: Machine, value: Value, ref: int, mark: Mark, write: Write, name: str) -> ReadAfter | None:
     obj = m.state.object(ref)
+    if obj.kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE):
+        # Their parameters are read one by one, or by calling them, which is what they were written for.
+        return None
     written = {storage | 1 for storage in write.storages}
     share = next((share for share in obj.shares if share.storage | 1 in written), None)
     if share is None:
         return None
-    below_written, below_read = relation(m, write, chain_of(m, ref, share), value.root)
+    chain = held_part(m, value.root, chain_of(m, ref, share))
+    below_written, below_read = relation(m, write, chain, value.root)
+    if mark.late and not _kept_from_before(m, value.root, mark):
+        below_read = ()
     return ReadAfter(
         write=mark.write,
         name=name or obj.text or "this value",
@@ -224,6 +232,22 @@ def _read_after(m: Machine, value: Value, ref: int, mark: Mark, write: Write, na
         kind=obj.kind,
         flags=obj.flags,
     )
+
+
+def _kept_from_before(m: Machine, root: Key | None, mark: Mark) -> bool:
+    """Whether the place that a value was derived from held its object already when the write happened."""
+    cell = m.state.cell(root) if root is not None else None
+    return cell is not None and mark._replace(late=False) in cell.marks
+
+
+def held_part(m: Machine, root: Key | None, chain: Chain) -> Chain:
+    """A chain from the object that a place holds on: without what one expression derives from it on the way."""
+    cell = m.state.cell(root) if root is not None else None
+    if cell is None:
+        return chain
+    held = {ref | 1 for ref in cell.refs}
+    position = next((index for index, (number, _) in enumerate(chain) if number in held), 0)
+    return chain[position:]
 
 
 def chain_of(m: Machine, ref: int, share: Share) -> Chain:
@@ -263,14 +287,14 @@ def relation(m: Machine, write: Write, reader: Chain, root: Key | None) -> tuple
     written = tuple(link for link in below_written if link.how is not None)
     read_links = tuple(link for link in below_read if link.how is not None)
     if not written and not read_links:
-        read_links = tuple(_naming(m, write, root))
+        read_links = tuple(_naming(m, write.site, root))
     return written, read_links
 
 
-def _naming(m: Machine, write: Write, root: Key | None) -> list[Link]:
+def _naming(m: Machine, write: int, root: Key | None) -> list[Link]:
     """Two holders of one object: the sharing happened where the later of the two was bound."""
     candidates = []
-    for key in (root, m.roots.get(write.site)):
+    for key in (root, m.roots.get(write)):
         cell = m.state.cell(key) if key is not None else None
         if cell is not None and cell.site >= 0:
             candidates.append((cell.site, key_text(m, key)))
@@ -311,7 +335,7 @@ def write(
         return None
     ref, share = shares[0]
     chain = chain_of(m, ref, share)
-    m.chains[site] = chain
+    m.chains[site] = held_part(m, value.root, chain)
     m.roots[site] = value.root
     storages = tuple(sorted({s.storage for _, s in shares}))
     owners = [m.state.object(storage) for storage in storages]
@@ -324,7 +348,7 @@ def write(
         form=form,
         root=key_text(m, value.root),
         derived=derived,
-        chain=tuple(link for _, link in chain),
+        chain=tuple(link for _, link in m.chains[site]),
         owner=owner.owner,
         owner_name=owner.text,
         reads_old=reads_old,
@@ -332,7 +356,7 @@ def write(
         versioned=through,
         recording=m.state.mode.recording,
         blank=all(BLANK in o.flags for o in owners),
-        named=_is_named(m, value, chain),
+        named=value.root is not None and any(link.how is not None for _, link in m.chains[site]),
         sure=min((m.state.object(r).sure for r in value.refs), default=Sure.NOT),
         kind=m.state.object(ref).kind,
         storages=storages,
@@ -346,14 +370,14 @@ def write(
     return fact
 
 
-def _is_named(m: Machine, value: Value, chain: Chain) -> bool:
-    """Whether some alias between the root of the expression and the owner of the memory has a name of its own."""
+def current(m: Machine, value: Value) -> Value:
+    """A value as it is after a write through it: the marks of the place that it was loaded from."""
     cell = m.state.cell(value.root) if value.root is not None else None
     if cell is None:
-        return False
-    held = {ref | 1 for ref in cell.refs}
-    position = next((i for i, (number, _) in enumerate(chain) if number in held), None)
-    return position is not None and any(link.how is not None for _, link in chain[position:])
+        return value
+    if cell.refs == value.refs:
+        return value._replace(marks=cell.marks)
+    return value._replace(marks=value.marks | {mark._replace(late=True) for mark in cell.marks})
 
 
 def _note_data(m: Machine, chain: Chain, fact: Write) -> None:
@@ -364,7 +388,8 @@ def _note_data(m: Machine, chain: Chain, fact: Write) -> None:
         for index, read_fact in enumerate(m.facts.get(link.site, ())):
             if isinstance(read_fact, DataAccess) and read_fact.form == "read":
                 del m.facts[link.site][index]
-                m.fact(read_fact._replace(site=fact.site, form=fact.form, op=fact.op))
+                context = read_fact.context or (idioms.BULK if How.PARAMETERS in {l.how for _, l in chain} else "")
+                m.fact(read_fact._replace(site=fact.site, form=fact.form, op=fact.op, context=context))
                 return
 
 
@@ -402,7 +427,19 @@ def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> No
                 continue
             for written in sorted(spoilt):
                 if written in m.writes and saved in m.saves:
-                    m.fact(Clobbered(m.saves[saved], written, site, consumer, min(obj.sure, m.writes[written].sure)))
+                    sure = min(obj.sure, m.writes[written].sure)
+                    links = _links_to(m, written, m.saved_objects.get(saved, -1))
+                    m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure))
+
+
+def _links_to(m: Machine, written: int, saved: int) -> tuple[Link, ...]:
+    """The links from the saved object down to the place that was written through, in program order."""
+    links = []
+    for number, link in m.chains.get(written, ()):
+        if number == saved | 1:
+            break
+        links.append(link)
+    return tuple(reversed([link for link in links if link.how is not None]))
 
 
 def evidence_tensor(m: Machine, value: Value, sure: Sure = Sure.LIKELY) -> None:
@@ -424,5 +461,11 @@ def is_buffer(m: Machine, value: Value) -> bool:
 
 
 def bind(m: Machine, key: Key, value: Value, site: int) -> None:
-    """A name or slot now holds a value. Marks come along: an alias of something overwritten is overwritten as well."""
+    """A name or slot now holds a value. Marks come along: an alias of something overwritten is overwritten as well.
+
+    A name that is bound to the object it holds already (`x += 1`, `x = x.relu_()`) has held it since before.
+    """
+    before = m.state.cell(key)
+    if before is not None and before.refs == value.refs and value.refs and value.root == key:
+        site = before.site
     m.state.put_cell(key, Cell(value.refs, value.kind, value.const, value.marks, site))

@@ -20,6 +20,9 @@ from torchcopylint.flow.sites import Arguments, Site
 from torchcopylint.knowledge import table
 from torchcopylint.knowledge.table import Op
 
+ARGUMENT_WRITERS = {"shuffle": 1, "readinto": 1, "recv_into": 1}
+"""Methods of whatever object that write one of their arguments in place: generators, files, sockets."""
+
 
 def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
     """The result of `base.name(...)` for one object."""
@@ -35,6 +38,10 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         op = table.array_method(name)
         if op is not None:
             return _call_array_method(m, op, arguments, event, name)
+    elif obj.kind in (Kind.MODULE, Kind.INSTANCE) and _is_field(m, base, obj, name):
+        held = attributes.attribute(m, base, name, event.site, memory.text_of(m, event.base))
+        rest = Arguments(arguments.positional[1:], arguments.keywords)
+        return calls.call_value(m, held, rest, event, f"{memory.text_of(m, event.base)}.{name}")
     elif obj.kind is Kind.MODULE:
         return modules.call_method(m, base, event, arguments)
     elif obj.kind is Kind.OPTIMIZER:
@@ -47,6 +54,16 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         return _call_on_unknown(m, base, obj, event, arguments)
     slots.field_read(m, base.root, event.site, "argument", name)
     return calls.call_unknown(m, arguments, event.site, memory.text_of(m, event.out).removesuffix("(...)"))
+
+
+def _is_field(m: Machine, base: Value, obj: Object, name: str) -> bool:
+    """Whether `base.name(...)` calls something stored in a field, such as a layer, rather than a method."""
+    if m.state.cell((base.refs[0], f".{name}")) is not None:
+        return True
+    local = m.world.local_class(obj.type)
+    if local is not None and m.world.method(local, name) is not None:
+        return False
+    return m.world.field_of(obj.type, name) is not None or kinds.named_model(name)
 
 
 def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
@@ -79,6 +96,12 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     op = table.tensor_method(event.name)
     for value in (*arguments.positional[1:], *arguments.keywords.values()):
         memory.read(m, value, event.site, "argument", event.name)
+    position = ARGUMENT_WRITERS.get(event.name)
+    if position is not None and position < len(arguments.positional):
+        target = arguments.positional[position]
+        text = memory.key_text(m, target.root) or "its argument"
+        at = Site(event.site, text, f"{memory.text_of(m, event.base)}.{event.name}(...)", "call")
+        operations.write_through(m, target, [], at, reads_old=True, versioned=False)
     if event.name in modules.STATE_METHODS:
         return modules.call_method(m, base, event, arguments)
     if op is not None and op.shares in ("view", "maybe", "same") and event.name not in ("to", "type", "get", "copy"):
@@ -209,6 +232,7 @@ def cut(m: Machine, value: Value, site: int) -> None:
     """`detach_()` takes the history away from every holder of the object."""
     history = any(m.state.object(ref).graph or m.state.object(ref).requires_grad > 0 for ref in value.refs)
     m.cuts[site] = history
+    m.roots[site] = value.root
     for ref in value.refs:
         for key in sorted(m.state.holders.get(ref, ()), key=repr):
             cell = m.state.cell(key)

@@ -167,10 +167,14 @@ STEPS = "steps"
 
 
 class Mark(NamedTuple):
-    """A holder's memory was written at site `write`, through itself (`own`) or through another holder."""
+    """A holder's memory was written at site `write`, through itself (`own`) or through another holder.
+
+    `late` is for what was derived from such a holder after the write: it is no keepsake from before.
+    """
 
     write: int
     own: bool
+    late: bool = False
 
 
 class Value(NamedTuple):

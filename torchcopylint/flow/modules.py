@@ -198,7 +198,7 @@ def _call_known(
         memory.read(m, value, site, "argument", name)
     if config.get("inplace") is True and first.refs:
         operations.write_through(m, first, [], at, reads_old=True, versioned=True)
-        return first
+        return memory.current(m, first)
     trainable = row.parameters and obj.requires_grad is not Fact.NO
     made = Object(Kind.TENSOR, Sure.PROVEN, dtype="", text=f"{name}(...)")
     reduction = config.get("reduction", "mean")
@@ -334,7 +334,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name in ("requires_grad_", "freeze"):
         wanted = rest.at(0).const if rest.positional else rest.keywords.get("requires_grad", Value(const=True)).const
         frozen = Fact.NO if wanted is False or name == "freeze" else Fact.YES
-        m.state.set_object(base.refs[0], obj._replace(requires_grad=frozen))
+        for held in (base.refs[0], *sorted(_children(m, base.refs[0]))):
+            m.state.set_object(held, m.state.object(held)._replace(requires_grad=frozen))
         return base
     if name in _SELF_METHODS:
         _note_apply(m, rest)
@@ -366,7 +367,7 @@ def _state_dict(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:
     obj = m.state.object(value.refs[0])
     sure = tuple(share._replace(sure=True) for share in obj.shares)
     m.state.set_object(value.refs[0], obj._replace(shares=sure))
-    return value._replace(marks=frozenset(), root=None)
+    return value._replace(root=None)
 
 
 def _children(m: Machine, ref: int, depth: int = 3) -> set[int]:
@@ -411,7 +412,7 @@ def _parameters(m: Machine, base: Value, obj: Object, event: t.Invoke, name: str
     one = memory.alias(m, whole, event.site, How.PARAMETERS, made, region=(Part("?"),), tag="parameter")
     shared = m.state.object(one.refs[0])
     m.state.set_object(one.refs[0], shared._replace(shares=tuple(s._replace(sure=True) for s in shared.shares)))
-    one = one._replace(marks=frozenset(), root=None)
+    one = one._replace(root=None)
     if name.startswith("named"):
         return containers.pairs(m, event.site, Value(kind=Kind.STRING), one)
     return containers.iterator(m, event.site, one)

@@ -21,9 +21,9 @@ def _load(m: Machine, event: t.Load) -> None:
     cell = m.state.cell(name)
     if cell is None:
         value = UNKNOWN if name in m.unit.bound else m.world.outer(m, name)
-        if value is UNKNOWN and name not in m.unit.bound and name in _BUILTINS:
+        if value == UNKNOWN and name not in m.unit.bound and name in _BUILTINS:
             value = Value(kind=Kind.IMPORTED, const=Dotted(f"builtins.{name}"))
-        if value is UNKNOWN:
+        if value == UNKNOWN:
             value = memory.unknown(m, event.site, name)
         memory.bind(m, name, value, -1)
         cell = m.state.cell(name)
@@ -61,7 +61,7 @@ def _bind(m: Machine, event: t.Bind) -> None:
     if event.annotation is not None:
         declare(m, value, kinds.from_annotation(m, event.annotation))
     uses = m.unit.uses.get(f"{event.name}@{event.site}")
-    if uses is not None and kind_of(value, m.state) is Kind.UNKNOWN:
+    if uses is not None and kind_of(value, m.state) is Kind.UNKNOWN and not kinds.named_otherwise(event.name):
         kind, sure = kinds.from_uses(uses)
         if kind is not Kind.UNKNOWN:
             memory.refine(m, value, kind, sure)

@@ -30,6 +30,8 @@ from torchcopylint.knowledge.table import Op
 PARTS = "parts"
 """Flag of a tuple whose elements are parts of one tensor: `x.chunk(2)`."""
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
+_IMPORTING = frozenset({"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray", "Tensor", "FloatTensor"})
+"""Functions that make a tensor over the memory of something else."""
 _RESULT_KINDS = {
     "number": Kind.NUMBER,
     "bool": Kind.NUMBER,
@@ -115,7 +117,9 @@ def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, in
     if op.result in _RESULT_KINDS:
         return Value(kind=_RESULT_KINDS[op.result])
     if inplace or (op.shares == "same" and op.of == 0 and not op.when):
-        return first if op.result in ("self", "tensor", "input", "array") else memory.unknown(m, at.site)
+        if op.result in ("self", "tensor", "input", "array"):
+            return memory.current(m, first)
+        return memory.unknown(m, at.site)
     source = argument(op, arguments, op.of)
     if op.result == "list":
         return memory.fresh(m, at.site, Object(Kind.LIST, Sure.PROVEN))
@@ -144,7 +148,7 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     flags = {BLANK} if short in FACTORIES else set()
     if m.state.mode.inference > 0:
         flags.add(INFERENCE)
-    scalar = Fact.YES if op.scalar and _without_dim(op, arguments) else Fact.UNKNOWN
+    scalar = _scalar(op, arguments)
     made = made._replace(dtype=dtype, flags=frozenset(flags), scalar=scalar, text=f"{at.name}.{at.op}()")
     if made.kind in TENSORS:
         wanted = arguments.flag("requires_grad")
@@ -154,14 +158,16 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     return made
 
 
-def _without_dim(op: Op, arguments: Arguments) -> bool:
-    if any(name in arguments.keywords for name in ("dim", "axis", "dims")):
-        return False
+def _scalar(op: Op, arguments: Arguments) -> Fact:
+    """Whether the result has no dimensions."""
+    if not op.scalar or any(name in arguments.keywords for name in ("dim", "axis", "dims")):
+        return Fact.UNKNOWN
     if "reduction" in arguments.keywords:
-        return arguments.keywords["reduction"].const in ("mean", "sum")
+        reduction = arguments.keywords["reduction"].const
+        return Fact.YES if reduction in ("mean", "sum") else Fact.NO if reduction == "none" else Fact.UNKNOWN
     # A loss has an input and a target; a reduction has its input alone.
     loss = op.name.startswith("torch.nn.functional.")
-    return loss or len(arguments.positional) <= 1
+    return Fact.YES if loss or len(arguments.positional) <= 1 else Fact.UNKNOWN
 
 
 def dtype_argument(arguments: Arguments) -> str:
@@ -223,8 +229,8 @@ def _shared(m: Machine, op: Op, arguments: Arguments, source: Value, made: Objec
 
 
 def _how(op: Op, made: Object, source: Kind) -> How:
-    short = op.name.rpartition(".")[2]
-    if source in (Kind.ARRAY, Kind.BYTES) and made.kind in TENSORS:
+    short = op.name.rpartition(".")[2].partition("(")[0]
+    if made.kind in TENSORS and (source in (Kind.ARRAY, Kind.BYTES) or (short in _IMPORTING and source not in TENSORS)):
         return How.FROM_NUMPY
     if made.kind is Kind.ARRAY and source in TENSORS:
         return How.NUMPY

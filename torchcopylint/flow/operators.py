@@ -131,7 +131,7 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
         if kind in TENSORS:
             op = table.inplace_operator(event.symbol)
             grads.note_saved(m, op, Arguments([target, value], {}), target, at)
-        return target
+        return memory.current(m, target)
     if kind in CONTAINERS and event.symbol == "+=":
         _extend(m, target, value, event.site)
         return target

@@ -67,23 +67,24 @@ def bind_slot(m: Machine, slot: Slot, value: Value, site: int, *, weak: bool = F
     m.state.put_cell(slot, cell)
 
 
-def element(m: Machine, ref: int, key: object, site: int, text: str) -> Value:
-    """An element of a container; `key` is a constant, or `None` for any of them."""
+def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value:
+    """An element of one container; `key` is a constant, or `None` for any of them."""
+    ref = base.refs[0]
     obj = m.state.object(ref)
     if obj.kind is Kind.STATE_DICT:
-        one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text)
+        one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text, flags=obj.flags)
         named = (ref, f"[{key!r}]")
         if key is not None and m.state.cell(named) is not None:
             return slot_value(m, named)
-        return memory.alias(m, Value((ref,)), site, How.STATE, one, region=(Part("?"),), tag="state")
+        return memory.alias(m, base, site, How.STATE, one, region=(Part("?"),), tag="state")
     if key is not None:
         slot = (ref, f"[{key!r}]")
         if m.state.cell(slot) is not None:
             return slot_value(m, slot)
         if m.state.cell((ref, ANY_ELEMENT)) is None and obj.kind not in CONTAINERS:
             return slot_value(m, slot)
-    held = [slot_value(m, slot) for slot in m.state.slot_names(ref) if key is None or slot[1] == ANY_ELEMENT]
-    held = [value for value in held if value.root is not None and str(value.root[1]).startswith("[")]  # type: ignore[index]
+    elements = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
+    held = [slot_value(m, slot) for slot in elements if key is None or slot[1] == ANY_ELEMENT]
     if held:
         return join_values(held)
     if obj.owner in ("", LOCAL) and obj.kind in CONTAINERS:
@@ -147,27 +148,26 @@ def field_read(m: Machine, key: Key | None, site: int, consumer: str, target: st
 
 
 def lives_on(m: Machine, value: Value, target: int) -> str | None:
-    """The text of a parameter or buffer of some module whose storage a value surely sits on; it is not `target`'s."""
+    """The name of a live parameter or buffer whose storage a value surely sits on, unless it is `target`'s own.
+
+    Live is what a module holds: a field, or one of its parameters. State dicts and plain tensors are not: a checkpoint
+    is read once and dropped.
+    """
     if len(value.refs) != 1:
         return None
-    obj = m.state.object(value.refs[0])
     mine = {share.storage for share in m.state.object(target).shares}
-    if obj.kind not in TENSORS or any(not share.sure or share.when for share in obj.shares):
-        return None
-    seen = set()
     ref = value.refs[0]
-    while ref not in seen:
-        seen.add(ref)
-        current = m.state.object(ref)
-        fields = [share for share in current.shares if share.how is How.FIELD]
-        if fields:
-            return (
-                None
-                if any(share.storage in mine and share.how is How.OWN for share in current.shares)
-                else current.text
-            )
-        above = [share for share in current.shares if share.how is not How.OWN]
-        if not above or any(share.how in (How.STATE, How.PARAMETERS) for share in above):
+    for _ in range(memory.MAX_CHAIN):
+        obj = m.state.object(ref)
+        if obj.kind not in TENSORS or any(not share.sure or share.when for share in obj.shares):
             return None
-        ref = above[0].of
+        if any(share.storage in mine for share in obj.shares):
+            return None
+        if any(share.how in (How.FIELD, How.PARAMETERS) for share in obj.shares):
+            named = memory.key_text(m, value.root)
+            return obj.text if obj.text and not obj.text.startswith("a parameter of") else named or obj.text
+        above = [share.of for share in obj.shares if share.how is not How.OWN]
+        if not above or any(share.how is How.STATE for share in obj.shares):
+            return None
+        ref = above[0]
     return None

@@ -200,7 +200,7 @@ class State:
             if isinstance(obj, Object):
                 self.set_object(sharer, _rename_shares(obj, ref, old))
         retired = _rename_shares(self.object(ref), ref, old)
-        self.set_object(old, join_objects(retired, before) if isinstance(before, Object) else retired)
+        self.set_object(old, _one_of(retired, before) if isinstance(before, Object) else retired)
         self.put(ref, None)
         for key in list(self.holders.get(ref, ())):
             cell = self._entries.get(key)
@@ -247,9 +247,21 @@ class State:
                     found[key] = cell
         return sorted(found.items(), key=lambda item: repr(item[0]))
 
+    def refs_of(self, key: Key) -> tuple[int, ...]:
+        """The objects that a name or slot holds now."""
+        cell = self._entries.get(key)
+        return cell.refs if isinstance(cell, Cell) else ()
+
     def slot_names(self, ref: int) -> list[Slot]:
         """The slots of an object that hold something now, in a stable order."""
         return [(ref, name) for name in sorted(self.slots.get(ref, ())) if self._entries.get((ref, name)) is not None]
+
+
+def _one_of(a: Object, b: Object) -> Object:
+    """Any of several objects of one site. Each surely sits on some of the storages, so that being one of many makes
+    none of them less sure."""
+    shares = tuple(sorted({*a.shares, *b.shares}, key=repr))
+    return join_objects(a, b)._replace(shares=shares)
 
 
 def _rename(refs: tuple[int, ...], ref: int, old: int) -> tuple[int, ...]:

@@ -65,9 +65,10 @@ def summarise(m: Machine) -> Summary:
     paths = argument_paths(m)
     writes = []
     for write in m.writes.values():
-        for storage in write.storages:
-            if storage in paths:
-                parameter, path = paths[storage]
+        hits = [paths[storage] for storage in write.storages if storage in paths]
+        for parameter, path in hits:
+            # A part of an argument is also a part of what it is a part of: only the part itself counts.
+            if not any(other != (parameter, path) and other[1][: len(path)] == path for other in hits):
                 item = ArgumentWrite(
                     parameter,
                     path,
@@ -154,6 +155,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     m.world.called(reference.unit, m.state.mode)
     summary = m.world.summary(reference.unit)
     bound = bind_arguments(unit, arguments)
+    m.world.note_arguments(m, reference.unit, bound)
     for value in (*arguments.positional, *arguments.keywords.values()):
         memory.read(m, value, site, "argument", name)
         slots.field_read(m, value.root, site, "argument", name)

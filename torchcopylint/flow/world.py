@@ -58,6 +58,8 @@ class World:
         self._fields: dict[int, dict[str, Object]] = {}
         self._summaries: dict[int, Summary] = {}
         self._running: set[int] = set()
+        self._arguments: dict[int, dict[str, Object]] = {}
+        self._seen_arguments: dict[int, dict[str, Object]] = {}
         self._decorators = _decorators_of(program)
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
         self._class_kinds: dict[int, tuple[Kind, Sure]] = {}
@@ -75,6 +77,9 @@ class World:
         for unit in self._in_order():
             if unit.number not in self.machines and unit.kind != "module":
                 self.run_unit(unit.number)
+        for number in sorted(self._arguments):
+            if self._arguments[number] != self._seen_arguments.get(number, {}):
+                self.run_unit(number)
         if len(self.program.units) > 1:
             self.run_unit(0)
 
@@ -85,6 +90,7 @@ class World:
             self.run_unit(unit.parent)
         self._running.add(number)
         machine = Machine(self, unit, State(self._entry_mode(unit)))
+        self._seen_arguments[number] = dict(self._arguments.get(number, {}))
         self._bind_parameters(machine)
         machine.run_unit()
         self._running.discard(number)
@@ -165,6 +171,9 @@ class World:
             return Object()
         uses = m.unit.uses.get(parameter.name, frozenset())
         kind, sure = kinds.from_uses(uses)
+        called = self._arguments.get(m.unit.number, {}).get(parameter.name, Object())
+        if called.kind is not Kind.UNKNOWN and kind in (Kind.UNKNOWN, called.kind):
+            return called
         if kind is Kind.UNKNOWN:
             kind, sure = kinds.from_name(parameter.name)
             if kind is Kind.TENSOR:
@@ -270,6 +279,15 @@ class World:
                 return unit
         return None
 
+    def reads_field(self, number: int, name: str) -> bool:
+        """Whether a class's own code reads a field of that name, so that setting it is of some use."""
+        return any(
+            isinstance(event, t.Attribute) and event.name == name
+            for unit in self.program.units
+            if unit.owner in self.lineage(number)
+            for event in unit.definitions
+        )
+
     def class_kind(self, number: int) -> tuple[Kind, Sure]:
         """What the instances of a class are."""
         if number not in self._class_kinds:
@@ -356,6 +374,18 @@ class World:
         if mode not in modes:
             modes.append(mode)
 
+    def note_arguments(self, m: Machine, unit: int, bound: dict[str, Value]) -> None:
+        """A function of this file is called with such arguments: evidence for what its parameters are."""
+        known = self._arguments.setdefault(unit, {})
+        for name, value in bound.items():
+            if value.kind is Kind.NONE and not value.refs:
+                continue
+            obj = Object(value.kind)
+            for number, ref in enumerate(value.refs):
+                template = _passed(m.state.object(ref))
+                obj = template if number == 0 else join_objects(obj, template)
+            known[name] = join_objects(known.get(name, obj), obj)
+
     def summary(self, unit: int) -> Summary | None:
         """The summary of a function, if it has been run already."""
         return self._summaries.get(unit)
@@ -375,6 +405,12 @@ class World:
 
 def _template(obj: Object) -> Object:
     return obj._replace(shares=(), saved=frozenset(), owner="")
+
+
+def _passed(obj: Object) -> Object:
+    """What a parameter may be taken to be when such an object is passed for it."""
+    sure = Sure.LIKELY if obj.kind is not Kind.UNKNOWN else Sure.NOT
+    return Object(obj.kind, sure, leaf=obj.leaf, requires_grad=obj.requires_grad, type=obj.type, dtype=obj.dtype)
 
 
 def _callees(unit: t.Unit, functions: dict[str, list[int]]) -> list[int]:

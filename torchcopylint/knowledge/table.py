@@ -14,6 +14,9 @@ Argument = int | str
 """Which argument of a call: a position (0 is the receiver of a method, or the first argument of a function), a keyword
 name, or `*` for every positional argument."""
 
+OUTPUT: Argument = -1
+"""Stands for an output where an argument is asked for."""
+
 
 class Saved(NamedTuple):
     """One thing that backward keeps."""
@@ -21,7 +24,7 @@ class Saved(NamedTuple):
     what: str
     """`input` (the receiver or first argument), `output`, `indices` (an integer output, not the values), or `other`."""
     argument: Argument
-    """Which argument it is; -1 for an output."""
+    """Which argument it is; `OUTPUT` for an output."""
     needed_by: tuple[Argument, ...]
     """It is kept only if one of these arguments requires grad; empty: whichever argument requires grad."""
 
@@ -381,13 +384,24 @@ def _op(name: str) -> Op | None:
         out_keyword="out=" in flags,
         scalar="scalar" in flags,
         dtype=dtype,
-        differentiable=result in _CARRIERS and "no-graph" not in flags,
+        differentiable=result in _CARRIERS and "no-graph" not in flags and not name.startswith("numpy."),
         tensor_only="tensor-only" in flags,
         pair=_pair(name),
         arguments=tuple(arguments.split()),
-        forms=tuple(f"{name}({flag[5:]})" for flag in flags if flag.startswith("form:")),
+        forms=(*(f"{name}({flag[5:]})" for flag in flags if flag.startswith("form:")), *_overlay_forms().get(name, ())),
         reason=reason[0] if reason else "",
     )
+
+
+@cache
+def _overlay_forms() -> dict[str, tuple[str, ...]]:
+    """The call forms that the overlay adds to an operation, which may itself stand in a generated table."""
+    forms: dict[str, tuple[str, ...]] = {}
+    for name in _index("overlay.md"):
+        base, bracket, _ = name.partition("(")
+        if bracket:
+            forms[base] = (*forms.get(base, ()), name)
+    return forms
 
 
 def _condition(cell: str) -> tuple[str, Argument, str]:
@@ -402,7 +416,7 @@ def _saved(item: str) -> Saved:
     what, _, users = item.partition(" for ")
     needed_by = tuple(_argument(user) for user in users.split("&") if user)
     if what in ("output", "indices"):
-        return Saved(what, -1, needed_by)
+        return Saved(what, OUTPUT, needed_by)
     if what == "input":
         return Saved("input", 0, needed_by)
     return Saved("other", _argument(what), needed_by)

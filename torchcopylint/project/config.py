@@ -12,7 +12,7 @@ from torchcopylint.base.finding import Confidence
 from torchcopylint.base.suggest import did_you_mean
 from torchcopylint.project.patterns import BadPattern, Patterns
 from torchcopylint.project.select import PRESETS, RuleIndex, UnknownSelector
-from torchcopylint.project.settings import FAIL_ON, FORMATS, Layer, PerFileIgnore
+from torchcopylint.project.settings import FAIL_ON, FORMATS, LIMITS, Layer, PerFileIgnore
 from torchcopylint.source.text import Undecodable, decode, split_lines
 
 TABLE = "tool.torchcopylint"
@@ -115,13 +115,15 @@ def _table(path: str, data: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def read_table(path: str, table: Mapping[str, Any], base: str, index: RuleIndex) -> Layer:
     """Turn a table into a layer. Raises `ConfigError` for an unknown key, rule or value, or one of a wrong type."""
     values: dict[str, Any] = {}
+    limits: dict[str, int] = {}
     for key, value in table.items():
         where = f"{path}: `{key}`"
         if key not in KEYS:
             hint = did_you_mean(key, KEYS) or f"; its keys are {', '.join(KEYS)}"
             raise ConfigError(f"{path}: [{TABLE}] has no key `{key}`{hint}")
-        values[key.replace("-", "_")] = KEYS[key](where, value, index)
-    return Layer(base=base, **values)
+        name = key.replace("-", "_")
+        (limits if name in LIMITS else values)[name] = KEYS[key](where, value, index)
+    return Layer(base=base, limits=limits, **values)
 
 
 def _kind(value: object) -> str:
@@ -208,14 +210,12 @@ KEYS: Mapping[str, Callable[[str, Any, RuleIndex], Any]] = {
     "fail-on": _one_of(FAIL_ON),
     "force-exclude": _flag,
     "ignore": _selectors,
-    "max-chain": _count,
-    "max-file-size": _count,
-    "max-nesting": _count,
     "min-confidence": _confidence,
     "output-format": _one_of(FORMATS),
     "per-file-ignores": _per_file_ignores,
     "preset": _one_of(PRESETS),
     "respect-gitignore": _flag,
     "select": _selectors,
+    **{name.replace("_", "-"): _count for name in LIMITS},
 }
 """Every key of `[tool.torchcopylint]` and what reads its value."""

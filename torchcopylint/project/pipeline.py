@@ -73,20 +73,20 @@ class Checker:
 
     def check_file(self, found: Found) -> FileResult:
         """Read and check one file. Whatever is wrong with it becomes a finding."""
-        maximum = found.settings.limits.max_file_size
         filename = relative_posix(found.path, found.settings.root)
         try:
-            data = read_file(found.path, maximum)
+            data = read_file(found.path, found.settings.limits.max_file_size)
         except CannotRead as error:
             unreadable = OwnReports(self._index.pages, filename).unreadable(str(error))
             return FileResult(found.path, filename, found.settings, (unreadable,))
         except TooLarge as error:
-            skipped = OwnReports(self._index.pages, filename).too_large(error.size, maximum)
-            return FileResult(found.path, filename, found.settings, _shown((skipped,), found))
+            return self._too_large(error.size, found, filename)
         return self.check_bytes(data, found, filename)
 
     def check_bytes(self, data: bytes, found: Found, filename: str) -> FileResult:
         """Check the content of a file."""
+        if len(data) > found.settings.limits.max_file_size:
+            return self._too_large(len(data), found, filename)
         try:
             source = decode(data)
         except Undecodable as error:
@@ -133,8 +133,13 @@ class Checker:
     def _suppressions(self, text: str) -> Suppressions:
         return Suppressions(text, self._index.expand, self._index.names)
 
+    def _too_large(self, size: int, found: Found, filename: str) -> FileResult:
+        maximum = found.settings.limits.max_file_size
+        skipped = OwnReports(self._index.pages, filename).too_large(size, maximum)
+        return FileResult(found.path, filename, found.settings, _shown((skipped,), found))
+
     def _unlisted(self, directory: Unlisted) -> FileResult:
-        filename = relative_posix(directory.path, directory.settings.root)
+        filename = relative_posix(directory.path, directory.settings.root) or "."
         unreadable = OwnReports(self._index.pages, filename).unreadable(directory.reason)
         return FileResult(directory.path, filename, directory.settings, (unreadable,))
 

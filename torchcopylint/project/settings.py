@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 
 from torchcopylint.analysis import DEFAULT_LIMITS, Limits
 from torchcopylint.base.finding import Confidence, Severity
@@ -10,6 +11,7 @@ from torchcopylint.project.patterns import DEFAULT_EXCLUDES, Patterns, PatternSt
 from torchcopylint.project.select import RuleIndex, Selection, choose
 
 FORMATS = ("full", "concise", "json", "jsonl", "github", "sarif")
+LIMITS = tuple(limit.name for limit in fields(Limits))
 FAIL_ON = ("error", "warning", "info", "never")
 
 
@@ -25,7 +27,7 @@ class PerFileIgnore:
 class Layer:
     """What one source of settings says; `None` and empty say nothing.
 
-    `base` is the absolute directory that its patterns are relative to.
+    `base` is the absolute directory that its patterns are relative to. `limits` are fields of `Limits`.
     """
 
     base: str
@@ -40,9 +42,7 @@ class Layer:
     force_exclude: bool | None = None
     respect_gitignore: bool | None = None
     output_format: str | None = None
-    max_file_size: int | None = None
-    max_nesting: int | None = None
-    max_chain: int | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def resolve(root: str, source: str | None, layers: tuple[Layer, ...], index: Rul
     per_file: tuple[tuple[Patterns, frozenset[str]], ...] = ()
     force_exclude, respect_gitignore = False, True
     fail_on, output_format = "warning", "full"
-    size, nesting, chain = DEFAULT_LIMITS.max_file_size, DEFAULT_LIMITS.max_nesting, DEFAULT_LIMITS.max_chain
+    limits = DEFAULT_LIMITS
     excludes = [Patterns(root, DEFAULT_EXCLUDES)]
     for layer in layers:
         if layer.per_file_ignores is not None:
@@ -92,9 +92,7 @@ def resolve(root: str, source: str | None, layers: tuple[Layer, ...], index: Rul
         respect_gitignore = respect_gitignore if layer.respect_gitignore is None else layer.respect_gitignore
         fail_on = layer.fail_on or fail_on
         output_format = layer.output_format or output_format
-        size = layer.max_file_size or size
-        nesting = layer.max_nesting or nesting
-        chain = layer.max_chain or chain
+        limits = replace(limits, **layer.limits)
     return Settings(
         root=root,
         source=source,
@@ -105,7 +103,7 @@ def resolve(root: str, source: str | None, layers: tuple[Layer, ...], index: Rul
         respect_gitignore=respect_gitignore,
         fail_on=fail_on,
         output_format=output_format,
-        limits=Limits(max_file_size=size, max_nesting=nesting, max_chain=chain),
+        limits=limits,
     )
 
 

@@ -23,7 +23,6 @@ NEVER_SUPPRESSED = frozenset({"TCL000", "TCL005"})
 BLANKET, UNUSED, UNKNOWN = "TCL001", "TCL002", "TCL003"
 _ONLY_BY_CODE = frozenset({BLANKET, UNUSED, UNKNOWN, "TCL004"})
 
-_WORTH_SCANNING = re.compile(r"torchcopylint\s*:|noqa", re.IGNORECASE)
 _OURS = re.compile(
     r"#\s*torchcopylint\s*:\s*(?P<verb>[\w-]+)(?P<rest>\s*\[(?P<codes>[^\]\r\n#]*)(?P<close>\]?))?", re.IGNORECASE
 )
@@ -97,7 +96,8 @@ class Suppressions:
         self._names = frozenset(names)
         self._problems: list[Problem] = []
         self._directives: list[_Directive] = []
-        if _WORTH_SCANNING.search(text):
+        lowered = text.lower()
+        if "torchcopylint" in lowered or "noqa" in lowered:
             found = list(comments(text))
             alone = {comment.row for comment in found if comment.alone}
             for comment in found:

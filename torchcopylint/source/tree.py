@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import re
 import sys
+import warnings
 from collections.abc import Iterator
 
 import libcst
 
 from torchcopylint.base.finding import Position
 
+_PLACE = re.compile(r"error at (\d+):(\d+)")
 DEEP = 60_000
 """Python frames that one analysis may stack up. Calls between Python functions take no C stack (since Python 3.11)."""
 
@@ -28,17 +32,29 @@ def parse(text: str) -> libcst.Module:
     try:
         return libcst.parse_module(text)
     except libcst.ParserSyntaxError as error:
-        # LibCST's columns are 0-based in `raw_column`; some messages carry a position of their own.
-        position = Position(error.raw_line, error.raw_column + 1)
-        raise ParseError(_reason(error), position) from None
+        raise _described(text, error) from None
     except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
         # A bad coding cookie is a plain SyntaxError (facts about LibCST 1.9).
         raise ParseError(str(error) or type(error).__name__, None) from None
 
 
-def _reason(error: libcst.ParserSyntaxError) -> str:
-    message = error.message.strip().splitlines()
-    return message[0].rstrip(".") if message else "invalid syntax"
+def _described(text: str, error: libcst.ParserSyntaxError) -> ParseError:
+    """Where and what, in Python's own words where it refuses the text as well.
+
+    LibCST's words name the next token that it looked at, often a line too late, and all that it would have liked there.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as refusal:
+        row, column = refusal.lineno or 1, max(refusal.offset or 1, 1)
+        return ParseError(refusal.msg, Position(row, column))
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    found = _PLACE.search(error.message)
+    position = Position(int(found[1]), int(found[2]) + 1) if found else Position(error.editor_line, error.editor_column)
+    return ParseError("invalid syntax", position)
 
 
 @contextlib.contextmanager

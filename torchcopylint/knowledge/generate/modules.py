@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import torch  # type: ignore[import-not-found, unused-ignore]
@@ -132,14 +132,16 @@ _MODULES = (
 
 _CONTAINERS = "Container DataParallel Module ModuleDict ModuleList ParameterDict ParameterList Sequential"
 
+_SAME_ROW = {"SyncBatchNorm": "BatchNorm1d"}
+"""A class that refuses to run on a CPU, and the class whose row it is given: both normalise by batch statistics."""
+
 NO_ROW = {
     "RNNBase RNNCellBase": "base classes without a forward of their own",
-    "SyncBatchNorm": "refuses the CPU; it is a BatchNorm in every respect, see the overlay",
 }
 """Names of module classes without a generated row, with the reason."""
 
 
-def module_sections(skipped: Sequence[str]) -> dict[str, list[str]]:
+def module_sections(skipped: Collection[str]) -> dict[str, list[str]]:
     """The table of `modules.md`. Raises `NoRow` for a class without a recipe."""
     rows = []
     excused = [name for names in NO_ROW for name in names.split()]
@@ -150,13 +152,20 @@ def module_sections(skipped: Sequence[str]) -> dict[str, list[str]]:
         if name in _CONTAINERS.split():
             rows.append(line(full, ["unknown", "", "", "", "", "container"]))
             continue
-        recipes = [recipe for recipe in _MODULES if name in recipe.names.split()]
-        if not recipes:
-            raise NoRow(f"{full} has no recipe: add one to generate/modules.py")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            rows.append(line(full, _cells(getattr(nn, name), recipes)))
+        if name in _SAME_ROW:
+            rows.append(line(full, _row(_SAME_ROW[name])))
+            continue
+        rows.append(line(full, _row(name)))
     return {"torch.nn": rows}
+
+
+def _row(name: str) -> list[str]:
+    recipes = [recipe for recipe in _MODULES if name in recipe.names.split()]
+    if not recipes:
+        raise NoRow(f"torch.nn.{name} has no recipe: add one to generate/modules.py")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _cells(getattr(nn, name), recipes)
 
 
 def _is_module(value: Any) -> bool:
@@ -193,14 +202,13 @@ def _cells(cls: Any, recipes: Sequence[Recipe]) -> list[str]:
         relations["train"].add(_relation(inputs[0], result))
         relations["eval"].add(_relation(inputs[0], module.eval()(*inputs)))
         module.train()
-        if inputs[0].is_floating_point():
-            saves.append(_saved(module, inputs))
+        saves.append(_saved(module, inputs))
     if "inplace" in inspect.signature(cls).parameters:
         flags.add("inplace=")
     if "same" in relations["train"] | relations["eval"]:
         flags.add("same-object")
     (output,) = outputs
-    kept = " ".join(sorted(set.intersection(*saves))) if saves else ""
+    kept = " ".join(sorted(set.intersection(*saves)))
     return [output, _shares(relations), parameters, buffers, kept, " ".join(sorted(flags))]
 
 
@@ -228,7 +236,9 @@ def _relation(value: Any, result: Any) -> str:
 
 
 def _saved(module: Any, inputs: tuple[Any, ...]) -> set[str]:
-    first = inputs[0].clone().requires_grad_().clone()
+    first = inputs[0].clone()
+    if first.is_floating_point():
+        first = first.requires_grad_().clone()
     packed: list[Any] = []
 
     def pack(tensor: Any) -> Any:

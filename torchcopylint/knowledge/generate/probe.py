@@ -12,10 +12,10 @@ import torch  # type: ignore[import-not-found, unused-ignore]
 from numpy.lib.array_utils import byte_bounds  # type: ignore[import-not-found, unused-ignore]
 
 from torchcopylint.knowledge.generate.samples import CONTENTS, Helpers, Variant, short
-from torchcopylint.knowledge.table import Argument
+from torchcopylint.knowledge.table import OUTPUT, Argument
 
-OUTPUT: Argument = -1
 _SEED = 20
+_PLAIN = (bool, int, float, complex, str, bytes, np.generic, torch.Size, tuple, list)
 
 
 class NotCallable(Exception):
@@ -275,8 +275,7 @@ def _outcome(case: Case, content: str) -> _Outcome:
     for output in flat(result):
         if _relation(output, inputs, blocks)[0] == "fresh":
             rest.append(_comparable(output))
-    plain = bool | int | float | complex | str | bytes | np.generic | torch.Size | tuple | list
-    if isinstance(result, plain) and not flat(result):
+    if isinstance(result, _PLAIN) and not flat(result):
         rest.append(repr(result))
     rest.extend(
         _comparable(leaf)
@@ -328,12 +327,24 @@ def _packed(case: Case, wanted: set[Argument]) -> tuple[bool, set[tuple[str, Arg
         blocks = storages(tensor)
         own = [key for key, before in original if overlap(before, blocks)]
         output = [one for one in outputs if overlap(storages(one), blocks)]
+        if not _watched(tensor, [*output, *(leaf for key, leaf in inputs if key in own)]):
+            continue
         # What an in-place operation saves of its receiver is the new content, so it counts as output.
         if output and (not own or any(one is leaf for one in output for leaf in written)):
             found.add(("output" if _floating(output[0]) else "indices", OUTPUT))
         elif own:
             found.add(("input" if own[0] == 0 else "other", own[0]))
     return differentiable, found
+
+
+def _watched(tensor: Any, owners: list[Any]) -> bool:
+    """Whether backward would notice a write: some operations (`kron`) keep an alias with a version counter of its own."""
+    for owner in owners:
+        version = tensor._version
+        torch.autograd.graph.increment_version(owner)
+        if tensor._version == version:
+            return False
+    return True
 
 
 def _requiring(value: Any) -> Any:
@@ -420,11 +431,11 @@ def _bytes(storage: Any) -> Any:
 
 
 def _common(left: Any, right: Any) -> tuple[Any, Any]:
-    """Two snapshots cut to the shorter: `resize_` may lengthen a storage and still write nothing."""
-    if not isinstance(left, torch.Tensor) or left.dim() != 1 or right.dim() != 1:
+    """Two snapshots cut to the shorter: `resize_` may change the length of a storage, or a sparse shape, only."""
+    if not isinstance(left, torch.Tensor) or left.shape == right.shape:
         return left, right
-    size = min(left.numel(), right.numel())
-    return left[:size], right[:size]
+    size = min(left.numel(), right.numel()) if left.dim() == 1 else 0
+    return left.reshape(-1)[:size], right.reshape(-1)[:size]
 
 
 def _bits(tensor: Any) -> Any:

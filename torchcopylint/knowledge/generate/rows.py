@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from torchcopylint.knowledge.generate.probe import OUTPUT, Case, NotCallable, Seen, observe
+from torchcopylint.knowledge.generate.probe import Case, NotCallable, Seen, observe
 from torchcopylint.knowledge.generate.samples import RECEIVERS
-from torchcopylint.knowledge.table import Argument
+from torchcopylint.knowledge.table import OUTPUT, Argument
 
 _MIXED = {
     frozenset({"self", "tensor"}): "tensor",
@@ -53,7 +53,11 @@ def observe_all(target: Callable[..., Any], recipes: Iterable[tuple[str, str]], 
             case = Case(target, recipe, variant, whole)
             # The content is looked at only as long as it can still change the answer.
             settled = reads and (leaves_some or not found[-1].written)
-            graph = variant.dtype in ("float32", "float64", "complex64") and variant.layout in ("contiguous", "sparse")
+            graph = variant.dtype in ("float32", "float64", "complex64") and variant.layout in (
+                "contiguous",
+                "sparse",
+                "nested",
+            )
             try:
                 found.append(observe(case, content=not settled, graph=graph))
             except NotCallable as error:

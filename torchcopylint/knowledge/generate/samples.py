@@ -199,7 +199,9 @@ RECEIVERS: Mapping[str, tuple[Variant, ...]] = {
     "counts": (Variant("counts", lambda content: filled((5,), torch.int64, content).abs(), dtype="int64"),),
     "array": _ARRAYS,
     "whole array": (Variant("owner", lambda content: np.array(filled((3, 3), torch.float64, content).numpy())),),
-    "flat array": (Variant("flat", lambda content: np.nan_to_num(_array(3)(content)), dtype="float64"),),
+    "flat array": (
+        Variant("flat", lambda content: np.clip(np.nan_to_num(_array(3)(content)), -9.0, 9.0), dtype="float64"),
+    ),
     "sorted array": (Variant("sorted", lambda content: np.sort(filled((5,), torch.float64, content).numpy())),),
     "index array": (Variant("index", lambda content: filled((3,), torch.int64, content).remainder(2).numpy()),),
     "byte array": (Variant("bytes", lambda content: filled((3,), torch.uint8, content).clamp(0, 1).numpy()),),
