@@ -8,6 +8,7 @@ from torchcopylint.flow.facts import AttributeSet, DataAccess, DataShared, Gradi
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    PLACEHOLDER,
     RETAINS,
     TENSORS,
     UNKNOWN,
@@ -183,7 +184,15 @@ def _param_groups(m: Machine, ref: int, site: int) -> Value:
         one = m.number("group param", ref)
         m.state.set_object(
             one,
-            Object(Kind.PARAMETER, Sure.PROVEN, shares, leaf=Fact.YES, requires_grad=Fact.LIKELY, text="p"),
+            Object(
+                Kind.PARAMETER,
+                Sure.PROVEN,
+                shares,
+                leaf=Fact.YES,
+                requires_grad=Fact.LIKELY,
+                text="p",
+                flags=frozenset({PLACEHOLDER}),
+            ),
         )
         groups = m.number("groups", ref)
         m.state.set_object(groups, Object(Kind.LIST, Sure.PROVEN, text=f"{obj.text}.param_groups"))

@@ -19,6 +19,8 @@ from torchcopylint.flow.sites import Arguments
 
 SHALLOW = "shallow"
 """Flag of a state dict that is a shallow copy: other keys and values may come, the tensors are the model's."""
+ZIP, NUMBERED, NAMED, VALUES = "zip", "numbered", "named", "values"
+"""Forms of lazy iterators: tuples of an item of each source, with a number or a name before them; a dict's values."""
 _ADDING = {"append": 1, "add": 1, "appendleft": 1, "insert": 2, "put": 1}
 _EXTENDING = frozenset({"extend", "extendleft"})
 _TAKING = frozenset({"pop", "popleft", "popitem"})
@@ -57,9 +59,9 @@ def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke
     name = event.name
     text = memory.text_of(m, event.out)
     if name == "items":
-        return pairs(m, event.site, Value(kind=Kind.STRING), element_of(m, base, ref, event.site, text))
+        return lazily(m, event.site, NAMED, lazily(m, event.site, VALUES, base, tag="values"))
     if name == "values":
-        return iterator(m, event.site, element_of(m, base, ref, event.site, text))
+        return lazily(m, event.site, VALUES, base)
     if name == "keys":
         return iterator(m, event.site, Value(kind=Kind.STRING))
     if name in ("get", "setdefault"):
@@ -99,7 +101,7 @@ def element_of(m: Machine, base: Value, ref: int, site: int, text: str) -> Value
     obj = m.state.object(ref)
     if obj.kind is Kind.STATE_DICT:
         one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text, flags=obj.flags)
-        return memory.alias(m, base, site, How.STATE, one, region=(Part("?"),), tag="value")
+        return memory.alias(m, base, site, How.STATE, one, region=(Part("each"),), tag="value")
     return slots.element(m, base, None, site, text)
 
 
@@ -125,9 +127,9 @@ def iterator(m: Machine, site: int, item: Value, tag: str = "iterator", kind: Ki
     return made
 
 
-def pairs(m: Machine, site: int, *items: Value) -> Value:
-    """An iterator over tuples of such items."""
-    pair = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text="..."), "pair")
-    for position, item in enumerate(items):
-        slots.bind_slot(m, (pair.refs[0], f"[{position}]"), item._replace(root=None), site)
-    return iterator(m, site, pair)
+def lazily(m: Machine, site: int, form: str, *sources: Value, tag: str = "lazy") -> Value:
+    """An iterator whose items are made turn by turn from its sources: see `iteration`."""
+    made = memory.fresh(m, site, Object(Kind.ITERATOR, Sure.PROVEN, type=form, text="..."), tag)
+    for position, source in enumerate(sources):
+        slots.bind_slot(m, (made.refs[0], f".{position}"), source, site)
+    return made

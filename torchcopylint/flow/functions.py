@@ -14,6 +14,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BUFFERS,
     CONTAINERS,
+    PLACEHOLDER,
     TENSORS,
     Fact,
     How,
@@ -33,6 +34,7 @@ from torchcopylint.knowledge.table import Op
 
 Handler: TypeAlias = "Callable[[Machine, Arguments, t.Call | t.Invoke, str], Value]"
 SPECIAL: dict[str, Handler] = {}
+EACH = frozenset({PLACEHOLDER})
 
 
 def special(*names: str) -> Callable[[Handler], Handler]:
@@ -130,42 +132,38 @@ def _range(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
     return containers.iterator(m, event.site, Value(kind=Kind.NUMBER))
 
 
-@special("builtins.enumerate")
+@special("builtins.enumerate", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "builtins.reversed")
 def _enumerate(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    item = iterate(m, arguments.at(0), event.site, _receiver_text(m, event))
-    return containers.pairs(m, event.site, Value(kind=Kind.NUMBER), item)
+    if name.rpartition(".")[2] == "enumerate":
+        return containers.lazily(m, event.site, containers.NUMBERED, arguments.at(0))
+    return arguments.at(0)
 
 
 @special("builtins.zip", "itertools.product")
 def _zip(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    items = []
-    for position, value in enumerate(arguments.positional):
-        text = memory.text_of(m, event.arguments[position].register) if position < len(event.arguments) else "..."
-        items.append(iterate(m, value, event.site, text, str(position)))
-    return containers.pairs(m, event.site, *items)
+    return containers.lazily(m, event.site, containers.ZIP, *arguments.positional)
 
 
-@special("builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "builtins.iter", "builtins.set")
+@special("builtins.list", "builtins.tuple", "builtins.sorted", "builtins.iter", "builtins.set")
 def _list(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    kind = {"tuple": Kind.TUPLE, "set": Kind.SET, "iter": Kind.ITERATOR, "reversed": Kind.ITERATOR}.get(name, Kind.LIST)
+    kind = {"tuple": Kind.TUPLE, "set": Kind.SET, "iter": Kind.ITERATOR}.get(name, Kind.LIST)
     if not arguments.positional:
         return memory.fresh(m, event.site, Object(kind, Sure.PROVEN, text="..."))
     source = arguments.positional[0]
     if len(source.refs) == 1 and m.state.object(source.refs[0]).kind in (Kind.LIST, Kind.TUPLE) and name != "sorted":
         made = memory.fresh(m, event.site, Object(kind, Sure.PROVEN, text="..."))
-        _copy_in_order(m, source.refs[0], made.refs[0], event.site, name == "reversed")
+        _copy_in_order(m, source.refs[0], made.refs[0], event.site)
         return made
     item = iterate(m, source, event.site, _receiver_text(m, event))
     return containers.iterator(m, event.site, item, "list", kind)
 
 
-def _copy_in_order(m: Machine, source: int, target: int, site: int, reverse: bool) -> None:
+def _copy_in_order(m: Machine, source: int, target: int, site: int) -> None:
     for slot in m.state.slot_names(source):
         cell = m.state.cell(slot)
         if cell is not None:
             held = Value(cell.refs, cell.kind, cell.const, cell.marks)
-            slot_name = ANY_ELEMENT if reverse else slot[1]
-            slots.bind_slot(m, (target, slot_name), held, site, weak=slot_name == ANY_ELEMENT)
+            slots.bind_slot(m, (target, slot[1]), held, site, weak=slot[1] == ANY_ELEMENT)
 
 
 @special("itertools.chain")
@@ -176,10 +174,9 @@ def _chain(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
 
 @special("builtins.filter", "builtins.map")
 def _filter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    item = iterate(m, arguments.at(1), event.site, "...")
-    if name == "map":
-        return containers.iterator(m, event.site, memory.unknown(m, event.site, "...", "mapped"))
-    return containers.iterator(m, event.site, item)
+    if name == "filter":
+        return arguments.at(1)
+    return containers.iterator(m, event.site, memory.unknown(m, event.site, "...", "mapped"))
 
 
 @special("builtins.next")
@@ -361,7 +358,7 @@ def _backward(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
 def _grad(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for value in arguments.positional[:1]:
         grads.backward(m, value, event.site, arguments.flag("retain_graph") is not False)
-    one = memory.fresh(m, event.site, Object(Kind.TENSOR, Sure.PROVEN, text="grad"), "gradient")
+    one = memory.fresh(m, event.site, Object(Kind.TENSOR, Sure.PROVEN, text="grad", flags=EACH), "gradient")
     return containers.iterator(m, event.site, one, "gradients", Kind.TUPLE)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import indexing, kinds, memory, slots
+from torchcopylint.flow import containers, indexing, kinds, memory, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -44,6 +44,11 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
         return Value(kind=Kind.STRING)
     if obj.kind is Kind.MODULE:
         return slots.child_module(m, ref, site, f"{text}[...]", f"child{tag}")
+    if obj.type in (containers.ZIP, containers.NUMBERED, containers.NAMED):
+        return _tuple_of(m, ref, obj.type, site, text, tag)
+    if obj.type == containers.VALUES:
+        source = slots.slot_value(m, (ref, ".0"))
+        return containers.element_of(m, source, source.refs[0], site, f"{text}[...]")
     if obj.kind in CONTAINERS:
         return slots.element(m, single, None, site, f"{text}[...]")
     if obj.kind is Kind.UNKNOWN and kinds.named_parameters(text):
@@ -53,3 +58,23 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
     if m.state.cell(slot) is not None:
         return slots.slot_value(m, slot)
     return memory.fresh(m, site, Object(text=f"{text}[...]", flags=obj.flags & {OUTPUT}), f"element{tag}")
+
+
+def _tuple_of(m: Machine, ref: int, form: str, site: int, text: str, tag: str) -> Value:
+    """This turn's tuple of a lazy iterator."""
+    sources = [slots.slot_value(m, slot) for slot in m.state.slot_names(ref)]
+    items = [iterate(m, source, site, _text_of(m, source), f"{tag}{i}") for i, source in enumerate(sources)]
+    if form != containers.ZIP:
+        items.insert(0, Value(kind=Kind.NUMBER if form == containers.NUMBERED else Kind.STRING))
+    pair = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text="..."), f"pair{tag}")
+    for position, item in enumerate(items):
+        slots.bind_slot(m, (pair.refs[0], f"[{position}]"), item, site)
+    return pair
+
+
+def _text_of(m: Machine, source: Value) -> str:
+    return memory.key_text(m, source.root) if isinstance(source.root, str) else _object_text(m, source)
+
+
+def _object_text(m: Machine, source: Value) -> str:
+    return m.state.object(source.refs[0]).text if source.refs else "..."

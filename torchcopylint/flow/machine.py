@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
-from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Key, Object, Slot, Sure, Value
+from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Key, Object, Region, Slot, Sure, Value
 from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
 
@@ -66,6 +66,7 @@ class Machine:
         self.modes_before: dict[int, Mode] = {}
         self.entered: dict[int, Mode] = {}
         self.chains: dict[int, Chain] = {}
+        self.regions: dict[int, dict[int, Region]] = {}
         self.roots: dict[int, Key | None] = {}
         self.cuts: dict[int, bool] = {}
         self.region_names: dict[str, set[int]] = {}

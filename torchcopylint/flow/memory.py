@@ -79,10 +79,9 @@ def alias(
 ) -> Value:
     """A new object on the storages of `source` (rule 2). A conditional one may have a storage of its own as well."""
     ref = m.number(site, tag)
-    if m.state.get(ref) is not None:
-        # The site's earlier object becomes an older one first, so that `source` speaks of the right one below.
-        m.state.make(ref, Object())
-        source = _renamed(m, source, ref)
+    if m.state.retire(ref):
+        # The site's earlier object has become an older one: `source` may speak of it.
+        source = _renamed(source, ref)
     certain = sure and not when and len({base | 1 for base in source.refs}) == 1
     shares = [
         Share(share.storage, how, site, base, (*share.region, *region), when, certain and share.sure)
@@ -96,7 +95,7 @@ def alias(
     return Value((ref,), obj.kind, marks=marks, root=source.root)
 
 
-def _renamed(m: Machine, value: Value, ref: int) -> Value:
+def _renamed(value: Value, ref: int) -> Value:
     if ref not in value.refs:
         return value
     return value._replace(refs=tuple(sorted({r | 1 if r == ref else r for r in value.refs})))
@@ -227,7 +226,10 @@ def _read_after(m: Machine, value: Value, ref: int, mark: Mark, write: Write, na
         below_written=below_written,
         below_read=below_read,
         element=isinstance(value.root, tuple) and value.root[1].startswith("["),
-        certain=share.sure and all(link.sure for link in (*below_written, *below_read)),
+        certain=share.sure
+        and share.storage & 1 == 0
+        and all(link.sure for link in (*below_written, *below_read))
+        and overlap(m.regions[mark.write].get(share.storage | 1, ()), share.region) is Fact.YES,
         sure=obj.sure,
         kind=obj.kind,
         flags=obj.flags,
@@ -335,6 +337,7 @@ def write(
         return None
     ref, share = shares[0]
     chain = chain_of(m, ref, share)
+    m.regions[site] = {s.storage | 1: (*s.region, *region) for _, s in shares}
     m.chains[site] = held_part(m, value.root, chain)
     m.roots[site] = value.root
     storages = tuple(sorted({s.storage for _, s in shares}))
@@ -395,6 +398,9 @@ def _note_data(m: Machine, chain: Chain, fact: Write) -> None:
 
 def _mark_holders(m: Machine, roots: tuple[Key | None, ...], share: Share, region: Region, fact: Write) -> None:
     written = (*share.region, *region)
+    # A name that was loaded from a slot is short for it: writing one is writing the other.
+    cells = [m.state.cell(root) for root in roots if root is not None]
+    roots = (*roots, *[cell.origin for cell in cells if cell is not None and isinstance(cell.origin, tuple)])
     for key, cell in m.state.holders_of(share.storage):
         marks = set(cell.marks)
         own = key in roots
@@ -466,6 +472,7 @@ def bind(m: Machine, key: Key, value: Value, site: int) -> None:
     A name that is bound to the object it holds already (`x += 1`, `x = x.relu_()`) has held it since before.
     """
     before = m.state.cell(key)
+    origin = value.root if isinstance(value.root, tuple) and m.state.refs_of(value.root) == value.refs else None
     if before is not None and before.refs == value.refs and value.refs and value.root == key:
-        site = before.site
-    m.state.put_cell(key, Cell(value.refs, value.kind, value.const, value.marks, site))
+        site, origin = before.site, before.origin
+    m.state.put_cell(key, Cell(value.refs, value.kind, value.const, value.marks, site, origin))

@@ -97,13 +97,17 @@ UNVERSIONED = frozenset({How.DATA, How.NUMPY, How.FROM_NUMPY, How.COPY})
 
 
 class Part(NamedTuple):
-    """One step into a storage: `kind` is `int`, `slice`, `name` (of an index), `field`, `all` or `?`."""
+    """One step into a storage: `kind` is `int`, `slice`, `name` (of an index), `field`, `all`, `each` or `?`.
+
+    `each` is one of many in a loop that visits all of them: what holds for one turn holds for every part.
+    """
 
     kind: str
     value: object = None
     upper: object = None
 
 
+WHOLE = frozenset({"all", "each"})
 Region: TypeAlias = "tuple[Part, ...]"
 """Which part of a storage an object covers; empty for all of it."""
 
@@ -164,6 +168,8 @@ NO_GRAD_VIEW = "view made without grad"
 INFERENCE = "inference tensor"
 FROZEN = "frozen"
 STEPS = "steps"
+PLACEHOLDER = "placeholder"
+"""Stands for any element of a container that nobody has looked into: every look finds another one."""
 
 
 class Mark(NamedTuple):
@@ -291,10 +297,10 @@ def overlap(a: Region, b: Region) -> Fact:
     """
     answer = Fact.YES
     for one, two in zip(a, b, strict=False):
-        if one == two or one.kind == "all" or two.kind == "all":
-            continue
-        if one.kind == "?" or two.kind == "?":
+        if "?" in (one.kind, two.kind):
             answer = Fact.UNKNOWN
+            continue
+        if one == two or one.kind in WHOLE or two.kind in WHOLE:
             continue
         if _disjoint(one, two) or _disjoint(two, one):
             return Fact.NO

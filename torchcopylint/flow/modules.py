@@ -12,6 +12,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
     OUTPUT,
+    PLACEHOLDER,
     TENSORS,
     UNKNOWN,
     Fact,
@@ -208,7 +209,7 @@ def _call_known(
     if trainable and m.state.mode.recording > 0 and made.requires_grad <= 0:
         made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)
     if row.output == "tensors":
-        each = memory.fresh(m, site, made, "each")
+        each = memory.fresh(m, site, made._replace(flags=made.flags | {PLACEHOLDER}), "each")
         return containers.iterator(m, site, each, "tensors", Kind.TUPLE)
     if row.shares in ("same", "maybe", "view") and first.refs:
         how = How.VIEW if row.shares == "view" else How.CONDITIONAL
@@ -315,7 +316,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         child = slots.child_module(m, base.refs[0], event.site, f"{text}.{name}()[...]")
         named = name.startswith("named")
         return (
-            containers.pairs(m, event.site, Value(kind=Kind.STRING), child)
+            containers.lazily(m, event.site, containers.NAMED, containers.iterator(m, event.site, child))
             if named
             else containers.iterator(m, event.site, child)
         )
@@ -408,13 +409,14 @@ def _parameters(m: Machine, base: Value, obj: Object, event: t.Invoke, name: str
     kind = Kind.TENSOR if "buffers" in name else Kind.PARAMETER
     sure = Sure.PROVEN if obj.kind is Kind.MODULE or name != "buffers" else Sure.LIKELY
     made = Object(kind, sure, leaf=Fact.YES, requires_grad=trained, text=f"a parameter of {text}")
+    made = made._replace(flags=frozenset({PLACEHOLDER}))
     whole = Value(tuple(sorted({*base.refs, *_children(m, base.refs[0])})), base.kind, None, base.marks, base.root)
-    one = memory.alias(m, whole, event.site, How.PARAMETERS, made, region=(Part("?"),), tag="parameter")
+    one = memory.alias(m, whole, event.site, How.PARAMETERS, made, region=(Part("each"),), tag="parameter")
     shared = m.state.object(one.refs[0])
     m.state.set_object(one.refs[0], shared._replace(shares=tuple(s._replace(sure=True) for s in shared.shares)))
     one = one._replace(root=None)
     if name.startswith("named"):
-        return containers.pairs(m, event.site, Value(kind=Kind.STRING), one)
+        return containers.lazily(m, event.site, containers.NAMED, containers.iterator(m, event.site, one))
     return containers.iterator(m, event.site, one)
 
 

@@ -12,6 +12,7 @@ from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
     INFERENCE,
+    PLACEHOLDER,
     TENSORS,
     UNKNOWN,
     Fact,
@@ -304,6 +305,6 @@ def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) 
     if op.shares in ("multi", "view", "maybe") and source.refs and kind_of(source, m.state) in BUFFERS:
         return memory.alias(m, source, at.site, How.ROW, made._replace(flags=frozenset({PARTS})))
     value = memory.fresh(m, at.site, made)
-    each = memory.fresh(m, at.site, described, "each")
+    each = memory.fresh(m, at.site, described._replace(flags=described.flags | {PLACEHOLDER}), "each")
     slots.bind_slot(m, (value.refs[0], ANY_ELEMENT), each, at.site)
     return value

@@ -11,6 +11,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FIELD,
     LOCAL,
+    PLACEHOLDER,
     TENSORS,
     UNKNOWN,
     Cell,
@@ -76,7 +77,7 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
         named = (ref, f"[{key!r}]")
         if key is not None and m.state.cell(named) is not None:
             return slot_value(m, named)
-        return memory.alias(m, base, site, How.STATE, one, region=(Part("?"),), tag="state")
+        return memory.alias(m, base, site, How.STATE, one, region=(Part("each"),), tag="state")
     if key is not None:
         slot = (ref, f"[{key!r}]")
         if m.state.cell(slot) is not None:
@@ -86,10 +87,30 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
     elements = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
     held = [slot_value(m, slot) for slot in elements if key is None or slot[1] == ANY_ELEMENT]
     if held:
-        return join_values(held)
-    if obj.owner in ("", LOCAL) and obj.kind in CONTAINERS:
-        return memory.unknown(m, site, text, "element")
-    return slot_value(m, (ref, ANY_ELEMENT))
+        return join_values([_any_of(m, value, site, text) for value in held])
+    return _another(m, Object(owner=obj.owner), site, text)
+
+
+def _any_of(m: Machine, value: Value, site: int, text: str) -> Value:
+    """Where a slot stands for elements that nobody has told apart, every look finds another one."""
+    placeholders = [ref for ref in value.refs if PLACEHOLDER in m.state.object(ref).flags]
+    if not placeholders:
+        return value
+    found = [value._replace(refs=tuple(ref for ref in value.refs if ref not in placeholders))]
+    late = frozenset({mark._replace(late=True) for mark in value.marks})
+    for ref in placeholders:
+        found.append(_another(m, m.state.object(ref), site, text, f"element {ref}")._replace(marks=late))
+    return join_values([one for one in found if one.refs])
+
+
+def _another(m: Machine, like: Object, site: int, text: str, tag: str = "element") -> Value:
+    """An element that looks like one that stands for all. What belongs to a module goes on belonging to it."""
+    owner = FIELD if like.owner not in ("", LOCAL) else like.owner
+    made = like._replace(text=text, owner=owner, flags=like.flags - {PLACEHOLDER})
+    if any(share.how is not How.OWN for share in like.shares):
+        ref = m.number(site, tag)
+        return Value((m.state.make(ref, made._replace(site=site)),), made.kind)
+    return memory.fresh(m, site, made, tag)
 
 
 def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child") -> Value:
@@ -99,7 +120,7 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child")
         return join_values(held)
     obj = m.state.object(ref)
     return memory.alias(
-        m, Value((ref,)), site, How.FIELD, Object(Kind.MODULE, Sure.LIKELY, text=text), region=(Part("?"),), tag=tag
+        m, Value((ref,)), site, How.FIELD, Object(Kind.MODULE, Sure.LIKELY, text=text), region=(Part("each"),), tag=tag
     )
 
 

@@ -186,13 +186,14 @@ class State:
 
     def make(self, ref: int, obj: Object) -> int:
         """A new object from the site that `ref` stands for. What the site made before becomes the older one."""
-        if self._entries.get(ref) is not None:
-            self._retire(ref)
+        self.retire(ref)
         self.set_object(ref, obj)
         return ref
 
-    def _retire(self, ref: int) -> None:
-        """Everything that speaks of the newest object of a site now speaks of the older ones."""
+    def retire(self, ref: int) -> bool:
+        """Everything that speaks of the newest object of a site now speaks of the older ones; false if there is none."""
+        if self._entries.get(ref) is None:
+            return False
         old = older(ref)
         before = self._entries.get(old)
         for sharer in list(self.sharers.get(ref, ())):
@@ -216,6 +217,7 @@ class State:
             value = self.registers.get(register)
             if value is not None and ref in value.refs:
                 self.set_register(register, value._replace(refs=_rename(value.refs, ref, old)))
+        return True
 
     # -- holders
 

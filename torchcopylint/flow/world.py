@@ -17,6 +17,7 @@ from torchcopylint.flow.model import (
     ARGUMENT,
     CONTAINERS,
     GLOBAL,
+    PLACEHOLDER,
     TENSORS,
     Cell,
     Fact,
@@ -189,7 +190,9 @@ class World:
             return
         inner = m.number("slot", (ref, ANY_ELEMENT))
         text = f"{m.state.object(ref).text}[...]"
-        m.state.set_object(inner, obj._replace(shares=(Share(inner, How.OWN, -1, inner),), text=text, owner=ARGUMENT))
+        shares = (Share(inner, How.OWN, -1, inner),)
+        flags = frozenset({PLACEHOLDER})
+        m.state.set_object(inner, obj._replace(shares=shares, text=text, owner=ARGUMENT, flags=flags))
         m.state.put_cell((ref, ANY_ELEMENT), Cell((inner,), obj.kind, None, site=-1))
 
     # -- names

@@ -123,7 +123,7 @@ class ModuleOp(NamedTuple):
 
 
 _HERE = os.path.dirname(__file__)
-_CARRIERS = frozenset({"tensor", "tensors", "self", "iterator", "input", "module"})
+_CARRIERS = frozenset({"tensor", "tensors", "self", "iterator", "input"})
 
 _OPERATORS = {
     "+": "add",
@@ -199,7 +199,6 @@ _PREFIXES = (
     ("torch._C._fft.fft_", "torch.fft."),
     ("torch._C.TensorBase.", "torch.Tensor."),
     ("torch._tensor.Tensor", "torch.Tensor"),
-    ("torch.tensor.Tensor", "torch.Tensor"),
     ("torch.utils.dlpack.", "torch."),
     ("torch.nn.parameter.", "torch.nn."),
     ("torch.autograd.variable.", "torch.autograd."),
@@ -209,7 +208,6 @@ _PREFIXES = (
     ("torch.utils.data.dataloader.", "torch.utils.data."),
     ("torch.serialization.", "torch."),
     ("einops.einops.", "einops."),
-    ("numpy.matlib.", "numpy."),
 )
 
 

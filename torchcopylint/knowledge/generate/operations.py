@@ -7,6 +7,7 @@ import re
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 import torch  # type: ignore[import-not-found, unused-ignore]
@@ -193,17 +194,20 @@ def takes_out(case: Case) -> bool:
 
 @cache
 def _schemas() -> dict[str, tuple[str, ...]]:
-    """The parameter names of each operator of torch, of its overload with most tensors."""
+    """The parameter names of each operator of torch, as far as its overloads with the most tensors agree."""
     found: dict[str, tuple[str, ...]] = {}
-    best: dict[str, int] = {}
+    most: dict[str, int] = {}
     for schema in torch._C._jit_get_all_schemas():
         space, _, name = schema.name.partition("::")
         if space != "aten" or any(argument.is_out for argument in schema.arguments):
             continue
+        names = tuple(argument.name for argument in schema.arguments)
         tensors = sum("Tensor" in str(argument.type) for argument in schema.arguments)
-        if tensors > best.get(name, -1):
-            best[name] = tensors
-            found[name] = tuple(argument.name for argument in schema.arguments)
+        if tensors > most.get(name, -1):
+            most[name], found[name] = tensors, names
+        elif tensors == most[name]:
+            agreeing = takewhile(lambda pair: pair[0] == pair[1], zip(found[name], names, strict=False))
+            found[name] = tuple(one for one, _ in agreeing)
     return found
 
 

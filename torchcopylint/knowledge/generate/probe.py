@@ -327,7 +327,7 @@ def _packed(case: Case, wanted: set[Argument]) -> tuple[bool, set[tuple[str, Arg
         blocks = storages(tensor)
         own = [key for key, before in original if overlap(before, blocks)]
         output = [one for one in outputs if overlap(storages(one), blocks)]
-        if not _watched(tensor, [*output, *(leaf for key, leaf in inputs if key in own)]):
+        if not _watched(tensor, [*output, *(leaf for _, leaf in inputs if overlap(storages(leaf), blocks))]):
             continue
         # What an in-place operation saves of its receiver is the new content, so it counts as output.
         if output and (not own or any(one is leaf for one in output for leaf in written)):
@@ -338,7 +338,7 @@ def _packed(case: Case, wanted: set[Argument]) -> tuple[bool, set[tuple[str, Arg
 
 
 def _watched(tensor: Any, owners: list[Any]) -> bool:
-    """Whether backward would notice a write: some operations (`kron`) keep an alias with a version counter of its own."""
+    """Whether backward would notice a write: `kron` keeps an alias with a counter of its own."""
     for owner in owners:
         version = tensor._version
         torch.autograd.graph.increment_version(owner)
