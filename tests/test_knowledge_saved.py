@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -90,6 +91,7 @@ def _asking(value: Any) -> Any:
     return [_asking(item) for item in value] if isinstance(value, list) else value
 
 
+@cache
 def _runs(name: str, asked: Argument) -> list[Callable[..., _Run]]:
     """Every way to call the operation such that the asked argument passes a gradient on."""
     target, groups, whole = _ROWS[name]

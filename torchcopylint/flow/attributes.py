@@ -8,6 +8,7 @@ from torchcopylint.flow.facts import AttributeSet, DataAccess, DataShared, Gradi
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    OUTPUT,
     PLACEHOLDER,
     RETAINS,
     TENSORS,
@@ -50,6 +51,7 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
         found = table.evidence(name)
         if found == "tensor":
             memory.refine(m, Value((ref,)), Kind.TENSOR, Sure.LIKELY)
+            m.note_evidence(Value((ref,)), frozenset({name}))
         elif found == "module":
             memory.refine(m, Value((ref,)), Kind.MODULE, Sure.LIKELY)
         obj = m.state.object(ref)
@@ -148,6 +150,9 @@ def data_evidence(m: Machine, obj: Object, text: str) -> Sure:
     """How sure it is that `.data` of an object is a tensor's: its kind, else what its name hints at."""
     if obj.kind in TENSORS:
         return obj.sure
+    if obj.kind is Kind.UNKNOWN and OUTPUT in obj.flags:
+        # What a network returns and has a `.data` is a tensor, or a packed sequence, which nobody asks for `.data` so.
+        return Sure.LIKELY
     if obj.kind is Kind.UNKNOWN and m.world.imports_torch and kinds.named_loss(text):
         return Sure.HINT
     return Sure.NOT

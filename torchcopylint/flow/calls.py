@@ -54,6 +54,9 @@ def _call(m: Machine, event: t.Call) -> None:
 @handles(t.Invoke)
 def _invoke(m: Machine, event: t.Invoke) -> None:
     base = m.value(event.base)
+    if not base.refs and base.const is None and base.kind in (Kind.UNKNOWN, Kind.NONE):
+        # `None` has no methods: what we took for it is something else.
+        base = memory.unknown(m, event.site, memory.text_of(m, event.base), "receiver")
     if isinstance(base.const, Dotted):
         dotted = Dotted(table.canonical(f"{base.const}.{event.name}"))
         arguments = gather(m, event.arguments)

@@ -176,7 +176,7 @@ def _chain(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
 def _filter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     if name == "filter":
         return arguments.at(1)
-    return containers.iterator(m, event.site, memory.unknown(m, event.site, "...", "mapped"))
+    return containers.iterator(m, event.site, memory.fresh(m, event.site, Object(text="...", flags=EACH), "mapped"))
 
 
 @special("builtins.next")

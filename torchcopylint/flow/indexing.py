@@ -130,13 +130,13 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
         memory.read(m, base, event.site, "operand")
         return memory.fresh(m, event.site, made._replace(flags=frozenset({"advanced index"})), "item")
     region = region_of(m, event.subscript)
-    value = memory.alias(m, base, event.site, How.INDEX, made, region=region, sure=advanced is Fact.NO, tag="item")
+    # One number of a one-dimensional array is a copy, a row of another is a view: only a slice is surely one.
+    number = kind is Kind.ARRAY and not any(part.kind in ("all", "slice") for part in region)
+    certain = advanced is Fact.NO and not number
+    value = memory.alias(m, base, event.site, How.INDEX, made, region=region, sure=certain, tag="item")
     for part in region:
         if part.kind == "name":
             m.region_names.setdefault(str(part.value), set()).add(value.refs[0])
-    if kind is Kind.ARRAY and all(part.kind == "int" for part in region):
-        # One number of a one-dimensional array, or a row: which, nobody can tell here.
-        return value
     return value
 
 

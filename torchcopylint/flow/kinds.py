@@ -107,7 +107,8 @@ _PARAMETERS_NAME = re.compile(r"(?:^|[._])(?:params|parameters)(?:_\w+)?$|(?:^|_
 
 def named_parameters(name: str) -> bool:
     """Whether a variable's name says that it holds parameters."""
-    return bool(_PARAMETERS_NAME.search(name.rpartition(".")[2]))
+    last = name.rpartition(".")[2]
+    return bool(_PARAMETERS_NAME.search(last)) and not last.startswith("named")
 
 
 def is_optimizer_class(dotted: str) -> bool:

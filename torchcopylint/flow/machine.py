@@ -61,11 +61,13 @@ class Machine:
         self.steps = 0
         # What events tell one another, by register or by site.
         self.data_reads: dict[int, int] = {}
+        self.evidence: dict[int, frozenset[str]] = {}
         self.pure_calls: dict[int, tuple[str, str, bool, Sure]] = {}
         self.mode_factories: set[int] = set()
         self.modes_before: dict[int, Mode] = {}
         self.entered: dict[int, Mode] = {}
         self.chains: dict[int, Chain] = {}
+        self.certain_storages: dict[int, frozenset[int]] = {}
         self.regions: dict[int, dict[int, Region]] = {}
         self.roots: dict[int, Key | None] = {}
         self.cuts: dict[int, bool] = {}
@@ -230,6 +232,11 @@ class Machine:
     def number(self, *tag: object) -> int:
         """The number of the newest object that a tag stands for: even, and the same whenever the tag is."""
         return self._numbers.setdefault(tag, 2 * len(self._numbers))
+
+    def note_evidence(self, value: Value, names: frozenset[str]) -> None:
+        """These attributes or methods showed what a value's objects are."""
+        for ref in value.refs:
+            self.evidence[ref | 1] = self.evidence.get(ref | 1, frozenset()) | names
 
     def fact(self, fact: Relation) -> None:
         """Keep a fact, at its own site."""

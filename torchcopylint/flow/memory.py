@@ -225,15 +225,25 @@ def _read_after(m: Machine, value: Value, ref: int, mark: Mark, write: Write, na
         target="",
         below_written=below_written,
         below_read=below_read,
-        element=isinstance(value.root, tuple) and value.root[1].startswith("["),
+        element=_is_element(value.root),
         certain=share.sure
         and share.storage & 1 == 0
+        and share.storage in m.certain_storages[mark.write]
+        and (_is_element(value.root) or all(_sits_on(m, other, share.storage) for other in value.refs))
         and all(link.sure for link in (*below_written, *below_read))
         and overlap(m.regions[mark.write].get(share.storage | 1, ()), share.region) is Fact.YES,
         sure=obj.sure,
         kind=obj.kind,
         flags=obj.flags,
     )
+
+
+def _is_element(root: Key | None) -> bool:
+    return isinstance(root, tuple) and root[1].startswith("[")
+
+
+def _sits_on(m: Machine, ref: int, storage: int) -> bool:
+    return any(share.storage == storage for share in m.state.object(ref).shares)
 
 
 def _kept_from_before(m: Machine, root: Key | None, mark: Mark) -> bool:
@@ -337,6 +347,9 @@ def write(
         return None
     ref, share = shares[0]
     chain = chain_of(m, ref, share)
+    m.certain_storages[site] = frozenset(
+        s.storage for _, s in shares if all(_sits_on(m, other, s.storage) for other in value.refs)
+    )
     m.regions[site] = {s.storage | 1: (*s.region, *region) for _, s in shares}
     m.chains[site] = held_part(m, value.root, chain)
     m.roots[site] = value.root
@@ -459,6 +472,18 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, **changes: object) 
         obj = m.state.object(ref)
         if obj.kind is Kind.UNKNOWN or (obj.kind is kind and obj.sure < sure):
             m.state.set_object(ref, obj._replace(kind=kind, sure=sure, **changes))  # type: ignore[arg-type]
+            if kind is Kind.TENSOR:
+                _note_data_of_tensor(m, obj, sure)
+
+
+def _note_data_of_tensor(m: Machine, obj: Object, sure: Sure) -> None:
+    """What some `.data` gave turns out to be a tensor: so is what it was taken from."""
+    for share in obj.shares:
+        if share.how is How.DATA:
+            for index, fact in enumerate(m.facts.get(share.site, ())):
+                if isinstance(fact, DataAccess) and fact.sure < sure:
+                    m.facts[share.site][index] = fact._replace(sure=sure)
+            refine(m, Value((share.of,)), Kind.TENSOR, sure)
 
 
 def is_buffer(m: Machine, value: Value) -> bool:

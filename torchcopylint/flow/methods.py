@@ -8,6 +8,7 @@ from torchcopylint.flow.facts import DetachedInPlace
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     CONTAINERS,
+    OUTPUT,
     TENSORS,
     Fact,
     How,
@@ -20,6 +21,8 @@ from torchcopylint.flow.sites import Arguments, Site
 from torchcopylint.knowledge import table
 from torchcopylint.knowledge.table import Op
 
+OF_DATA = frozenset({"cpu", "cuda", "numpy", "clone", "float", "long", "item", "to", "size", "dim"})
+"""Methods of a `.data` that no list, text or array has, though modules and others may."""
 ARGUMENT_WRITERS = {"shuffle": 1, "readinto": 1, "recv_into": 1}
 """Methods of whatever object that write one of their arguments in place: generators, files, sockets."""
 
@@ -81,8 +84,11 @@ def _guess(m: Machine, base: Value, name: str) -> Object:
     by_name = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
     if found:
         memory.refine(m, base, by_name[found], Sure.LIKELY)
+        m.note_evidence(base, frozenset({name}))
     else:
         obj = m.state.object(base.refs[0])
+        if name in OF_DATA and any(share.how is How.DATA for share in obj.shares):
+            memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
         kind, sure = kinds.from_name(obj.text)
         if (name == "step" and kind is Kind.OPTIMIZER) or (
             name in ("state_dict", "load_state_dict", "eval", "train", "to") and kind in (Kind.MODULE, Kind.OPTIMIZER)
@@ -137,8 +143,16 @@ def _note_pure(
     """An out-of-place operation: if its result is dropped, nothing has happened."""
     pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
     if pure and "out" not in arguments.keywords and not name.endswith("_"):
-        sure = min((m.state.object(ref).sure for ref in base.refs), default=Sure.NOT)
+        sure = min((_independently_sure(m, ref, name) for ref in base.refs), default=Sure.NOT)
         m.pure_calls[event.out] = (text, name, True, sure)
+
+
+def _independently_sure(m: Machine, ref: int, name: str) -> Sure:
+    """How sure it is that an object is a tensor, apart from this very call being made on it."""
+    obj = m.state.object(ref)
+    if obj.sure is Sure.LIKELY and OUTPUT not in obj.flags and m.evidence.get(ref | 1, frozenset()) <= {name}:
+        return Sure.NOT
+    return obj.sure
 
 
 def _call_array_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke, name: str) -> Value:

@@ -254,12 +254,12 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
     when = op.when
     if kind not in (*BUFFERS, Kind.UNKNOWN):
         return memory.fresh(m, at.site, made)
-    if "dtype" in when or "argument" in when:
+    if "dtype" in when:
         wanted = dtype_argument(arguments) or op.dtype
         if wanted and before and wanted != before:
             return memory.fresh(m, at.site, made)
         if not wanted or (before and wanted == before):
-            when = when.replace("dtype", "").replace("argument", "").strip(" ,")
+            when = when.replace("dtype", "").strip(" ,")
     if "device" in when and not _names_device(arguments) and op.name.rpartition(".")[2] not in ("cpu", "cuda", "numpy"):
         when = when.replace("device", "").strip(" ,")
     how = _how(op, made, kind)

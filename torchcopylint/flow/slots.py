@@ -118,6 +118,9 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child")
     held = [slot_value(m, slot) for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
     if held:
         return join_values(held)
+    if m.state.object(ref).type in ("torch.nn.ParameterList", "torch.nn.ParameterDict"):
+        one = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.LIKELY, text=text)
+        return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(Part("each"),), tag=tag)
     obj = m.state.object(ref)
     return memory.alias(
         m, Value((ref,)), site, How.FIELD, Object(Kind.MODULE, Sure.LIKELY, text=text), region=(Part("each"),), tag=tag

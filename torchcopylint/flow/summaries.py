@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import attributes, grads, memory, slots
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import (
     OUTPUT,
     TENSORS,
@@ -90,8 +91,15 @@ def summarise(m: Machine) -> Summary:
         result=result,
         returns_value=bool(m.returned),
         trains=m.trains,
-        unknown=unit.is_generator,
+        unknown=unit.is_generator or (not m.returned and _is_stub(unit)),
     )
+
+
+def _is_stub(unit: Unit) -> bool:
+    """Whether a body does nothing: an abstract method, whose overrides are elsewhere."""
+    idle = (t.Const, t.Load, t.Discard, t.Raise, t.Call, t.Attribute, t.Invoke)
+    ends = not unit.tape or isinstance(unit.tape[-1], t.Raise | t.Discard | t.Const)
+    return ends and len(unit.tape) <= 6 and all(isinstance(event, idle) for event in unit.tape)
 
 
 def argument_paths(m: Machine) -> dict[int, tuple[str, tuple[str, ...]]]:
@@ -218,10 +226,10 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
 
 
 def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Arguments, site: int, name: str) -> Value:
-    if not summary.returns_value:
-        return Value(kind=Kind.NONE)
     if summary.unknown:
         return memory.unknown(m, site, f"{name}(...)")
+    if not summary.returns_value:
+        return Value(kind=Kind.NONE)
     same = [r for r in summary.returned if r.parameter and r.how is None]
     others = [r for r in summary.returned if r.parameter and r.how is not None]
     fresh = [r for r in summary.returned if not r.parameter]

@@ -154,6 +154,7 @@ METHODS = (
     Group("rand(3, 3), rand(3)", "addmv"),
     Group("rand(3), rand(3)", "addr"),
     Group("2", "matrix_power"),
+    Group("0", "matrix_power"),
     Group("", "matrix_exp pinverse inverse det slogdet svd qr geqrf cholesky cholesky_inverse", "positive definite"),
     Group("", "logdet", "positive definite"),
     Group("rand(3, 3)", "cholesky_solve", "triangular"),
@@ -288,9 +289,8 @@ CONDITIONS = {
 here, and a mode is an argument to a function), with their names."""
 
 NO_ROW = {
-    "eig lstsq solve symeig matrix_rank": "removed from torch: a call raises",
-    "reinforce": "removed from torch: a call raises",
-    "from_file": "needs a file",
-    "index": "belongs to functorch's first-class dimensions",
+    "torch.Tensor": "eig index lstsq reinforce solve symeig",
+    "torch": "eig from_file lstsq matrix_rank solve symeig",
 }
-"""Names that are found on `torch.Tensor` or `torch`, but have no row, with the reason."""
+"""Names without a row. All but two were removed from torch: a call raises. `index` belongs to functorch's first-class
+dimensions, and `from_file` needs a file."""

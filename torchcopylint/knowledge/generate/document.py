@@ -19,9 +19,10 @@ LEGEND = """\
   `view` is an alias that shares the version counter, `multi` several at once, `same` the same object, `unversioned` an
   alias with a counter of its own, `maybe` a copy or an alias, depending on what stands in parentheses.
 - *writes*: the arguments changed in place. 0 is the receiver of a method, or the first argument.
-- *saves*: what backward keeps in every call: `input` is argument 0, `indices` an integer output; `1 for 0` is
-  argument 1, if argument 0 requires grad. What only some calls keep is left out.
-- *dtype*: that of the result, if it does not depend on the input.
+- *saves*: what backward keeps, and notices being written, in every call that was tried: `input` is argument 0,
+  `indices` an integer output; `1 for 0` is argument 1, if argument 0 requires grad. What only some calls keep (and what
+  `kron` keeps unwatched) is left out.
+- *dtype*: that of the result, if it does not depend on the input, and no `dtype=` is given.
 - *arguments*: parameter names, in rows that speak of an argument other than 0.
 - *notes*: `overwrites` (the old content does not matter), `metadata` (no element is written), `no-bump` (the write
   does not raise the version counter), `no-read` (the content of argument 0 is not looked at), `no-graph` (the result

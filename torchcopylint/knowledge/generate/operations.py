@@ -48,7 +48,7 @@ def tensor_sections(skipped: Collection[str], evidence: Collection[str]) -> dict
     methods = []
     for name in (name for name in dir(torch.Tensor) if not name.startswith("_")):
         full = f"torch.Tensor.{name}"
-        if not callable(getattr(torch.Tensor, name)) or full in skipped or without_row(name):
+        if not callable(getattr(torch.Tensor, name)) or full in skipped or without_row(full):
             continue
         notes = ["tensor-only"] if name in evidence else []
         methods += rows_of(full, getattr(torch.Tensor, name), name, _groups(own, name), names=_of(name), notes=notes)
@@ -71,7 +71,7 @@ def function_sections(skipped: Collection[str]) -> dict[str, list[str]]:
         rows = sections.setdefault(namespace, [])
         for name in functions_of(module):
             full = f"{namespace}.{name}"
-            if full in skipped or without_row(name):
+            if full in skipped or without_row(full):
                 continue
             target = getattr(module, name)
             whole = name in own
@@ -89,13 +89,14 @@ def functions_of(module: Any) -> list[str]:
         if not name.startswith("_")
         and callable(getattr(module, name))
         and not isinstance(getattr(module, name), type | types.ModuleType)
-        and not NO_TENSOR.fullmatch(name)
+        and not (module in (torch, torch.nn.functional) and NO_TENSOR.fullmatch(name))
     ]
 
 
-def without_row(name: str) -> bool:
-    """Whether `calls.NO_ROW` lists the name."""
-    return any(name in names.split() for names in calls.NO_ROW)
+def without_row(full: str) -> bool:
+    """Whether `calls.NO_ROW` lists the dotted name."""
+    namespace, _, name = full.rpartition(".")
+    return name in calls.NO_ROW.get(namespace, "").split()
 
 
 def recipes(groups: Iterable[Group]) -> dict[str, list[tuple[str, str]]]:
