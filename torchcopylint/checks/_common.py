@@ -79,9 +79,7 @@ def suffers_caller(unit: UnitFacts, write: Write) -> bool:
     """Whether a write reaches memory of the caller's, who gets a value back and not that memory."""
     if write.owner != ARGUMENT or unit.kind != "function" or not unit.returns_value:
         return False
-    if unit.name.endswith("_") or unit.name.startswith("__"):
-        return False
-    return True
+    return not unit.name.endswith("_") and not unit.name.startswith("__")
 
 
 def mode_is_on(unit: UnitFacts, assumed: bool, local: bool) -> Confidence | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import kinds, memory, slots
+from torchcopylint.flow import kinds, memory, naming, slots, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import AttributeSet, DataAccess, DataShared, GradientRead
 from torchcopylint.flow.machine import Machine, handles
@@ -33,7 +33,7 @@ _MISSPELT = frozenset(
 @handles(t.Attribute)
 def _attribute(m: Machine, event: t.Attribute) -> None:
     base = m.value(event.base)
-    m.set(event.out, attribute(m, base, event.name, event.site, memory.text_of(m, event.base), event.out))
+    m.set(event.out, attribute(m, base, event.name, event.site, naming.text_of(m, event.base), event.out))
 
 
 def attribute(m: Machine, base: Value, name: str, site: int, text: str, out: int = -1) -> Value:
@@ -211,7 +211,7 @@ def _param_groups(m: Machine, ref: int, site: int) -> Value:
 @handles(t.StoreAttribute)
 def _store_attribute(m: Machine, event: t.StoreAttribute) -> None:
     base, value = m.value(event.base), m.value(event.value)
-    text = memory.text_of(m, event.base)
+    text = naming.text_of(m, event.base)
     for ref in base.refs:
         obj = m.state.object(ref)
         if obj.kind in TENSORS | {Kind.UNKNOWN} and event.name == "data" and not event.augmented:
@@ -248,7 +248,7 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
     if shared is not None and obj.kind in TENSORS:
         m.fact(DataShared(event.site, text, shared, "assign", obj.sure))
     target = Value((ref,), obj.kind, None, base.marks, base.root)
-    memory.write(m, target, event.site, op=".data =", form="assign", name=text, reads_old=False, versioned=False)
+    writing.write(m, target, event.site, op=".data =", form="assign", name=text, reads_old=False, versioned=False)
 
 
 def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, value: Value, text: str) -> None:

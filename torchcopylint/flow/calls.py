@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import functions, kinds, memory, methods, modules, slots, summaries
+from torchcopylint.flow import (
+    attributes,
+    functions,
+    kinds,
+    memory,
+    methods,
+    modules,
+    naming,
+    slots,
+    summaries,
+    unknowns,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
     CONTAINERS,
     Kind,
+    Object,
     Sure,
     Value,
 )
@@ -47,7 +59,7 @@ def _spread(m: Machine, value: Value) -> list[Value]:
 def _call(m: Machine, event: t.Call) -> None:
     function = m.value(event.function)
     arguments = gather(m, event.arguments)
-    name = memory.text_of(m, event.function)
+    name = naming.text_of(m, event.function)
     m.set(event.out, call_value(m, function, arguments, event, name))
 
 
@@ -56,11 +68,11 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
     base = m.value(event.base)
     if not base.refs and base.const is None and base.kind in (Kind.UNKNOWN, Kind.NONE):
         # `None` has no methods: what we took for it is something else.
-        base = memory.unknown(m, event.site, memory.text_of(m, event.base), "receiver")
+        base = memory.unknown(m, event.site, naming.text_of(m, event.base), "receiver")
     if isinstance(base.const, Dotted):
         dotted = Dotted(table.canonical(f"{base.const}.{event.name}"))
         arguments = gather(m, event.arguments)
-        m.set(event.out, call_dotted(m, dotted, arguments, event, memory.text_of(m, event.base) + "." + event.name))
+        m.set(event.out, call_dotted(m, dotted, arguments, event, naming.text_of(m, event.base) + "." + event.name))
         return
     arguments = gather(m, event.arguments, [base])
     if isinstance(base.const, Super):
@@ -81,6 +93,22 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
     m.set(event.out, slots.join_values(results))
 
 
+def _is_field(m: Machine, base: Value, obj: Object, name: str) -> bool:
+    """Whether `base.name(...)` calls something stored in a field, such as a layer, rather than a method."""
+    if m.state.cell((base.refs[0], f".{name}")) is not None:
+        return True
+    local = m.world.local_class(obj.type)
+    if local is not None and m.world.method(local, name) is not None:
+        return False
+    return m.world.field_of(obj.type, name) is not None or kinds.named_model(name)
+
+
+def _call_field(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
+    text = naming.text_of(m, event.base)
+    held = attributes.attribute(m, base, event.name, event.site, text)
+    return call_value(m, held, arguments, event, f"{text}.{event.name}")
+
+
 def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """The result of calling a value."""
     if isinstance(function.const, Dotted):
@@ -98,16 +126,7 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
         if obj.kind is Kind.UNKNOWN and kinds.named_model(name):
             memory.refine(m, function, Kind.MODULE, Sure.HINT)
             return modules.call_module(m, function, arguments, event.site, name)
-    return call_unknown(m, arguments, event.site, name)
-
-
-def call_unknown(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
-    """Nobody knows what is called: it looks at its arguments, and makes something."""
-    for value in (*arguments.positional, *arguments.keywords.values()):
-        memory.read(m, value, site, "argument", name)
-        slots.field_read(m, value.root, site, "argument", name)
-    modules.maybe_trains(m, arguments, site, name)
-    return memory.unknown(m, site, f"{name}(...)")
+    return unknowns.call_unknown(m, arguments, event.site, name)
 
 
 def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
@@ -129,16 +148,16 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
     local = m.world.class_named(dotted)
     if local is not None:
         return modules.instantiate(m, ClassReference(local), arguments, event.site, name)
-    return call_unknown(m, arguments, event.site, name)
+    return unknowns.call_unknown(m, arguments, event.site, name)
 
 
 def _class_method(m: Machine, reference: ClassReference, event: t.Invoke, arguments: Arguments) -> Value:
     unit = m.world.method(reference.number, event.name)
     if unit is None:
-        return call_unknown(m, arguments, event.site, memory.text_of(m, event.out))
-    name = f"{memory.text_of(m, event.base)}.{event.name}"
+        return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out))
+    name = f"{naming.text_of(m, event.base)}.{event.name}"
     if event.name == "apply" and m.world.is_function_class(reference.number):
-        return call_unknown(m, arguments, event.site, name)
+        return unknowns.call_unknown(m, arguments, event.site, name)
     static = "staticmethod" in m.world.decorators(unit)
     positional = arguments.positional[1:] if static else arguments.positional
     return summaries.call(m, FunctionReference(unit), Arguments(positional, arguments.keywords), event.site, name)

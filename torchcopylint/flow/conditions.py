@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import kinds, memory, slots
+from torchcopylint.flow import kinds, reading, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import TENSORS, Kind, Object, Sure, Value
@@ -14,7 +14,7 @@ from torchcopylint.knowledge import table
 
 @handles(t.Test)
 def _test(m: Machine, event: t.Test) -> None:
-    memory.read(m, m.value(event.register), event.site, "test")
+    reading.read(m, m.value(event.register), event.site, "test")
 
 
 @handles(t.Assume)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import calls, memory, slots
+from torchcopylint.flow import memory, naming, slots, unknowns
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
@@ -41,23 +41,23 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         return Value(kind=Kind.NONE)
     if name in _TAKING:
         key = arguments.at(1).const if obj.kind in (Kind.DICT, Kind.STATE_DICT) else None
-        return slots.element(m, base, key, event.site, memory.text_of(m, event.out))
+        return slots.element(m, base, key, event.site, naming.text_of(m, event.out))
     if obj.kind in (Kind.DICT, Kind.STATE_DICT):
         return _dict_method(m, base, ref, obj, event, arguments)
     if name == "copy":
-        made = memory.fresh(m, event.site, Object(obj.kind, obj.sure, text=memory.text_of(m, event.out)))
+        made = memory.fresh(m, event.site, Object(obj.kind, obj.sure, text=naming.text_of(m, event.out)))
         copy_elements(m, ref, made.refs[0], event.site)
         return made
     if name in ("index", "count"):
         return Value(kind=Kind.NUMBER)
     if name in ("clear", "sort", "reverse", "remove"):
         return Value(kind=Kind.NONE)
-    return calls.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
+    return unknowns.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
 
 
 def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
     name = event.name
-    text = memory.text_of(m, event.out)
+    text = naming.text_of(m, event.out)
     if name == "items":
         return lazily(m, event.site, NAMED, lazily(m, event.site, VALUES, base, tag="values"))
     if name == "values":
@@ -86,7 +86,7 @@ def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke
         return Value(kind=Kind.NONE)
     if name == "clear":
         return Value(kind=Kind.NONE)
-    return calls.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
+    return unknowns.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
 
 
 def shallow_copy(m: Machine, base: Value, site: int, text: str) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import memory, slots
+from torchcopylint.flow import memory, naming, reading, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.machine import Machine, handles
@@ -26,7 +26,7 @@ def _enter(m: Machine, event: t.Enter) -> None:
             m.has_no_grad = True
         m.state.put(MODE, manager.const)
     elif isinstance(manager.const, Dotted) and table.canonical(manager.const) in GRAD_MODES:
-        m.fact(GradModeUnused(event.site, memory.text_of(m, event.manager), "with"))
+        m.fact(GradModeUnused(event.site, naming.text_of(m, event.manager), "with"))
         # The statement raises; what stands in it is judged as it is meant.
         m.state.put(MODE, GRAD_MODES[table.canonical(manager.const)])
     m.set(event.out, manager)
@@ -56,7 +56,7 @@ def _discard(m: Machine, event: t.Discard) -> None:
     made = m.unit.definitions[event.value]
     if value.kind is Kind.MODE and isinstance(made, t.Invoke | t.Call) and isinstance(value.const, Mode):
         if event.value in m.mode_factories:
-            m.fact(GradModeUnused(event.site, memory.text_of(m, event.value).removesuffix("()"), "statement"))
+            m.fact(GradModeUnused(event.site, naming.text_of(m, event.value).removesuffix("()"), "statement"))
         return
     if event.value in m.pure_calls:
         name, op, method, sure = m.pure_calls[event.value]
@@ -67,10 +67,10 @@ def _discard(m: Machine, event: t.Discard) -> None:
 def _return(m: Machine, event: t.Return) -> None:
     if event.value != t.NO_REGISTER:
         value = m.value(event.value)
-        memory.read(m, value, event.site, "return")
-        memory.needed_by_backward(m, value, event.site, "return")
+        reading.read(m, value, event.site, "return")
+        reading.needed_by_backward(m, value, event.site, "return")
         for held in _elements(m, value):
-            memory.needed_by_backward(m, held, event.site, "return")
+            reading.needed_by_backward(m, held, event.site, "return")
         slots.field_read(m, value.root, event.site, "return")
         if value.refs or value.kind is not Kind.NONE:
             m.returned.append(value)
@@ -91,7 +91,7 @@ def _elements(m: Machine, value: Value) -> list[Value]:
 @handles(t.Yield)
 def _yield(m: Machine, event: t.Yield) -> None:
     if event.value != t.NO_REGISTER:
-        memory.read(m, m.value(event.value), event.site, "yield")
+        reading.read(m, m.value(event.value), event.site, "yield")
     m.set(event.out, memory.unknown(m, event.site, "..."))
 
 

@@ -24,8 +24,8 @@ class Link(NamedTuple):
 class Write(NamedTuple):
     """At `site`, memory was written through `name`, by `op`.
 
-    `form` is `method`, `augmented`, `item`, `out`, `call`, `step` or `load`. `root` is the name or slot that the expression
-    started from, `derived` whether it went on from there (`x[0].zero_()`, not `x.zero_()`). `chain` leads
+    `form` is `method`, `augmented`, `item`, `out`, `call`, `step` or `load`. `root` is the name or slot that the
+    expression started from, `derived` whether it went on from there (`x[0].zero_()`, not `x.zero_()`). `chain` leads
     from what was written to the owner of the memory. `owner` says who else can see that memory: an empty text for
     nobody. `named` is whether a name was bound to an alias on the way there, so that it is not all one expression.
     `reads_old` is whether the old content mattered. `recording` is grad mode.
@@ -274,11 +274,12 @@ Relation: TypeAlias = (
 
 
 class UnitFacts(NamedTuple):
-    """Everything found out about one unit, in source order. `class_number` is -1 outside of classes.
+    """Everything found out about one unit, in source order.
 
-    `returns_sources` are the storages that it returns itself, not as a view; `returns_value` whether it returns anything at all. `records` and
-    `trains` are whether it uses a no-grad block of its own, and whether it calls `backward()`. `called_without_grad` is
-    whether every call of it in the file runs without grad (`UNKNOWN` if there is no call).
+    `class_number` is -1 outside of classes. `returns_sources` are the storages that it returns itself, not as a view;
+    `returns_value` whether it returns anything at all. `trains` is whether it calls `backward()`, `has_no_grad` whether
+    it switches grad mode off for a part of itself. `called_without_grad` is whether every call of it in the file runs
+    without grad (`UNKNOWN` if there is no call).
     """
 
     qualname: str

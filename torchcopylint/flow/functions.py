@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from torchcopylint.flow import attributes, containers, grads, memory, modules, operations, slots
+from torchcopylint.flow import (
+    attributes,
+    containers,
+    grads,
+    memory,
+    modules,
+    naming,
+    operations,
+    reading,
+    slots,
+    writing,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataShared
 from torchcopylint.flow.iteration import iterate
@@ -55,9 +66,8 @@ def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invok
     at = Site(event.site, receiver, f"{name}(...)" if op.writes else name, "call")
     result = operations.apply(m, op, arguments, at)
     pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
-    if (pure and op.shares != "fresh") or (pure and _has_tensor(m, arguments)):
-        if "out" not in arguments.keywords and _has_tensor(m, arguments):
-            m.pure_calls[event.out] = (receiver, name, False, _sure_tensor(m, arguments))
+    if pure and "out" not in arguments.keywords and _has_tensor(m, arguments):
+        m.pure_calls[event.out] = (receiver, name, False, _sure_tensor(m, arguments))
     return result
 
 
@@ -76,7 +86,7 @@ def form_of(m: Machine, op: Op, arguments: Arguments) -> Op:
 
 def _receiver_text(m: Machine, event: t.Call | t.Invoke) -> str:
     first = next((a.register for a in event.arguments if not a.keyword and not a.stars), -1)
-    return memory.text_of(m, first) if first >= 0 else "..."
+    return naming.text_of(m, first) if first >= 0 else "..."
 
 
 def _has_tensor(m: Machine, arguments: Arguments) -> bool:
@@ -92,7 +102,9 @@ def initialise(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
     target = arguments.at(0) if arguments.positional else arguments.keywords.get("tensor", Value())
     mode = m.state.mode
     m.state.put(MODE, Mode(Fact.NO))
-    memory.write(m, target, site, op=f"{name}(...)", form="call", name=memory.key_text(m, target.root), reads_old=False)
+    writing.write(
+        m, target, site, op=f"{name}(...)", form="call", name=naming.key_text(m, target.root), reads_old=False
+    )
     m.state.put(MODE, mode)
     return target
 
@@ -113,7 +125,7 @@ def _length(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
 @special("builtins.int", "builtins.float", "builtins.bool", "builtins.round", "builtins.abs", "builtins.hash")
 def _number(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for value in arguments.positional:
-        memory.read(m, value, event.site, "look", name)
+        reading.read(m, value, event.site, "look", name)
     if name in ("abs", "round") and arguments.positional and kind_of(arguments.positional[0], m.state) in BUFFERS:
         obj = m.state.object(arguments.positional[0].refs[0])
         return memory.fresh(m, event.site, grads.result_of(m, Object(obj.kind, obj.sure), arguments.positional, True))
@@ -123,7 +135,7 @@ def _number(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
 @special("builtins.str", "builtins.repr", "builtins.format")
 def _string(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for value in arguments.positional:
-        memory.read(m, value, event.site, "look", name)
+        reading.read(m, value, event.site, "look", name)
     return Value(kind=Kind.STRING)
 
 
@@ -188,7 +200,7 @@ def _next(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
 def _dict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     source = arguments.at(0)
     if len(source.refs) == 1 and m.state.object(source.refs[0]).kind is Kind.STATE_DICT:
-        return containers.shallow_copy(m, source, event.site, memory.text_of(m, event.out))
+        return containers.shallow_copy(m, source, event.site, naming.text_of(m, event.out))
     made = memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="..."))
     for ref in source.refs:
         if m.state.object(ref).kind is Kind.DICT:
@@ -211,14 +223,14 @@ def _defaultdict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, nam
 
 @special("builtins.dict.fromkeys", "collections.OrderedDict.fromkeys")
 def _fromkeys(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    slots.note_repeated(m, arguments.at(1), event.site, "fromkeys", memory.text_of(m, event.out))
+    slots.note_repeated(m, arguments.at(1), event.site, "fromkeys", naming.text_of(m, event.out))
     return containers.iterator(m, event.site, arguments.at(1), "fromkeys", Kind.DICT)
 
 
 @special("builtins.sum", "builtins.max", "builtins.min")
 def _sum(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for value in arguments.positional:
-        memory.read(m, value, event.site, "argument", name)
+        reading.read(m, value, event.site, "argument", name)
     inputs = [obj for obj in grads.tensors_in(m, arguments.positional) if obj.kind in TENSORS]
     if inputs:
         made = Object(Kind.TENSOR, min(obj.sure for obj in inputs), text=f"{name}(...)")
@@ -251,7 +263,7 @@ def _getattr(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: s
 @special("builtins.print")
 def _print(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for value in arguments.positional:
-        memory.read(m, value, event.site, "look", name)
+        reading.read(m, value, event.site, "look", name)
         slots.field_read(m, value.root, event.site, "look", name)
     return Value(kind=Kind.NONE)
 
@@ -272,13 +284,13 @@ def _partial(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: s
 @special("copy.deepcopy")
 def _deepcopy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     source = arguments.at(0)
-    memory.read(m, source, event.site, "argument", name)
+    reading.read(m, source, event.site, "argument", name)
     slots.field_read(m, source.root, event.site, "argument", name)
     if not source.refs:
         return source
     obj = m.state.object(source.refs[0])
     made = obj._replace(
-        text=memory.text_of(m, event.out),
+        text=naming.text_of(m, event.out),
         owner="",
         saved=frozenset(),
         kind=kind_of(source, m.state),
@@ -297,7 +309,7 @@ def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     if not source.refs:
         return source
     obj = m.state.object(source.refs[0])
-    text = memory.text_of(m, event.out)
+    text = naming.text_of(m, event.out)
     if obj.kind is Kind.STATE_DICT:
         return containers.shallow_copy(m, source, event.site, text)
     if obj.kind in TENSORS:
@@ -309,7 +321,7 @@ def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
         return made_value
     if obj.kind is Kind.MODULE:
         return memory.alias(m, source, event.site, How.COPY, obj._replace(text=text, owner="", shares=()))
-    memory.read(m, source, event.site, "argument", name)
+    reading.read(m, source, event.site, "argument", name)
     return memory.fresh(m, event.site, obj._replace(text=text, owner="", saved=frozenset()))
 
 
@@ -364,7 +376,7 @@ def _grad(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
 
 @special("torch.save")
 def _save(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    memory.read(m, arguments.at(0), event.site, "argument", name)
+    reading.read(m, arguments.at(0), event.site, "argument", name)
     slots.field_read(m, arguments.at(0).root, event.site, "argument", name)
     return Value(kind=Kind.NONE)
 
@@ -375,7 +387,7 @@ def _parameter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name:
     wanted = arguments.keywords.get("requires_grad", arguments.at(1)).const
     requires = Fact.NO if wanted is False else Fact.YES
     obj = m.state.object(source.refs[0]) if len(source.refs) == 1 else Object()
-    text = memory.text_of(m, event.out)
+    text = naming.text_of(m, event.out)
     made = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=requires, dtype=obj.dtype, text=text)
     if not source.refs:
         return memory.fresh(m, event.site, made)

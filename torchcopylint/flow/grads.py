@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import memory
+from torchcopylint.flow import naming, reading
 from torchcopylint.flow.facts import LeafWritten, Saved
 from torchcopylint.flow.model import (
     CONTAINERS,
@@ -82,7 +82,7 @@ def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site
             for obj in tensors_in(m, [_argument(op, arguments, which)])
         ):
             continue
-        name = at.name if kept.argument == 0 else memory.key_text(m, value.root) or "its result"
+        name = at.name if kept.argument == 0 else naming.key_text(m, value.root) or "its result"
         ids += save(m, value, at.site * 8 + number, Saved(at.site, at.op, kept.what, name))
     if ids:
         ref = result.refs[0]
@@ -215,7 +215,7 @@ def check_out(m: Machine, inputs: Sequence[Value], out: Value, at: Site) -> None
 def backward(m: Machine, value: Value, site: int, retain: bool) -> None:
     """`backward()` runs over a value's graph: it needs what was saved, and frees it unless told to keep it."""
     m.trains = True
-    memory.needed_by_backward(m, value, site, "backward")
+    reading.needed_by_backward(m, value, site, "backward")
     for ref in value.refs:
         for number in m.state.object(ref).graph:
             if number in m.module_saves:

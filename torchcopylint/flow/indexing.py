@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import grads, memory
+from torchcopylint.flow import grads, memory, naming, reading, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.machine import Machine
@@ -82,12 +82,12 @@ def _bound(m: Machine, register: int) -> object:
     value = m.value(register)
     if isinstance(value.const, int):
         return int(value.const)
-    text = memory.text_of(m, register)
+    text = naming.text_of(m, register)
     return text if "..." not in text else object.__hash__
 
 
 def _named(m: Machine, register: int) -> Part:
-    text = memory.text_of(m, register)
+    text = naming.text_of(m, register)
     if "..." in text or "(" in text:
         return Part("?")
     for name in _names_in(m, register):
@@ -127,7 +127,7 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
     if kind in TENSORS:
         made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf)
     if advanced is Fact.YES:
-        memory.read(m, base, event.site, "operand")
+        reading.read(m, base, event.site, "operand")
         return memory.fresh(m, event.site, made._replace(flags=frozenset({"advanced index"})), "item")
     region = region_of(m, event.subscript)
     # One number of a one-dimensional array is a copy, a row of another is a view: only a slice is surely one.
@@ -154,10 +154,10 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     """`base[...] = value` on a tensor or an array: what is stored is read, and the part is written."""
     mine = {share.storage for ref in base.refs for share in m.state.object(ref).shares}
     theirs = {share.storage for ref in value.refs for share in m.state.object(ref).shares}
-    memory.read(m, value, event.site, "swap" if mine & theirs else "store", text)
+    reading.read(m, value, event.site, "swap" if mine & theirs else "store", text)
     region = region_of(m, event.subscript) if is_advanced(m, event.subscript) is Fact.NO else (Part("?"),)
     whole = all(part.kind == "all" for part in region) or _is_ellipsis(m, event.subscript)
-    memory.write(
+    writing.write(
         m,
         base,
         event.site,

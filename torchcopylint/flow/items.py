@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import indexing, memory, slots
+from torchcopylint.flow import indexing, memory, naming, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, UNKNOWN, Kind, Object, Value
@@ -12,7 +12,7 @@ from torchcopylint.flow.tape import Dotted
 @handles(t.Item)
 def _item(m: Machine, event: t.Item) -> None:
     base = m.value(event.base)
-    text = memory.text_of(m, event.out)
+    text = naming.text_of(m, event.out)
     if event.base in m.data_reads:
         indexing.note_data_index(m, event)
     if isinstance(base.const, Dotted) or not base.refs:
@@ -36,7 +36,7 @@ def _item_of(m: Machine, base: Value, ref: int, event: t.Item, text: str) -> Val
 @handles(t.StoreItem)
 def _store_item(m: Machine, event: t.StoreItem) -> None:
     base, value = m.value(event.base), m.value(event.value)
-    text = memory.text_of(m, event.base)
+    text = naming.text_of(m, event.base)
     key = indexing.constant(m, event.subscript)
     for ref in base.refs:
         obj = m.state.object(ref)
@@ -55,7 +55,7 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
 def _unpack(m: Machine, event: t.Unpack) -> None:
     value = m.value(event.value)
     position = event.position if event.position >= 0 else None
-    text = memory.text_of(m, event.out)
+    text = naming.text_of(m, event.out)
     if not value.refs:
         m.set(event.out, memory.unknown(m, event.site, text))
         return

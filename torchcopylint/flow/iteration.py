@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import containers, indexing, kinds, memory, slots
+from torchcopylint.flow import containers, indexing, kinds, memory, naming, reading, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -22,7 +22,7 @@ from torchcopylint.flow.model import (
 @handles(t.Iterate)
 def _iterate(m: Machine, event: t.Iterate) -> None:
     iterable = m.value(event.iterable)
-    m.set(event.out, iterate(m, iterable, event.site, memory.text_of(m, event.iterable)))
+    m.set(event.out, iterate(m, iterable, event.site, naming.text_of(m, event.iterable)))
 
 
 def iterate(m: Machine, iterable: Value, site: int, text: str, tag: str = "") -> Value:
@@ -38,7 +38,7 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
     obj = m.state.object(ref)
     single = Value((ref,), obj.kind, None, iterable.marks, iterable.root)
     if obj.kind in BUFFERS:
-        memory.read(m, single, site, "operand", "iteration")
+        reading.read(m, single, site, "operand", "iteration")
         return indexing.row(m, single, obj, site, f"{text}[...]", f"row{tag}")
     if obj.kind is Kind.STATE_DICT or obj.kind is Kind.DICT:
         return Value(kind=Kind.STRING)
@@ -73,7 +73,7 @@ def _tuple_of(m: Machine, ref: int, form: str, site: int, text: str, tag: str) -
 
 
 def _text_of(m: Machine, source: Value) -> str:
-    return memory.key_text(m, source.root) if isinstance(source.root, str) else _object_text(m, source)
+    return naming.key_text(m, source.root) if isinstance(source.root, str) else _object_text(m, source)
 
 
 def _object_text(m: Machine, source: Value) -> str:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
-from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Key, Object, Region, Slot, Sure, Value
+from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Object, Region, Slot, Sure, Value
 from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation
-    from torchcopylint.flow.memory import Chain
+    from torchcopylint.flow.reading import Chain
     from torchcopylint.flow.world import World
 
 HANDLERS: dict[type[Any], Callable[[Machine, Any], None]] = {}
@@ -69,7 +69,7 @@ class Machine:
         self.chains: dict[int, Chain] = {}
         self.certain_storages: dict[int, frozenset[int]] = {}
         self.regions: dict[int, dict[int, Region]] = {}
-        self.roots: dict[int, Key | None] = {}
+        self.roots: dict[int, tuple[int, str]] = {}
         self.cuts: dict[int, bool] = {}
         self.region_names: dict[str, set[int]] = {}
         self.initial_fields: dict[str, Slot] = {}

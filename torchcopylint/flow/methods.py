@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import attributes, calls, containers, grads, kinds, memory, modules, operations, slots
+from torchcopylint.flow import (
+    attributes,
+    containers,
+    grads,
+    kinds,
+    memory,
+    modules,
+    naming,
+    operations,
+    reading,
+    slots,
+    unknowns,
+    writing,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DetachedInPlace
 from torchcopylint.flow.machine import Machine
@@ -41,10 +54,6 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         op = table.array_method(name)
         if op is not None:
             return _call_array_method(m, op, arguments, event, name)
-    elif obj.kind in (Kind.MODULE, Kind.INSTANCE) and _is_field(m, base, obj, name):
-        held = attributes.attribute(m, base, name, event.site, memory.text_of(m, event.base))
-        rest = Arguments(arguments.positional[1:], arguments.keywords)
-        return calls.call_value(m, held, rest, event, f"{memory.text_of(m, event.base)}.{name}")
     elif obj.kind is Kind.MODULE:
         return modules.call_method(m, base, event, arguments)
     elif obj.kind is Kind.OPTIMIZER:
@@ -52,30 +61,20 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
     elif obj.kind in CONTAINERS:
         return containers.call_method(m, base, event, arguments)
     elif obj.kind is Kind.INSTANCE:
-        return modules.call_instance(m, base, arguments, event.site, memory.text_of(m, event.base), name)
+        return modules.call_instance(m, base, arguments, event.site, naming.text_of(m, event.base), name)
     elif obj.kind is Kind.UNKNOWN:
         return _call_on_unknown(m, base, obj, event, arguments)
     slots.field_read(m, base.root, event.site, "argument", name)
-    return calls.call_unknown(m, arguments, event.site, memory.text_of(m, event.out).removesuffix("(...)"))
-
-
-def _is_field(m: Machine, base: Value, obj: Object, name: str) -> bool:
-    """Whether `base.name(...)` calls something stored in a field, such as a layer, rather than a method."""
-    if m.state.cell((base.refs[0], f".{name}")) is not None:
-        return True
-    local = m.world.local_class(obj.type)
-    if local is not None and m.world.method(local, name) is not None:
-        return False
-    return m.world.field_of(obj.type, name) is not None or kinds.named_model(name)
+    return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out).removesuffix("(...)"))
 
 
 def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
     """A method of something that is no object we follow: a string, a number."""
     for value in (*arguments.positional[1:], *arguments.keywords.values()):
-        memory.read(m, value, event.site, "argument", event.name)
+        reading.read(m, value, event.site, "argument", event.name)
     if base.kind is Kind.STRING and event.name in ("join", "format", "strip", "lower", "upper", "replace"):
         return Value(kind=Kind.STRING)
-    return memory.unknown(m, event.site, memory.text_of(m, event.out))
+    return memory.unknown(m, event.site, naming.text_of(m, event.out))
 
 
 def _guess(m: Machine, base: Value, name: str) -> Object:
@@ -101,32 +100,44 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     """A receiver of unknown kind: what tensors and others have alike may be what it is for tensors."""
     op = table.tensor_method(event.name)
     for value in (*arguments.positional[1:], *arguments.keywords.values()):
-        memory.read(m, value, event.site, "argument", event.name)
+        reading.read(m, value, event.site, "argument", event.name)
     position = ARGUMENT_WRITERS.get(event.name)
     if position is not None and position < len(arguments.positional):
         target = arguments.positional[position]
-        text = memory.key_text(m, target.root) or "its argument"
-        at = Site(event.site, text, f"{memory.text_of(m, event.base)}.{event.name}(...)", "call")
+        text = naming.key_text(m, target.root) or "its argument"
+        at = Site(event.site, text, f"{naming.text_of(m, event.base)}.{event.name}(...)", "call")
         operations.write_through(m, target, [], at, reads_old=True, versioned=False)
     if event.name in modules.STATE_METHODS:
         return modules.call_method(m, base, event, arguments)
-    if op is not None and op.shares in ("view", "maybe", "same") and event.name not in ("to", "type", "get", "copy"):
-        made = Object(text=memory.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
+    if event.name in ("requires_grad_", "eval", "train"):
+        return _returns_itself(m, base, obj, event, arguments)
+    if op is not None and op.shares in ("view", "maybe", "same") and event.name not in ("type", "get", "copy"):
+        made = Object(text=naming.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
         return memory.alias(m, base, event.site, How.CONDITIONAL, made, when="unknown")
     if op is None or op.reads:
-        memory.read(m, base, event.site, "argument", event.name)
+        reading.read(m, base, event.site, "argument", event.name)
     slots.field_read(m, base.root, event.site, "argument", event.name)
-    modules.maybe_trains(m, arguments, event.site, event.name)
+    unknowns.maybe_trains(m, arguments, event.site, event.name)
     if event.name == "copy":
-        return memory.fresh(m, event.site, obj._replace(text=memory.text_of(m, event.out), owner="", saved=frozenset()))
-    made = Object(text=memory.text_of(m, event.out), graph=obj.graph)
+        return memory.fresh(m, event.site, obj._replace(text=naming.text_of(m, event.out), owner="", saved=frozenset()))
+    made = Object(text=naming.text_of(m, event.out), graph=obj.graph)
     return memory.fresh(m, event.site, made)
+
+
+def _returns_itself(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
+    """Whether tensor or module: these switch something and return the receiver."""
+    if event.name == "requires_grad_":
+        values = [*arguments.positional[1:], *arguments.keywords.values()]
+        wanted = values[0].const if values else True
+        fact = Fact.NO if wanted is False else Fact.YES if wanted is True else Fact.UNKNOWN
+        m.state.set_object(base.refs[0], obj._replace(requires_grad=fact))
+    return base
 
 
 def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, name: str) -> Value:
     """A method of a tensor."""
     base = arguments.positional[0]
-    text = memory.text_of(m, event.base) if isinstance(event, t.Invoke) else memory.key_text(m, base.root) or "..."
+    text = naming.text_of(m, event.base) if isinstance(event, t.Invoke) else naming.key_text(m, base.root) or "..."
     at = Site(event.site, text, name)
     special = _TENSOR_METHODS.get(name)
     if special is not None:
@@ -156,7 +167,7 @@ def _independently_sure(m: Machine, ref: int, name: str) -> Sure:
 
 
 def _call_array_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke, name: str) -> Value:
-    at = Site(event.site, memory.text_of(m, event.base), name)
+    at = Site(event.site, naming.text_of(m, event.base), name)
     slots.field_read(m, arguments.positional[0].root, event.site, "argument", name)
     return operations.apply(m, op, arguments, at)
 
@@ -166,7 +177,7 @@ def _call_array_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
 
 def _backward(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
     value = arguments.positional[0]
-    memory.read(m, value, at.site, "backward")
+    reading.read(m, value, at.site, "backward")
     for ref in value.refs:
         obj = m.state.object(ref)
         if len(arguments.positional) == 1 and "gradient" not in arguments.keywords:
@@ -204,7 +215,7 @@ def _detach_inplace(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | 
             consumer=_consumer(m, event.out, at.name),
             view=view.site if view is not None else -1,
             base=m.state.object(view.of).text if view is not None else "",
-            held=value.root is not None and memory.key_text(m, value.root) == at.name,
+            held=value.root is not None and naming.key_text(m, value.root) == at.name,
             sure=obj.sure,
         )
         m.fact(fact._replace(result=_bound_name(m, event.out)))
@@ -221,7 +232,7 @@ def _consumer(m: Machine, register: int, name: str) -> str:
     if isinstance(event, t.Bind):
         return "same" if event.name.partition("#")[0] == name else "bound"
     if isinstance(event, t.StoreAttribute | t.StoreItem):
-        return "same" if memory.text_of(m, event.base) + _target(m, event) == name else "bound"
+        return "same" if naming.text_of(m, event.base) + _target(m, event) == name else "bound"
     if isinstance(event, t.Discard) or event is None:
         return "statement"
     if isinstance(event, t.Return):
@@ -230,7 +241,7 @@ def _consumer(m: Machine, register: int, name: str) -> str:
 
 
 def _target(m: Machine, event: t.StoreAttribute | t.StoreItem) -> str:
-    return f".{event.name}" if isinstance(event, t.StoreAttribute) else f"[{memory.index_text(m, event.subscript)}]"
+    return f".{event.name}" if isinstance(event, t.StoreAttribute) else f"[{naming.index_text(m, event.subscript)}]"
 
 
 def _bound_name(m: Machine, register: int) -> str:
@@ -238,7 +249,7 @@ def _bound_name(m: Machine, register: int) -> str:
     if isinstance(event, t.Bind):
         return event.name.partition("#")[0]
     if isinstance(event, t.StoreAttribute | t.StoreItem):
-        return memory.text_of(m, event.base) + _target(m, event)
+        return naming.text_of(m, event.base) + _target(m, event)
     return ""
 
 
@@ -246,12 +257,12 @@ def cut(m: Machine, value: Value, site: int) -> None:
     """`detach_()` takes the history away from every holder of the object."""
     history = any(m.state.object(ref).graph or m.state.object(ref).requires_grad > 0 for ref in value.refs)
     m.cuts[site] = history
-    m.roots[site] = value.root
+    writing.note_root(m, site, value.root)
     for ref in value.refs:
         for key in sorted(m.state.holders.get(ref, ()), key=repr):
             cell = m.state.cell(key)
             if cell is not None and ref in cell.refs:
-                memory.mark_cut(m, key, cell, site, own=key == value.root)
+                writing.mark_cut(m, key, cell, site, own=key == value.root)
 
 
 def _to(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:

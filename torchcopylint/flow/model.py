@@ -184,13 +184,17 @@ class Mark(NamedTuple):
 
 
 class Value(NamedTuple):
-    """What a register holds. `root` is the place it was loaded through in this expression, if any."""
+    """What a register holds. `root` is the place it was loaded through in this expression, if any.
+
+    `plain` is whether it may, on another path, be a number or a text as well as one of its objects.
+    """
 
     refs: tuple[int, ...] = ()
     kind: Kind = Kind.UNKNOWN
     const: object = None
     marks: frozenset[Mark] = frozenset()
     root: Key | None = None
+    plain: bool = False
 
 
 class Cell(NamedTuple):
@@ -205,6 +209,7 @@ class Cell(NamedTuple):
     marks: frozenset[Mark] = frozenset()
     site: int = -1
     origin: Key | None = None
+    plain: bool = False
 
 
 Slot: TypeAlias = "tuple[int, str]"
@@ -287,7 +292,12 @@ def join_cells(a: Cell, b: Cell) -> Cell:
     same = a.const == b.const and type(a.const) is type(b.const)
     kind = join_kinds(a.kind, b.kind)
     origin = a.origin if a.origin == b.origin else None
-    return Cell(refs, kind, a.const if same else None, marks, max(a.site, b.site), origin)
+    plain = a.plain or b.plain or (bool(refs) and (_is_plain(a) or _is_plain(b)))
+    return Cell(refs, kind, a.const if same else None, marks, max(a.site, b.site), origin, plain)
+
+
+def _is_plain(cell: Cell) -> bool:
+    return not cell.refs and cell.kind in (Kind.NUMBER, Kind.STRING)
 
 
 def overlap(a: Region, b: Region) -> Fact:

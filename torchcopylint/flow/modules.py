@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
-from torchcopylint.flow import calls, containers, grads, kinds, memory, operations, slots, summaries
+from torchcopylint.flow import (
+    containers,
+    grads,
+    memory,
+    naming,
+    operations,
+    reading,
+    slots,
+    summaries,
+    unknowns,
+    writing,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataShared, Saved
 from torchcopylint.flow.machine import Machine
@@ -50,9 +59,6 @@ _SELF_METHODS = frozenset(
         "xpu",
     ]
 )
-_TRAINING_NAME = re.compile(
-    r"(?:^|[._])(?:train|fit|run_epoch|epoch|optimi[sz]e|learn|train_step|training_step)(?:_\w+)?$"
-)
 
 
 # -- making
@@ -61,7 +67,7 @@ _TRAINING_NAME = re.compile(
 def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
     """An instance of a class of `torch.nn`."""
     for value in (*arguments.positional, *arguments.keywords.values()):
-        memory.read(m, value, site, "argument", name)
+        reading.read(m, value, site, "argument", name)
     dtype = operations.dtype_argument(arguments)
     config = tuple(
         (key, value.const) for key, value in sorted(arguments.keywords.items()) if isinstance(value.const, int | str)
@@ -128,7 +134,7 @@ def parameters_in(m: Machine, value: Value, depth: int = 4) -> list[int]:
 def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, site: int, name: str) -> Value:
     """An instance of a class of this file."""
     for value in (*arguments.positional, *arguments.keywords.values()):
-        memory.read(m, value, site, "argument", name)
+        reading.read(m, value, site, "argument", name)
     obj = m.world.instance(reference.number)
     made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))
     if obj.kind is Kind.OPTIMIZER:
@@ -157,7 +163,7 @@ def call_module(m: Machine, function: Value, arguments: Arguments, site: int, na
             result = summaries.call(m, FunctionReference(forward), bound, site, name)
     if result is None:
         for value in (*arguments.positional, *arguments.keywords.values()):
-            memory.read(m, value, site, "argument", name)
+            reading.read(m, value, site, "argument", name)
         result = memory.unknown(m, site, f"{name}(...)")
     return _output(m, function, obj, arguments, result, site, name)
 
@@ -194,12 +200,12 @@ def _call_known(
     """A layer of `torch.nn`."""
     first = arguments.at(0)
     config = dict(obj.config)
-    at = Site(site, memory.key_text(m, first.root) or "its input", f"{name}(...)", "call")
+    at = Site(site, naming.key_text(m, first.root) or "its input", f"{name}(...)", "call")
     for value in arguments.positional:
-        memory.read(m, value, site, "argument", name)
+        reading.read(m, value, site, "argument", name)
     if config.get("inplace") is True and first.refs:
         operations.write_through(m, first, [], at, reads_old=True, versioned=True)
-        return memory.current(m, first)
+        return writing.current(m, first)
     trainable = row.parameters and obj.requires_grad is not Fact.NO
     made = Object(Kind.TENSOR, Sure.PROVEN, dtype="", text=f"{name}(...)")
     reduction = config.get("reduction", "mean")
@@ -226,7 +232,7 @@ def _save_layer(
     m: Machine, row: table.ModuleOp, function: Value, first: Value, result: Value, site: int, name: str, trainable: bool
 ) -> None:
     ids = []
-    source = memory.key_text(m, first.root) or "its input"
+    source = naming.key_text(m, first.root) or "its input"
     if "input" in row.saves:
         ids += grads.save(m, first, site * 8, Saved(site, f"{name}(...)", "input", source))
     if "output" in row.saves:
@@ -255,12 +261,10 @@ def call_instance(m: Machine, base: Value, arguments: Arguments, site: int, text
     if unit is not None:
         static = "staticmethod" in m.world.decorators(unit)
         positional = arguments.positional[1:] if static else arguments.positional
-        call = summaries.call(
-            m, FunctionReference(unit), Arguments(positional, arguments.keywords), site, f"{text}.{name}"
-        )
-        return call
+        bound = Arguments(positional, arguments.keywords)
+        return summaries.call(m, FunctionReference(unit), bound, site, f"{text}.{name}")
     rest = Arguments(arguments.positional[1:], arguments.keywords)
-    return calls.call_unknown(m, rest, site, f"{text}.{name}")
+    return unknowns.call_unknown(m, rest, site, f"{text}.{name}")
 
 
 def call_super(m: Machine, event: t.Invoke, arguments: Arguments) -> Value:
@@ -280,13 +284,13 @@ def call_super(m: Machine, event: t.Invoke, arguments: Arguments) -> Value:
         return summaries.call(m, FunctionReference(unit), bound, event.site, f"super().{event.name}")
     if event.name == "__init__":
         for value in rest.positional:
-            memory.read(m, value, event.site, "argument", event.name)
+            reading.read(m, value, event.site, "argument", event.name)
         return Value(kind=Kind.NONE)
     if own is not None and event.name in STATE_METHODS:
         return call_method(
             m, Value(own.refs, own.kind), event, Arguments([Value(own.refs), *rest.positional], rest.keywords)
         )
-    return calls.call_unknown(m, rest, event.site, f"super().{event.name}")
+    return unknowns.call_unknown(m, rest, event.site, f"super().{event.name}")
 
 
 # -- methods of modules
@@ -297,7 +301,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     obj = m.state.object(base.refs[0])
     local = m.world.local_class(obj.type)
     unit = m.world.method(local, event.name) if local is not None else None
-    text = memory.text_of(m, event.base)
+    text = naming.text_of(m, event.base)
     name = event.name
     if unit is not None and name not in ("forward",):
         static = "staticmethod" in m.world.decorators(unit)
@@ -344,7 +348,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name in ("zero_grad", "register_forward_hook", "register_full_backward_hook"):
         return Value(kind=Kind.NONE)
     slots.field_read(m, base.root, event.site, "argument", name)
-    result = calls.call_unknown(m, rest, event.site, f"{text}.{name}")
+    result = unknowns.call_unknown(m, rest, event.site, f"{text}.{name}")
     return _output(m, base, obj, rest, result, event.site, f"{text}.{name}") if _computes(name) else result
 
 
@@ -387,9 +391,9 @@ def _children(m: Machine, ref: int, depth: int = 3) -> set[int]:
 
 def _load_state_dict(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, text: str) -> Value:
     source = arguments.at(0) if arguments.positional else arguments.keywords.get("state_dict", UNKNOWN)
-    memory.read(m, source, event.site, "load_state_dict", text)
+    reading.read(m, source, event.site, "load_state_dict", text)
     slots.field_read(m, source.root, event.site, "load_state_dict", text)
-    memory.write(
+    writing.write(
         m,
         base,
         event.site,
@@ -404,7 +408,7 @@ def _load_state_dict(m: Machine, base: Value, event: t.Invoke, arguments: Argume
 
 
 def _parameters(m: Machine, base: Value, obj: Object, event: t.Invoke, name: str) -> Value:
-    text = memory.text_of(m, event.base)
+    text = naming.text_of(m, event.base)
     trained = Fact.NO if obj.requires_grad is Fact.NO or "buffers" in name else Fact.LIKELY
     kind = Kind.TENSOR if "buffers" in name else Kind.PARAMETER
     sure = Sure.PROVEN if obj.kind is Kind.MODULE or name != "buffers" else Sure.LIKELY
@@ -445,7 +449,7 @@ def _register_buffer(m: Machine, base: Value, event: t.Invoke, arguments: Argume
 
 def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
     """A method of an optimizer."""
-    text = memory.text_of(m, event.base)
+    text = naming.text_of(m, event.base)
     rest = Arguments(arguments.positional[1:], arguments.keywords)
     if event.name == "step":
         step(m, base, event.site, text)
@@ -456,7 +460,7 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
         return _load_state_dict(m, base, event, rest, text)
     if event.name == "zero_grad":
         return Value(kind=Kind.NONE)
-    return calls.call_unknown(m, rest, event.site, f"{text}.{event.name}")
+    return unknowns.call_unknown(m, rest, event.site, f"{text}.{event.name}")
 
 
 def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
@@ -465,22 +469,7 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     known = any(share.how is How.PARAMETERS for share in obj.shares)
     targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *m.reached}))
     target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
-    memory.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()")
-
-
-def maybe_trains(m: Machine, arguments: Arguments, site: int, name: str) -> None:
-    """A call that by its name trains the models it is given, writes their parameters."""
-    if not _TRAINING_NAME.search(name):
-        return
-    for value in (*arguments.positional, *arguments.keywords.values()):
-        for ref in value.refs:
-            obj = m.state.object(ref)
-            if obj.kind is Kind.UNKNOWN and kinds.named_model(obj.text):
-                memory.refine(m, Value((ref,)), Kind.MODULE, Sure.HINT)
-                obj = m.state.object(ref)
-            if obj.kind is Kind.MODULE:
-                target = Value((ref,), obj.kind, None, value.marks, value.root)
-                memory.write(m, target, site, op=f"{name}(...)", form="step", name=obj.text, cause=f"{name}(...)")
+    writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()")
 
 
 def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:
@@ -493,5 +482,5 @@ def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:
     if first is None:
         m.tables[storage] = site
     elif first != site:
-        name = memory.key_text(m, source.root) or "one tensor"
+        name = naming.key_text(m, source.root) or "one tensor"
         m.fact(DataShared(site, "this embedding", name, "table", m.state.object(ref).sure, first))

@@ -28,7 +28,7 @@ def _load(m: Machine, event: t.Load) -> None:
         memory.bind(m, name, value, -1)
         cell = m.state.cell(name)
         assert cell is not None
-    m.set(event.out, Value(cell.refs, cell.kind, cell.const, cell.marks, name))
+    m.set(event.out, Value(cell.refs, cell.kind, cell.const, cell.marks, name, cell.plain))
 
 
 @handles(t.Const)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchcopylint.flow import grads, memory, slots
+from torchcopylint.flow import grads, memory, naming, reading, slots, writing
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -31,7 +31,7 @@ from torchcopylint.knowledge.table import Op
 PARTS = "parts"
 """Flag of a tuple whose elements are parts of one tensor: `x.chunk(2)`."""
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
-_IMPORTING = frozenset({"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray", "Tensor", "FloatTensor"})
+_IMPORTING = frozenset({"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray"})
 """Functions that make a tensor over the memory of something else."""
 _RESULT_KINDS = {
     "number": Kind.NUMBER,
@@ -57,10 +57,10 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     for position, value in enumerate(arguments.positional):
         if position == 0 and (not op.reads or op.overwrites):
             continue
-        memory.read(m, value, at.site, "operand" if op.differentiable else "look", at.op)
+        reading.read(m, value, at.site, "operand" if op.differentiable else "look", at.op)
     for name, value in arguments.keywords.items():
         if name != "out":
-            memory.read(m, value, at.site, "argument", at.op)
+            reading.read(m, value, at.site, "argument", at.op)
     inplace = op.inplace_keyword and arguments.flag("inplace") is True
     written = [argument(op, arguments, which) for which in op.writes if which != "*"]
     if inplace:
@@ -98,8 +98,8 @@ def write_through(
             return
     if kind in CONTAINERS:
         return
-    root = memory.key_text(m, target.root)
-    memory.write(
+    root = naming.key_text(m, target.root)
+    writing.write(
         m,
         target,
         at.site,
@@ -119,7 +119,7 @@ def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, in
         return Value(kind=_RESULT_KINDS[op.result])
     if inplace or (op.shares == "same" and op.of == 0 and not op.when):
         if op.result in ("self", "tensor", "input", "array"):
-            return memory.current(m, first)
+            return writing.current(m, first)
         return memory.unknown(m, at.site)
     source = argument(op, arguments, op.of)
     if op.result == "list":
@@ -219,9 +219,11 @@ def _source_dtype(m: Machine, source: Value, op: Op) -> str:
 
 def _shared(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Value:
     """The result object, on the memory that the row says."""
-    if op.shares == "fresh" or not source.refs:
-        return memory.fresh(m, at.site, made)
     kind = kind_of(source, m.state)
+    sized = op.name.endswith("Tensor") and (kind is Kind.UNKNOWN or len(arguments.positional) > 1)
+    if op.shares == "fresh" or not source.refs or sized:
+        # A legacy constructor that is given one number or several makes a tensor of that size.
+        return memory.fresh(m, at.site, made)
     if op.shares in ("view", "same", "multi"):
         return memory.alias(m, source, at.site, _how(op, made, kind), made)
     if op.shares == "unversioned":

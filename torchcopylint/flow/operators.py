@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import grads, indexing, memory, operations, slots
+from torchcopylint.flow import grads, indexing, memory, naming, operations, reading, slots, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -38,7 +38,7 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
     if tensor >= 0:
         return _on_tensor(m, symbol, values, tensor, event, operands)
     for value in values:
-        memory.read(m, value, event.site, "operand", symbol)
+        reading.read(m, value, event.site, "operand", symbol)
     if Kind.ARRAY in kinds:
         made = Object(Kind.ARRAY, min(m.state.object(r).sure for v in values for r in v.refs[:1]), text="...")
         return memory.fresh(m, event.site, made._replace(dtype="bool" if symbol in _COMPARISONS else _dtype(m, values)))
@@ -79,7 +79,7 @@ def _on_tensor(
         # The tensor stands on the right; the row speaks of it as argument 0.
         op = table.operator(symbol, reflected=symbol not in _COMPARISONS)
         arguments = Arguments([values[1], values[0]], {})
-    name = memory.text_of(m, operands[tensor])
+    name = naming.text_of(m, operands[tensor])
     return operations.apply(m, op, arguments, Site(event.site, name, symbol, "operator"))
 
 
@@ -95,7 +95,7 @@ def _repeat(m: Machine, values: list[Value], kinds: list[Kind], event: t.Operate
             held = Value(cell.refs, cell.kind, cell.const, cell.marks)
             slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
             if count.const not in (0, 1):
-                slots.note_repeated(m, held, event.site, "multiplied", memory.text_of(m, event.out))
+                slots.note_repeated(m, held, event.site, "multiplied", naming.text_of(m, event.out))
     return made
 
 
@@ -120,9 +120,9 @@ def _augment(m: Machine, event: t.Augment) -> None:
 def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
     """`target op= value`: in place for tensors and arrays, a new value for numbers, an extension for lists."""
     kind = kind_of(target, m.state)
-    name = memory.text_of(m, event.target)
-    if kind in BUFFERS and event.symbol != "@=":
-        memory.read(m, value, event.site, "operand", event.symbol)
+    name = naming.text_of(m, event.target)
+    if kind in BUFFERS and event.symbol != "@=" and not target.plain:
+        reading.read(m, value, event.site, "operand", event.symbol)
         item = m.unit.definitions[event.target]
         if isinstance(item, t.Item) and indexing.is_advanced(m, item.subscript).value > 0:
             return target
@@ -131,21 +131,23 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
         if kind in TENSORS:
             op = table.inplace_operator(event.symbol)
             grads.note_saved(m, op, Arguments([target, value], {}), target, at)
-        return memory.current(m, target)
+        return writing.current(m, target)
     if kind in CONTAINERS and event.symbol == "+=":
         _extend(m, target, value, event.site)
         return target
     binary = event.symbol.rstrip("=")
     shadow = t.Operate(event.out, binary, (event.target, event.value), event.site)
-    if kind is Kind.UNKNOWN and target.refs:
+    if (kind is Kind.UNKNOWN or target.plain) and target.refs:
         # A tensor is changed in place, a number is not, and nobody knows which this is: whatever held it may be stale.
-        memory.read(m, value, event.site, "operand", event.symbol)
-        memory.read(m, target, event.site, "operand", event.symbol)
+        reading.read(m, value, event.site, "operand", event.symbol)
+        reading.read(m, target, event.site, "operand", event.symbol)
         kinds = {m.state.object(ref).kind for ref in value.refs}
         graph = frozenset[int]().union(*(m.state.object(r).graph for r in (*target.refs, *value.refs)))
         made = Object(text=name, graph=graph)
+        if target.plain and kind in BUFFERS:
+            made = made._replace(kind=kind, sure=Sure.LIKELY)
         if kinds & TENSORS and kinds <= TENSORS:
-            made = grads.result_of(m, made, [value], True)._replace(kind=Kind.UNKNOWN)
+            made = grads.result_of(m, made, [target, value], True)
         return memory.fresh(m, event.site, made, "augmented")
     return operate(m, binary, [target, value], shadow, (event.target, event.value))
 
@@ -168,14 +170,14 @@ def _logic(m: Machine, event: t.Logic) -> None:
         return
     if event.symbol in ("in", "not in"):
         for value in values:
-            memory.read(m, value, event.site, "operand", event.symbol)
+            reading.read(m, value, event.site, "operand", event.symbol)
     m.set(event.out, Value(kind=Kind.NUMBER))
 
 
 @handles(t.Text)
 def _text(m: Machine, event: t.Text) -> None:
     for register in event.parts:
-        memory.read(m, m.value(register), event.site, "text")
+        reading.read(m, m.value(register), event.site, "text")
     m.set(event.out, Value(kind=Kind.STRING))
 
 
@@ -225,7 +227,7 @@ def _collect(m: Machine, event: t.Collect) -> None:
     item = m.value(event.item)
     for ref in m.value(event.container).refs:
         if (item.root is not None and not isinstance(item.root, str | int)) or _from_outside(m, item):
-            slots.note_repeated(m, item, event.site, "comprehension", memory.text_of(m, event.container))
+            slots.note_repeated(m, item, event.site, "comprehension", naming.text_of(m, event.container))
         slots.bind_slot(m, (ref, ANY_ELEMENT), item._replace(root=None), event.site, weak=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import memory
+from torchcopylint.flow import memory, naming, reading
 from torchcopylint.flow.facts import FieldRead, Repeated
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
@@ -43,7 +43,7 @@ def slot_value(m: Machine, slot: Slot, lazily: Object | None = None) -> Value:
         memory.bind(m, slot, Value((ref,), obj.kind), -1)
         cell = m.state.cell(slot)
         assert cell is not None
-    return Value(cell.refs, cell.kind, cell.const, cell.marks, memory.place_of(m, slot, cell))
+    return Value(cell.refs, cell.kind, cell.const, cell.marks, naming.place_of(m, slot, cell), cell.plain)
 
 
 def join_values(values: list[Value]) -> Value:
@@ -52,16 +52,16 @@ def join_values(values: list[Value]) -> Value:
         return UNKNOWN
     if len(values) == 1:
         return values[0]
-    cell = Cell(values[0].refs, values[0].kind, values[0].const, values[0].marks)
+    cell = Cell(values[0].refs, values[0].kind, values[0].const, values[0].marks, plain=values[0].plain)
     for value in values[1:]:
-        cell = join_cells(cell, Cell(value.refs, value.kind, value.const, value.marks))
+        cell = join_cells(cell, Cell(value.refs, value.kind, value.const, value.marks, plain=value.plain))
     roots = {value.root for value in values}
-    return Value(cell.refs, cell.kind, cell.const, cell.marks, roots.pop() if len(roots) == 1 else None)
+    return Value(cell.refs, cell.kind, cell.const, cell.marks, roots.pop() if len(roots) == 1 else None, cell.plain)
 
 
 def bind_slot(m: Machine, slot: Slot, value: Value, site: int, *, weak: bool = False) -> None:
     """A slot now holds a value, or, where it stands for several elements, may hold it as well."""
-    cell = Cell(value.refs, value.kind, value.const, value.marks, site, value.root)
+    cell = Cell(value.refs, value.kind, value.const, value.marks, site, value.root, value.plain)
     before = m.state.cell(slot)
     if weak and before is not None:
         cell = join_cells(before, cell)._replace(site=site)
@@ -121,7 +121,6 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child")
     if m.state.object(ref).type in ("torch.nn.ParameterList", "torch.nn.ParameterDict"):
         one = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.LIKELY, text=text)
         return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(Part("each"),), tag=tag)
-    obj = m.state.object(ref)
     return memory.alias(
         m, Value((ref,)), site, How.FIELD, Object(Kind.MODULE, Sure.LIKELY, text=text), region=(Part("each"),), tag=tag
     )
@@ -181,14 +180,14 @@ def lives_on(m: Machine, value: Value, target: int) -> str | None:
         return None
     mine = {share.storage for share in m.state.object(target).shares}
     ref = value.refs[0]
-    for _ in range(memory.MAX_CHAIN):
+    for _ in range(reading.MAX_CHAIN):
         obj = m.state.object(ref)
         if obj.kind not in TENSORS or any(not share.sure or share.when for share in obj.shares):
             return None
         if any(share.storage in mine for share in obj.shares):
             return None
         if any(share.how in (How.FIELD, How.PARAMETERS) for share in obj.shares):
-            named = memory.key_text(m, value.root)
+            named = naming.key_text(m, value.root)
             return obj.text if obj.text and not obj.text.startswith("a parameter of") else named or obj.text
         above = [share.of for share in obj.shares if share.how is not How.OWN]
         if not above or any(share.how is How.STATE for share in obj.shares):

@@ -191,7 +191,7 @@ class State:
         return ref
 
     def retire(self, ref: int) -> bool:
-        """Everything that speaks of the newest object of a site now speaks of the older ones; false if there is none."""
+        """What speaks of the newest object of a site now speaks of the older ones. Returns false if there is none."""
         if self._entries.get(ref) is None:
             return False
         old = older(ref)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import attributes, grads, memory, slots
+from torchcopylint.flow import attributes, grads, memory, naming, reading, slots, unknowns, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import (
     OUTPUT,
@@ -165,12 +165,10 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     bound = bind_arguments(unit, arguments)
     m.world.note_arguments(m, reference.unit, bound)
     for value in (*arguments.positional, *arguments.keywords.values()):
-        memory.read(m, value, site, "argument", name)
+        reading.read(m, value, site, "argument", name)
         slots.field_read(m, value.root, site, "argument", name)
     if summary is None:
-        from torchcopylint.flow.modules import maybe_trains
-
-        maybe_trains(m, arguments, site, name)
+        unknowns.maybe_trains(m, arguments, site, name)
         return memory.unknown(m, site, f"{name}(...)")
     for item in summary.writes:
         _apply_write(m, item, bound, site, name)
@@ -211,13 +209,13 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
     target = _follow(m, value, item.path)
     if not target.refs:
         return
-    memory.write(
+    writing.write(
         m,
         target,
         site,
         op=item.op,
         form="call" if item.form not in ("step", "load") else item.form,
-        name=memory.key_text(m, target.root) or m.state.object(target.refs[0]).text,
+        name=naming.key_text(m, target.root) or m.state.object(target.refs[0]).text,
         reads_old=item.reads_old,
         versioned=item.versioned,
         derived=True,

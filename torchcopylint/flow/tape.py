@@ -387,9 +387,9 @@ class Unit(NamedTuple):
     """One body that runs as a whole: a module, a function, a lambda or a class body.
 
     `parent` is the number of the enclosing unit, -1 for the module; `owner` the number of the class that a method
-    belongs to, else -1. `bound` are the names that belong to this unit's own scope. `definitions` gives, for each register, the
-    event that wrote it. `uses` gives, for each binding (a parameter `name`, or `name@site` of a `Bind`), the attribute
-    and method names that are used on it before the next binding in source order.
+    belongs to, else -1. `bound` are the names that belong to this unit's own scope. `definitions` gives, for each
+    register, the event that wrote it. `uses` gives, for each binding (a parameter `name`, or `name@site` of a `Bind`),
+    the attribute and method names that are used on it before the next binding in source order.
     """
 
     number: int

@@ -1,0 +1,65 @@
+"""Registers, names and slots as the user wrote them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import NAMELESS, Cell, Key, Slot
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+
+def text_of(m: Machine, register: int) -> str:
+    """A register's expression as the user wrote it, as far as names, attributes and plain indices go."""
+    if not 0 <= register < len(m.unit.definitions):
+        return "..."
+    event = m.unit.definitions[register]
+    if isinstance(event, t.Load):
+        return event.name.partition("#")[0] if not event.name.startswith("%") else "..."
+    if isinstance(event, t.Attribute):
+        return f"{text_of(m, event.base)}.{event.name}"
+    if isinstance(event, t.Item):
+        return f"{text_of(m, event.base)}[{index_text(m, event.subscript)}]"
+    if isinstance(event, t.Unpack):
+        return f"{text_of(m, event.value)}[{event.position if event.position >= 0 else '...'}]"
+    if isinstance(event, t.Const):
+        return repr(event.value) if event.value is not ... else "..."
+    if isinstance(event, t.Invoke):
+        return f"{text_of(m, event.base)}.{event.name}({'...' if event.arguments else ''})"
+    if isinstance(event, t.Call):
+        return f"{text_of(m, event.function)}({'...' if event.arguments else ''})"
+    return "..."
+
+
+def index_text(m: Machine, index: t.Index) -> str:
+    """What stands in square brackets, as the user wrote it."""
+    return ", ".join(_part_text(m, part) for part in index)
+
+
+def _part_text(m: Machine, part: int | t.Slice) -> str:
+    if isinstance(part, t.Slice):
+        bounds = ["" if r == t.NO_REGISTER else text_of(m, r) for r in (part.lower, part.upper)]
+        step = "" if part.step == t.NO_REGISTER else f":{text_of(m, part.step)}"
+        return ":".join(bounds) + step
+    return text_of(m, part)
+
+
+def key_text(m: Machine, key: Key | None) -> str:
+    """A name or slot as the user would write it."""
+    if isinstance(key, str):
+        return key.partition("#")[0]
+    if isinstance(key, tuple):
+        owner = m.state.object(key[0]).text or "..."
+        return owner + key[1]
+    return ""
+
+
+def place_of(m: Machine, slot: Slot, cell: Cell) -> Key:
+    """The place that an element is read through: the slot, or, if its container has no name, where it came from."""
+    if cell.origin is not None and m.state.object(slot[0]).text == NAMELESS:
+        before = m.state.cell(cell.origin)
+        if before is not None and before.refs == cell.refs:
+            return cell.origin
+    return slot

@@ -1,0 +1,206 @@
+"""Reading the content of a value, and the story of how it came to be overwritten.
+
+4. Reading the content of a value that carries marks is a fact: it was read after that write.
+5. A write to a storage that backward keeps spoils what was saved; reaching backward with it is a fact.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from torchcopylint.flow import naming
+from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
+from torchcopylint.flow.model import CONTAINERS, Fact, How, Key, Kind, Mark, Share, Value, overlap
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+Chain: TypeAlias = "tuple[tuple[int, Link], ...]"
+"""Objects from an alias up to the owner of its storage, each with the link that it came by. Numbers are those of the
+older object of the site, so that chains remain comparable when a loop has gone on."""
+MAX_CHAIN = 12
+MAX_DEPTH = 3
+"""How deep a read of a container looks into its elements."""
+
+
+def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -> None:
+    """The content of a value is looked at (rule 4), its elements included if it is a container."""
+    if value.marks:
+        _report_reads(m, value, naming.key_text(m, value.root), site, consumer, target)
+    for ref in value.refs:
+        if m.state.object(ref).kind in CONTAINERS:
+            _read_elements(m, ref, site, consumer, target, MAX_DEPTH)
+
+
+def _read_elements(m: Machine, ref: int, site: int, consumer: str, target: str, depth: int) -> None:
+    for slot in m.state.slot_names(ref):
+        cell = m.state.cell(slot)
+        if cell is None:
+            continue
+        if cell.marks:
+            place = naming.place_of(m, slot, cell)
+            value = Value(cell.refs, cell.kind, None, cell.marks, place)
+            _report_reads(m, value, naming.key_text(m, place), site, consumer, target)
+        if depth:
+            for inner in cell.refs:
+                if inner != ref and m.state.object(inner).kind in CONTAINERS:
+                    _read_elements(m, inner, site, consumer, target, depth - 1)
+
+
+def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str, target: str) -> None:
+    for mark in sorted(value.marks):
+        if mark.write in m.cuts:
+            _report_cut(m, value, name, mark, site, consumer)
+            continue
+        write = m.writes.get(mark.write)
+        if write is None:
+            continue
+        for ref in value.refs:
+            fact = _read_after(m, value, ref, mark, write, name)
+            if fact is not None:
+                m.fact(fact._replace(site=site, consumer=consumer, target=target))
+                break
+
+
+def _report_cut(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer: str) -> None:
+    if m.cuts[mark.write]:
+        shared = _naming(m, mark.write, value.root)
+        m.fact(ReadAfterCut(mark.write, name, mark.own, site, consumer, tuple(shared) if not mark.own else ()))
+
+
+def _read_after(m: Machine, value: Value, ref: int, mark: Mark, write: Write, name: str) -> ReadAfter | None:
+    obj = m.state.object(ref)
+    if obj.kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE):
+        # Their parameters are read one by one, or by calling them, which is what they were written for.
+        return None
+    written = {storage | 1 for storage in write.storages}
+    share = next((share for share in obj.shares if share.storage | 1 in written), None)
+    if share is None:
+        return None
+    chain = held_part(m, value.root, chain_of(m, ref, share))
+    below_written, below_read = relation(m, write, chain, value.root)
+    if mark.late and not _kept_from_before(m, value.root, mark):
+        below_read = ()
+    return ReadAfter(
+        write=mark.write,
+        name=name or obj.text or "this value",
+        own=mark.own,
+        site=-1,
+        consumer="",
+        target="",
+        below_written=below_written,
+        below_read=below_read,
+        element=_is_element(value.root),
+        certain=share.sure
+        and share.storage & 1 == 0
+        and share.storage in m.certain_storages[mark.write]
+        and (_is_element(value.root) or all(_sits_on(m, other, share.storage) for other in value.refs))
+        and all(link.sure for link in (*below_written, *below_read))
+        and overlap(m.regions[mark.write].get(share.storage | 1, ()), share.region) is Fact.YES,
+        sure=obj.sure,
+        kind=obj.kind,
+        flags=obj.flags,
+    )
+
+
+def _is_element(root: Key | None) -> bool:
+    return isinstance(root, tuple) and root[1].startswith("[")
+
+
+def _sits_on(m: Machine, ref: int, storage: int) -> bool:
+    return any(share.storage == storage for share in m.state.object(ref).shares)
+
+
+def _kept_from_before(m: Machine, root: Key | None, mark: Mark) -> bool:
+    """Whether the place that a value was derived from held its object already when the write happened."""
+    cell = m.state.cell(root) if root is not None else None
+    return cell is not None and mark._replace(late=False) in cell.marks
+
+
+def held_part(m: Machine, root: Key | None, chain: Chain) -> Chain:
+    """A chain from the object that a place holds on: without what one expression derives from it on the way."""
+    cell = m.state.cell(root) if root is not None else None
+    if cell is None:
+        return chain
+    held = {ref | 1 for ref in cell.refs}
+    position = next((index for index, (number, _) in enumerate(chain) if number in held), 0)
+    return chain[position:]
+
+
+def chain_of(m: Machine, ref: int, share: Share) -> Chain:
+    """From an object up to the owner of the storage: each object passed, and the link that it came by."""
+    chain: list[tuple[int, Link]] = []
+    seen = set()
+    while ref not in seen and len(chain) < MAX_CHAIN:
+        seen.add(ref)
+        how = None if share.how is How.OWN else share.how
+        source = m.state.object(share.of).text
+        chain.append((ref | 1, Link(how, share.site, source, m.state.object(ref).text, share.when, share.sure)))
+        if share.of == ref:
+            break
+        ref = share.of
+        above = next((s for s in m.state.object(ref).shares if s.storage | 1 == share.storage | 1), None)
+        if above is None:
+            break
+        share = above
+    return tuple(chain)
+
+
+def relation(m: Machine, write: Write, reader: Chain, root: Key | None) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
+    """How the written and the read came to share: the links below their nearest common object, on either side."""
+    ups = {number for number, _ in reader}
+    below_written: list[Link] = []
+    common = None
+    for number, link in m.chains.get(write.site, ()):
+        if number in ups:
+            common = number
+            break
+        below_written.append(link)
+    below_read: list[Link] = []
+    for number, link in reader:
+        if number == common:
+            break
+        below_read.append(link)
+    written = tuple(link for link in below_written if link.how is not None)
+    read_links = tuple(link for link in below_read if link.how is not None)
+    if not written and not read_links:
+        read_links = tuple(_naming(m, write.site, root))
+    return written, read_links
+
+
+def _naming(m: Machine, write: int, root: Key | None) -> list[Link]:
+    """Two holders of one object: the sharing happened where the later of the two was bound."""
+    cell = m.state.cell(root) if root is not None else None
+    bound = [m.roots[write]] if write in m.roots else []
+    if cell is not None:
+        bound.append((cell.site, naming.key_text(m, root)))
+    known = [(site, name) for site, name in bound if site >= 0]
+    if not known:
+        return []
+    site, name = max(known)
+    return [Link(None, site, min(bound)[1], name)]
+
+
+def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> None:
+    """Backward runs, or may run later, over the graph of a value: what it saved and was spoilt is a fact (rule 5)."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        for saved in sorted(obj.graph):
+            spoilt = m.state.get(f"@spoilt{saved}")
+            if not isinstance(spoilt, frozenset) or m.state.get(f"@freed{saved}"):
+                continue
+            for written in sorted(spoilt):
+                if written in m.writes and saved in m.saves:
+                    sure = min(obj.sure, m.writes[written].sure)
+                    links = _links_to(m, written, m.saved_objects.get(saved, -1))
+                    m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure))
+
+
+def _links_to(m: Machine, written: int, saved: int) -> tuple[Link, ...]:
+    """The links from the saved object down to the place that was written through, in program order."""
+    links = []
+    for number, link in m.chains.get(written, ()):
+        if number == saved | 1:
+            break
+        links.append(link)
+    return tuple(reversed([link for link in links if link.how is not None]))

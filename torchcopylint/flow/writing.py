@@ -1,0 +1,164 @@
+"""Writing into memory.
+
+3. A write to a storage marks every name and slot that holds an object on it: `own` where the write went through that
+   very holder, foreign elsewhere. Rebinding a holder drops its marks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import idioms, naming, reading
+from torchcopylint.flow.facts import DataAccess, Write
+from torchcopylint.flow.model import (
+    ARGUMENT,
+    BLANK,
+    FIELD,
+    GLOBAL,
+    MAX_MARKS,
+    UNVERSIONED,
+    Cell,
+    Fact,
+    How,
+    Key,
+    Mark,
+    Region,
+    Share,
+    Sure,
+    Value,
+    overlap,
+)
+from torchcopylint.flow.reading import Chain
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+
+def note_root(m: Machine, site: int, root: Key | None) -> None:
+    """Remember where the name that a write at `site` goes through was bound, as it was then."""
+    cell = m.state.cell(root) if root is not None else None
+    if cell is not None:
+        m.roots[site] = (cell.site, naming.key_text(m, root))
+    else:
+        m.roots.pop(site, None)
+
+
+def mark_cut(m: Machine, key: Key, cell: Cell, site: int, *, own: bool) -> None:
+    """A holder's object has lost its history at `site`."""
+    marks = cell.marks | {Mark(site, own)}
+    if len(marks) <= MAX_MARKS:
+        m.state.put_cell(key, cell._replace(marks=marks))
+
+
+def write(
+    m: Machine,
+    value: Value,
+    site: int,
+    *,
+    op: str,
+    form: str,
+    name: str,
+    reads_old: bool = True,
+    versioned: bool = True,
+    region: Region = (),
+    derived: bool = False,
+    cause: str = "",
+    also_own: Key | None = None,
+) -> Write | None:
+    """The content of a value is changed in place (rules 3 and 5). Returns the fact, if it has any memory we know of."""
+    shares = [(ref, share) for ref in value.refs for share in m.state.object(ref).shares]
+    if not shares:
+        return None
+    ref, share = shares[0]
+    chain = reading.chain_of(m, ref, share)
+    m.certain_storages[site] = frozenset(
+        s.storage for _, s in shares if all(reading._sits_on(m, other, s.storage) for other in value.refs)
+    )
+    m.regions[site] = {s.storage | 1: (*s.region, *region) for _, s in shares}
+    m.chains[site] = reading.held_part(m, value.root, chain)
+    note_root(m, site, value.root)
+    storages = tuple(sorted({s.storage for _, s in shares}))
+    owners = [m.state.object(storage) for storage in storages]
+    owner = next((o for o in owners if o.owner in (ARGUMENT, FIELD, GLOBAL)), owners[0])
+    through = versioned and not any(link.how in UNVERSIONED for _, link in chain)
+    fact = Write(
+        site=site,
+        name=name,
+        op=op,
+        form=form,
+        root=naming.key_text(m, value.root),
+        derived=derived,
+        chain=tuple(link for _, link in m.chains[site]),
+        owner=owner.owner,
+        owner_name=owner.text,
+        reads_old=reads_old,
+        partial=bool(region) or any(s.region for _, s in shares),
+        versioned=through,
+        recording=m.state.mode.recording,
+        blank=all(BLANK in o.flags for o in owners),
+        named=value.root is not None and any(link.how is not None for _, link in m.chains[site]),
+        sure=min((m.state.object(r).sure for r in value.refs), default=Sure.NOT),
+        kind=m.state.object(ref).kind,
+        storages=storages,
+        cause=cause,
+    )
+    m.writes[site] = fact
+    for _, sat_on in shares:
+        _mark_holders(m, (value.root, also_own), sat_on, region, fact)
+        _spoil_saved(m, sat_on, fact)
+    _note_data(m, chain, fact)
+    return fact
+
+
+def current(m: Machine, value: Value) -> Value:
+    """A value as it is after a write through it: the marks of the place that it was loaded from."""
+    cell = m.state.cell(value.root) if value.root is not None else None
+    if cell is None:
+        return value
+    if cell.refs == value.refs:
+        return value._replace(marks=cell.marks)
+    return value._replace(marks=value.marks | {mark._replace(late=True) for mark in cell.marks})
+
+
+def _note_data(m: Machine, chain: Chain, fact: Write) -> None:
+    """A write goes through `.data`: what was taken for a read of `.data` is a write."""
+    for _, link in chain:
+        if link.how is not How.DATA:
+            continue
+        for index, read_fact in enumerate(m.facts.get(link.site, ())):
+            if isinstance(read_fact, DataAccess) and read_fact.form == "read":
+                del m.facts[link.site][index]
+                bulk = any(above.how is How.PARAMETERS for _, above in chain)
+                context = read_fact.context or (idioms.BULK if bulk else "")
+                m.fact(read_fact._replace(site=fact.site, form=fact.form, op=fact.op, context=context))
+                return
+
+
+def _mark_holders(m: Machine, roots: tuple[Key | None, ...], share: Share, region: Region, fact: Write) -> None:
+    written = (*share.region, *region)
+    # A name that was loaded from a slot is short for it: writing one is writing the other.
+    written_through: set[Key | None] = set(roots)
+    for root in roots:
+        through = m.state.cell(root) if root is not None else None
+        if through is not None and isinstance(through.origin, tuple):
+            written_through.add(through.origin)
+    for key, cell in m.state.holders_of(share.storage):
+        marks = set(cell.marks)
+        own = key in written_through
+        if own and not fact.reads_old and not fact.partial and not fact.derived:
+            # The holder itself has been filled anew: what happened before is of no consequence for it.
+            marks.clear()
+        for other in cell.refs:
+            for held in m.state.object(other).shares:
+                if held.storage == share.storage and overlap(written, held.region) is not Fact.NO:
+                    marks.add(Mark(fact.site, own))
+        if marks != cell.marks and len(marks) <= MAX_MARKS:
+            m.state.put_cell(key, cell._replace(marks=frozenset(marks)))
+
+
+def _spoil_saved(m: Machine, share: Share, fact: Write) -> None:
+    for saved in m.state.object(share.storage).saved:
+        key = f"@spoilt{saved}"
+        before = m.state.get(key)
+        spoilt = before if isinstance(before, frozenset) else frozenset()
+        m.state.put(key, spoilt | {fact.site})
