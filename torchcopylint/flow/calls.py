@@ -86,10 +86,14 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
         return
     results = []
     for ref in base.refs:
-        single = Value((ref,), m.state.object(ref).kind, None, base.marks, base.root)
-        results.append(
-            methods.call(m, single, event, Arguments([single, *arguments.positional[1:]], arguments.keywords))
-        )
+        obj = m.state.object(ref)
+        single = Value((ref,), obj.kind, None, base.marks, base.root)
+        if obj.kind in (Kind.MODULE, Kind.INSTANCE) and _is_field(m, single, obj, event.name):
+            rest = Arguments(arguments.positional[1:], arguments.keywords)
+            results.append(_call_field(m, single, event, rest))
+        else:
+            bound = Arguments([single, *arguments.positional[1:]], arguments.keywords)
+            results.append(methods.call(m, single, event, bound))
     m.set(event.out, slots.join_values(results))
 
 
