@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import (  # noqa: F401  (each registers what its events mean)
     attributes,
     calls,
@@ -19,7 +20,6 @@ from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import CONTAINERS, Fact, How, Kind
 from torchcopylint.flow.summaries import argument_paths
 from torchcopylint.flow.world import World
-from torchcopylint.source.tree import deep_recursion
 
 KEPT_HOWS = frozenset({How.STATE, How.DETACH, How.DATA, How.PARAMETERS, How.NUMPY})
 

@@ -14,7 +14,7 @@ import libcst
 from libcst._nodes.internal import CodegenState
 
 from torchcopylint.base.finding import Position, Span
-from torchcopylint.source.tree import deep_recursion
+from torchcopylint.base.recursion import deep_recursion
 
 
 class _Recorder(CodegenState):

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import re
-import sys
 import warnings
-from collections.abc import Iterator
 
 import libcst
 
 from torchcopylint.base.finding import Position
 
 _PLACE = re.compile(r"error at (\d+):(\d+)")
-DEEP = 60_000
-"""Python frames that one analysis may stack up. Calls between Python functions take no C stack (since Python 3.11)."""
 
 
 class ParseError(Exception):
@@ -55,17 +50,3 @@ def _described(text: str, error: libcst.ParserSyntaxError) -> ParseError:
     found = _PLACE.search(error.message)
     position = Position(int(found[1]), int(found[2]) + 1) if found else Position(error.editor_line, error.editor_column)
     return ParseError("invalid syntax", position)
-
-
-@contextlib.contextmanager
-def deep_recursion() -> Iterator[None]:
-    """Allow deep recursion between Python functions while the body runs.
-
-    Lowering and position finding recurse as deep as expressions nest, which the limits bound.
-    """
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, DEEP))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)

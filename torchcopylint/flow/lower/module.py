@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.lower import statements
 from torchcopylint.flow.lower.builder import FileBuilder, UnitBuilder
-from torchcopylint.source.tree import deep_recursion
 
 
 class Lowered(NamedTuple):
