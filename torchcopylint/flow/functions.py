@@ -27,6 +27,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     PLACEHOLDER,
     TENSORS,
+    UNKNOWN,
     Fact,
     How,
     Kind,
@@ -416,3 +417,24 @@ def _from_pretrained(m: Machine, arguments: Arguments, event: t.Call | t.Invoke,
 
 def _as_field(module: Object, ref: int) -> list[Share]:
     return [Share(s.storage, How.FIELD, s.site, ref, (*s.region, Part("field", "weight"))) for s in module.shares]
+
+
+@special(
+    "torch.nn.DataParallel",
+    "torch.nn.parallel.DataParallel",
+    "torch.nn.parallel.DistributedDataParallel",
+    "torch.nn.parallel.distributed.DistributedDataParallel",
+    "torch.distributed.fsdp.FullyShardedDataParallel",
+    "torch.compile",
+)
+def _wrapper(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """A module around another one: the parameters are the inner module's own."""
+    inner = arguments.at(0) if arguments.positional else arguments.keywords.get("module", UNKNOWN)
+    reading.read(m, inner, event.site, "argument", name)
+    if isinstance(inner.const, FunctionReference):
+        return inner
+    kinds = {m.state.object(ref).kind for ref in inner.refs}
+    if not kinds or not kinds <= {Kind.MODULE, Kind.UNKNOWN}:
+        return memory.unknown(m, event.site, f"{name}(...)")
+    memory.refine(m, inner, Kind.MODULE, Sure.LIKELY)
+    return modules.wrap(m, inner, event.site, name)

@@ -104,6 +104,18 @@ def _adopt(m: Machine, parent: int, child: Value, site: int) -> None:
     slots.bind_slot(m, (parent, ANY_ELEMENT), child._replace(root=None), site, weak=True)
 
 
+def wrap(m: Machine, inner: Value, site: int, name: str) -> Value:
+    """A module that holds another one in its field `module` and trains the same parameters."""
+    obj = m.state.object(inner.refs[0])
+    made = memory.fresh(
+        m, site, Object(Kind.MODULE, obj.sure, text=f"{name}(...)", requires_grad=obj.requires_grad), "wrapper"
+    )
+    if len(inner.refs) == 1:
+        slots.register_module(m, made.refs[0], m.state.object(made.refs[0]), "module", inner, site)
+    slots.bind_slot(m, (made.refs[0], ".module"), inner._replace(root=None), site)
+    return made
+
+
 def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
     """An optimizer: it moves what the parameters that it was given sit on."""
     given = arguments.at(0) if arguments.positional else arguments.keywords.get("params", UNKNOWN)
