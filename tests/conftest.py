@@ -10,6 +10,13 @@ from pathlib import Path
 
 import pytest
 from example_findings import ScriptedAnalysis
+from options import (  # noqa: F401  (pytest takes hooks from here)
+    pytest_addoption,
+    pytest_ignore_collect,
+    pytest_make_collect_report,
+    pytest_report_header,
+    pytest_runtest_makereport,
+)
 
 from torchcopylint.cli.main import run
 

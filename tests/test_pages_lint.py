@@ -1,7 +1,7 @@
 """Every example of every page under the linter: bad ones give exactly the marked findings and steps, good ones none.
 
-All rules run together, with everything selected. A line's marks say what stands on it: `finding`, the role of a step, or
-the code of another rule that reports there.
+All rules run together, with everything selected. A line's marks say what stands on it: `finding`, the role of a step,
+or the code of another rule that reports there.
 """
 
 from __future__ import annotations

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from torchcopylint import check_source
+import libcst as cst
+
+from torchcopylint.analysis import analyse
 from torchcopylint.base.finding import Finding
 from torchcopylint.pages import Example, Page, load_pages
 
@@ -23,7 +25,7 @@ _TAG = re.compile(r"[ \t]*# @(\d+)$", re.MULTILINE)
 _MARK = re.compile(r"[ \t]*# <- .*$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """One example of a page. `name` is such as `data-read bad 2`; `code` is the program without its marks."""
 
@@ -49,18 +51,29 @@ class Seen(NamedTuple):
 
     def __str__(self) -> str:
         variant = f"[{self.variant}]" if self.variant else ""
-        steps = " ".join(f"{role}@{row}" for role, row in self.steps)
-        return f"{self.code}{variant}@{self.row} {self.severity}/{self.confidence} ({steps})"
+        return f"{self.code}{variant}@{self.row} {self.severity}/{self.confidence}"
 
 
-@dataclass(frozen=True, slots=True)
+class Words(NamedTuple):
+    """What a finding says, in the names of the original program."""
+
+    row: int
+    code: str
+    message: str
+    advice: str
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Variant:
-    """A program after a transformation. `rows` leads from a statement's first row in `code` to its row in the original.
+    """A program after a transformation.
 
+    `headers` are the first and last rows of its statements; `rows` leads from first rows to rows of the original.
     `names` leads from each new name to the original one, where the transformation renamed.
     """
 
     code: str
+    headers: tuple[tuple[int, int], ...]
     rows: Mapping[int, int]
     names: Mapping[str, str]
 
@@ -68,17 +81,17 @@ class Variant:
     def of(cls, tagged: str, names: Mapping[str, str] | None = None) -> Variant:
         """From a transformed text with its tags. Raises `SyntaxError` if the transformation broke the program."""
         lines = tagged.splitlines()
+        headers = tuple(map(header, statements(ast.parse(tagged))))
         rows = {}
-        for statement in statements(ast.parse(tagged)):
-            first, last = header(statement)
+        for first, last in headers:
             found = [int(match[1]) for line in lines[first - 1 : last] if (match := _TAG.search(line))]
             if found:
                 rows[first] = found[-1]
-        return cls(_TAG.sub("", tagged), rows, names or {})
+        return cls(_TAG.sub("", tagged), headers, rows, names or {})
 
     def origin(self, row: int) -> int:
         """The row, in the original program, of the statement that covers a row; 0 if the transformation added it."""
-        covering = [first for first, last in map(header, statements(ast.parse(self.code))) if first <= row <= last]
+        covering = [first for first, last in self.headers if first <= row <= last]
         return self.rows.get(max(covering), 0) if covering else 0
 
     def original_words(self, text: str) -> str:
@@ -98,6 +111,7 @@ def programs() -> tuple[Program, ...]:
     )
 
 
+@cache
 def tagged(code: str) -> str:
     """The program with each statement's row as a comment at the end of its header, or of itself if it is simple."""
     lines = code.splitlines()
@@ -106,6 +120,12 @@ def tagged(code: str) -> str:
         if not _TAG.search(lines[last - 1]):
             lines[last - 1] += f"  # @{first}"
     return "\n".join(lines) + "\n"
+
+
+@cache
+def syntax(program: Program) -> cst.Module:
+    """LibCST's tree of the tagged program."""
+    return cst.parse_module(tagged(program.code))
 
 
 def statements(tree: ast.AST) -> Iterator[ast.stmt]:
@@ -117,38 +137,51 @@ def statements(tree: ast.AST) -> Iterator[ast.stmt]:
 def header(statement: ast.stmt) -> tuple[int, int]:
     """The first and last row of a statement without the statements inside it. Decorators belong to it."""
     first = min([statement.lineno, *(node.lineno for node in getattr(statement, "decorator_list", []))])
-    body = getattr(statement, "body", None)
-    if not body:
+    inside = [node.lineno for node in ast.walk(statement) if isinstance(node, ast.stmt) and node is not statement]
+    if not inside:
         return first, statement.end_lineno or first
-    parts = [node for node in ast.iter_child_nodes(statement) if not isinstance(node, ast.stmt | ast.ExceptHandler)]
-    rows = [node.end_lineno for node in parts if isinstance(node, ast.expr | ast.arg | ast.keyword) and node.end_lineno]
-    inner = [node.end_lineno for part in parts for node in ast.walk(part) if isinstance(node, ast.expr | ast.arg)]
-    last = max([statement.lineno, *rows, *(row for row in inner if row)])
-    return first, min(last, max(first, body[0].lineno - 1)) if body[0].lineno > first else first
+    own = [node for node in ast.iter_child_nodes(statement) if not isinstance(node, ast.stmt | ast.ExceptHandler)]
+    ends = [end for part in own for node in ast.walk(part) if (end := getattr(node, "end_lineno", None))]
+    return first, max([statement.lineno, *(end for end in ends if end < min(inside))])
 
 
-def lint(code: str) -> list[Finding]:
-    """The findings with every rule selected."""
-    return check_source(code, filename="example.py", preset="strict")
+@cache
+def original(program: Program) -> Variant:
+    """The program itself, as a variant."""
+    return Variant.of(tagged(program.code))
 
 
+def lint(code: str) -> tuple[Finding, ...]:
+    """The findings of every rule. Straight from the analysis: there are thousands of programs and no settings."""
+    return analyse(code, filename="example.py").findings
+
+
+@cache
 def seen(variant: Variant) -> frozenset[Seen]:
     """What the linter says of a variant, in rows of the original program."""
-    origins: dict[int, int] = {}
-
-    def origin(row: int) -> int:
-        if row not in origins:
-            origins[row] = variant.origin(row)
-        return origins[row]
-
     return frozenset(
         Seen(
-            origin(finding.span.start.row),
+            variant.origin(finding.span.start.row),
             finding.code,
             finding.variant,
             finding.severity.value,
             finding.confidence.value,
-            tuple(sorted((step.role.value, origin(step.span.start.row)) for step in finding.steps)),
+            tuple(sorted({(step.role.value, variant.origin(step.span.start.row)) for step in finding.steps})),
+        )
+        for finding in lint(variant.code)
+    )
+
+
+def words(variant: Variant) -> list[Words]:
+    """The words of the findings about a variant, sorted."""
+    say = variant.original_words
+    return sorted(
+        Words(
+            variant.origin(finding.span.start.row),
+            finding.code,
+            say(finding.message),
+            say(finding.advice),
+            tuple(say(step.message) for step in finding.steps),
         )
         for finding in lint(variant.code)
     )

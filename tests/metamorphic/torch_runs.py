@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
 
 from running.runner import Outcome, Raised, Runner
+
+from .programs import Variant
 
 # The script that executes programs is `__main__` in its own process. Each program starts from the same states there.
 _DRIVER = """\
@@ -20,9 +25,35 @@ class Died(Exception):
     """The process that executed the programs died."""
 
 
-def run_all(runner: Runner, codes: Sequence[str]) -> list[Outcome]:
-    """What each program did. Raises `Died` when one of them ended the process."""
-    answer = runner.run(_DRIVER.format(programs=json.dumps(list(codes))))
+class Effect(NamedTuple):
+    """What a program did, in rows and names of the original one."""
+
+    printed: str
+    warnings: tuple[tuple[str, str], ...]
+    raised: tuple[str, int, str] | None
+
+
+@cache
+def _runner() -> Runner:
+    """One interpreter with torch in it for all tests, started when the first asks."""
+    runner = Runner()
+    atexit.register(runner.__exit__, None, None, None)
+    return runner
+
+
+def printed(code: str) -> str:
+    """What a program prints. Raises `Died`."""
+    return _outcomes([code])[0].printed
+
+
+def effects(*variants: Variant) -> list[Effect]:
+    """What each variant does. Raises `Died` when one of them ends the process."""
+    outcomes = _outcomes([variant.code for variant in variants])
+    return [_effect(variant, outcome) for variant, outcome in zip(variants, outcomes, strict=True)]
+
+
+def _outcomes(codes: Sequence[str]) -> list[Outcome]:
+    answer = _runner().run(_DRIVER.format(programs=json.dumps(codes)))
     if answer.raised:
         raise Died(f"{answer.raised.kind}: {answer.raised.message}")
     return [
@@ -33,3 +64,16 @@ def run_all(runner: Runner, codes: Sequence[str]) -> list[Outcome]:
         )
         for one in json.loads(answer.printed)
     ]
+
+
+def _effect(variant: Variant, outcome: Outcome) -> Effect:
+    def say(text: str) -> str:
+        # Only a representation tells where a class was defined.
+        return variant.original_words(text).replace("main.<locals>.", "")
+
+    raised = outcome.raised
+    return Effect(
+        say(outcome.printed),
+        tuple((category, say(text)) for category, text in outcome.warnings),
+        (raised.kind, variant.origin(raised.line), say(raised.message)) if raised else None,
+    )

@@ -42,7 +42,7 @@ def attribute(m: Machine, base: Value, name: str, site: int, text: str, out: int
         return Value(kind=Kind.IMPORTED, const=Dotted(table.canonical(f"{base.const}.{name}")))
     if not base.refs:
         return UNKNOWN if base.kind is not Kind.NONE else Value()
-    return slots.join_values([_of_object(m, base, ref, name, site, text, out) for ref in base.refs])
+    return slots.join_values([_of_object(m, base, ref, name, site, text, out) for ref in m.each(base.refs)])
 
 
 def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: str, out: int) -> Value:

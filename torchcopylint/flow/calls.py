@@ -85,9 +85,7 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
         m.set(event.out, methods.of_plain(m, base, event, arguments))
         return
     results = []
-    for ref in base.refs:
-        obj = m.state.object(ref)
-        single = Value((ref,), obj.kind, None, base.marks, base.root)
+    for single, obj in m.each(memory.by_kind(m, base)):
         if obj.kind in (Kind.MODULE, Kind.INSTANCE) and _is_field(m, single, obj, event.name):
             rest = Arguments(arguments.positional[1:], arguments.keywords)
             results.append(_call_field(m, single, event, rest))

@@ -115,8 +115,7 @@ def save(m: Machine, value: Value, number: int, saved: Saved) -> list[int]:
 
 def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *, view: bool = False) -> None:
     """A tensor was written in place: refused on a leaf that requires grad; else its history goes on."""
-    if len(target.refs) == 1:
-        _check_leaf(m, target.refs[0], at, view)
+    _check_leaf(m, target, at, view)
     if m.state.mode.recording is Fact.NO:
         return
     facts = [obj for obj in tensors_in(m, sources) if obj.requires_grad > 0]
@@ -146,27 +145,34 @@ def _graph_bases(m: Machine, ref: int) -> list[int]:
     return bases
 
 
-def _check_leaf(m: Machine, ref: int, at: Site, view: bool) -> None:
+def _check_leaf(m: Machine, target: Value, at: Site, view: bool) -> None:
+    """Whichever of its objects the target is: the write is refused."""
     mode = m.state.mode
     if mode.recording <= 0 or mode.inference > 0:
         return
+    found = [_leaf_written(m, ref, at, view) for ref in target.refs]
+    refused = [fact for fact in found if fact is not None]
+    if refused and len(refused) == len(found):
+        m.fact(min(refused, key=lambda fact: fact.sure))
+
+
+def _leaf_written(m: Machine, ref: int, at: Site, view: bool) -> LeafWritten | None:
     obj = m.state.object(ref)
     if obj.kind in TENSORS and obj.leaf is Fact.YES and obj.requires_grad > 0:
-        m.fact(_leaf_fact(m, obj, obj, at, view, -1))
-        return
+        return _leaf_fact(m, obj, obj, at, view, -1)
     current = ref
     seen: set[int] = set()
     while current not in seen:
         seen.add(current)
         above = [s for s in m.state.object(current).shares if s.of != current]
         if len({s.of for s in above}) != 1 or above[0].how not in (How.VIEW, How.INDEX, How.ROW) or not above[0].sure:
-            return
+            return None
         share: Share = above[0]
         base = m.state.object(share.of)
         if base.leaf is Fact.YES and base.requires_grad > 0 and base.kind in TENSORS:
-            m.fact(_leaf_fact(m, base, obj, at, True, share.site))
-            return
+            return _leaf_fact(m, base, obj, at, True, share.site)
         current = share.of
+    return None
 
 
 def _leaf_fact(m: Machine, leaf: Object, obj: Object, at: Site, view: bool, viewed: int) -> LeafWritten:

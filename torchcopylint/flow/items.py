@@ -18,18 +18,17 @@ def _item(m: Machine, event: t.Item) -> None:
     if isinstance(base.const, Dotted) or not base.refs:
         m.set(event.out, UNKNOWN if isinstance(base.const, Dotted) else memory.unknown(m, event.site, text))
         return
-    m.set(event.out, slots.join_values([_item_of(m, base, ref, event, text) for ref in base.refs]))
+    each = m.each(memory.by_kind(m, base))
+    m.set(event.out, slots.join_values([_item_of(m, one, obj, event, text) for one, obj in each]))
 
 
-def _item_of(m: Machine, base: Value, ref: int, event: t.Item, text: str) -> Value:
-    obj = m.state.object(ref)
-    single = Value((ref,), obj.kind, None, base.marks, base.root)
+def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -> Value:
     if obj.kind is Kind.UNKNOWN and indexing.looks_like_array(m, event.subscript):
         return indexing.item_of_buffer(m, single, obj, event, text)
     if obj.kind in BUFFERS:
         return indexing.item_of_buffer(m, single, obj, event, text)
     if obj.kind is Kind.MODULE:
-        return slots.child_module(m, ref, event.site, text)
+        return slots.child_module(m, single.refs[0], event.site, text)
     return slots.element(m, single, indexing.constant(m, event.subscript), event.site, text)
 
 
@@ -38,13 +37,12 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
     base, value = m.value(event.base), m.value(event.value)
     text = naming.text_of(m, event.base)
     key = indexing.constant(m, event.subscript)
-    for ref in base.refs:
-        obj = m.state.object(ref)
-        single = Value((ref,), obj.kind, None, base.marks, base.root)
+    for single, obj in m.each(memory.by_kind(m, base)):
         if obj.kind in BUFFERS or (obj.kind is Kind.UNKNOWN and indexing.looks_like_array(m, event.subscript)):
             if not event.augmented:
                 indexing.store_into_buffer(m, single, event, value, text)
             continue
+        ref = single.refs[0]
         if key is not None:
             slots.bind_slot(m, (ref, f"[{key!r}]"), value, event.site, weak=ref & 1 == 1)
         else:
@@ -59,12 +57,11 @@ def _unpack(m: Machine, event: t.Unpack) -> None:
     if not value.refs:
         m.set(event.out, memory.unknown(m, event.site, text))
         return
-    m.set(event.out, slots.join_values([_part_of(m, value, ref, position, event.site, text) for ref in value.refs]))
+    each = m.each(memory.by_kind(m, value))
+    m.set(event.out, slots.join_values([_part_of(m, one, obj, position, event.site, text) for one, obj in each]))
 
 
-def _part_of(m: Machine, value: Value, ref: int, position: int | None, site: int, text: str) -> Value:
-    obj = m.state.object(ref)
-    single = Value((ref,), obj.kind, None, value.marks, value.root)
+def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site: int, text: str) -> Value:
     if obj.kind in BUFFERS:
         return indexing.row(m, single, obj, site, text, "part", position)
     if obj.kind in CONTAINERS:

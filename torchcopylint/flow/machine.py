@@ -7,9 +7,9 @@ state) forgets what it said before: what stays is what the settled state says.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torchcopylint.flow.reading import Chain
     from torchcopylint.flow.world import World
 
+T = TypeVar("T")
 HANDLERS: dict[type[Any], Callable[[Machine, Any], None]] = {}
 
 
@@ -77,6 +78,7 @@ class Machine:
         self.reached: set[int] = set()
         self.tables: dict[int, int] = {}
         self.guards = 0
+        self.lane = 0
         self.trains = False
         self.has_no_grad = False
         self._numbers: dict[tuple[object, ...], int] = {}
@@ -232,6 +234,18 @@ class Machine:
     def number(self, *tag: object) -> int:
         """The number of the newest object that a tag stands for: even, and the same whenever the tag is."""
         return self._numbers.setdefault(tag, 2 * len(self._numbers))
+
+    def made_at(self, site: int, tag: str = "") -> int:
+        """The number of the newest object that a site makes; a site that works on several in turn makes several."""
+        return self.number(site, tag, self.lane) if self.lane else self.number(site, tag)
+
+    def each(self, values: Iterable[T]) -> Iterator[T]:
+        """Go through the objects that one event is about, each in a lane of its own: see `made_at`."""
+        outer = self.lane
+        for lane, value in enumerate(values):
+            self.lane = 100 * outer + lane
+            yield value
+        self.lane = outer
 
     def note_evidence(self, value: Value, names: frozenset[str]) -> None:
         """These attributes or methods showed what a value's objects are."""

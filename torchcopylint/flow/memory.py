@@ -11,7 +11,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.facts import DataAccess
-from torchcopylint.flow.model import BUFFERS, Cell, How, Key, Kind, Object, Region, Share, Sure, Value
+from torchcopylint.flow.model import (
+    BUFFERS,
+    TENSORS,
+    Cell,
+    How,
+    Key,
+    Kind,
+    Object,
+    Region,
+    Share,
+    Sure,
+    Value,
+    join_objects,
+)
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -19,7 +32,7 @@ if TYPE_CHECKING:
 
 def fresh(m: Machine, site: int, obj: Object, tag: str = "") -> Value:
     """A new object with a storage of its own (rule 1)."""
-    ref = m.number(site, tag)
+    ref = m.made_at(site, tag)
     m.state.make(ref, obj._replace(shares=(Share(ref, How.OWN, site, ref),), site=site))
     return Value((ref,), obj.kind)
 
@@ -42,7 +55,7 @@ def alias(
     tag: str = "",
 ) -> Value:
     """A new object on the storages of `source` (rule 2). A conditional one may have a storage of its own as well."""
-    ref = m.number(site, tag)
+    ref = m.made_at(site, tag)
     if m.state.retire(ref):
         # The site's earlier object has become an older one: `source` may speak of it.
         source = _renamed(source, ref)
@@ -63,6 +76,25 @@ def _renamed(value: Value, ref: int) -> Value:
     if ref not in value.refs:
         return value
     return value._replace(refs=tuple(sorted({r | 1 if r == ref else r for r in value.refs})))
+
+
+def by_kind(m: Machine, value: Value) -> list[tuple[Value, Object]]:
+    """A value that may be any of several objects, as one value per kind of treatment, each with what is known of it.
+
+    Tensors are taken together, and so are arrays: an operation on "one of these two" makes one object, on one of two
+    storages, and writes neither of them for sure. Of anything else, each object is taken by itself.
+    """
+    groups: dict[object, list[int]] = {}
+    for ref in value.refs:
+        kind = m.state.object(ref).kind
+        groups.setdefault(Kind.TENSOR if kind in TENSORS else kind if kind in BUFFERS else ref, []).append(ref)
+    found = []
+    for refs in groups.values():
+        obj = m.state.object(refs[0])
+        for ref in refs[1:]:
+            obj = join_objects(obj, m.state.object(ref))
+        found.append((Value(tuple(refs), obj.kind, None, value.marks, value.root), obj))
+    return found
 
 
 def is_buffer(m: Machine, value: Value) -> bool:

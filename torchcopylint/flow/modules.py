@@ -124,7 +124,7 @@ def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, nam
         for ref in parameters_in(m, given)
         for s in m.state.object(ref).shares
     ]
-    ref = m.number(site, "")
+    ref = m.made_at(site)
     made = Object(Kind.OPTIMIZER, Sure.PROVEN, (*shares, Share(ref, How.OWN, site, ref)), type=dotted, site=site)
     m.state.make(ref, made._replace(text=f"{name}(...)"))
     return Value((ref,), Kind.OPTIMIZER)

@@ -39,7 +39,7 @@ def slot_value(m: Machine, slot: Slot, lazily: Object | None = None) -> Value:
         ref = m.number("slot", slot)
         shares = obj.shares or (Share(ref, How.OWN, -1, ref),)
         outside = FIELD if owner.owner not in ("", LOCAL) else owner.owner
-        m.state.set_object(ref, obj._replace(shares=shares, text=f"{owner.text}{slot[1]}", owner=outside))
+        m.state.make(ref, obj._replace(shares=shares, text=f"{owner.text}{slot[1]}", owner=outside))
         memory.bind(m, slot, Value((ref,), obj.kind), -1)
         cell = m.state.cell(slot)
         assert cell is not None
@@ -108,7 +108,7 @@ def _another(m: Machine, like: Object, site: int, text: str, tag: str = "element
     owner = FIELD if like.owner not in ("", LOCAL) else like.owner
     made = like._replace(text=text, owner=owner, flags=like.flags - {PLACEHOLDER})
     if any(share.how is not How.OWN for share in like.shares):
-        ref = m.number(site, tag)
+        ref = m.made_at(site, tag)
         return Value((m.state.make(ref, made._replace(site=site)),), made.kind)
     return memory.fresh(m, site, made, tag)
 

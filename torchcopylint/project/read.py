@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -12,6 +13,8 @@ _KINDS = (
     (stat.S_ISCHR, "it is a device"),
     (stat.S_ISBLK, "it is a device"),
 )
+_NO_FILE = (errno.ENXIO, errno.EOPNOTSUPP)
+"""Errors of opening a socket, whose texts do not say that it is one."""
 
 
 class CannotRead(Exception):
@@ -61,7 +64,18 @@ def _reason(path: str, error: OSError | ValueError) -> str:
         return "it is a link to a file that does not exist"
     if isinstance(error, IsADirectoryError):
         return "it is a directory"
+    if isinstance(error, OSError) and error.errno in _NO_FILE:
+        return _kind(path) or reason_of(error)
     return reason_of(error)
+
+
+def _kind(path: str) -> str:
+    """What stands at a path that is no file; empty if it is one or cannot be looked at."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return ""
+    return next((kind for test, kind in _KINDS if test(mode)), "")
 
 
 def reason_of(error: OSError | ValueError) -> str:

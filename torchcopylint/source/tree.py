@@ -9,8 +9,11 @@ import warnings
 import libcst
 
 from torchcopylint.base.finding import Position
+from torchcopylint.source.text import LineIndex, split_lines
 
 _PLACE = re.compile(r"error at (\d+):(\d+)")
+_CONFLICT = tuple(re.compile(rf"^{mark}{{7}}(?:[ \r].*)?$", re.MULTILINE) for mark in "<=>")
+_COMMAND = re.compile(r"[ \t]*([%!]{1,2}[^\W\d]\w*)")
 
 
 class ParseError(Exception):
@@ -27,7 +30,7 @@ def parse(text: str) -> libcst.Module:
     try:
         return libcst.parse_module(text)
     except libcst.ParserSyntaxError as error:
-        raise _described(text, error) from None
+        raise _familiar(text, _described(text, error)) from None
     except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
         # A bad coding cookie is a plain SyntaxError (facts about LibCST 1.9).
         raise ParseError(str(error) or type(error).__name__, None) from None
@@ -50,3 +53,28 @@ def _described(text: str, error: libcst.ParserSyntaxError) -> ParseError:
     found = _PLACE.search(error.message)
     position = Position(int(found[1]), int(found[2]) + 1) if found else Position(error.editor_line, error.editor_column)
     return ParseError("invalid syntax", position)
+
+
+def _familiar(text: str, error: ParseError) -> ParseError:
+    """The error in words that say what to do, where the text is one of the usual things that are not Python."""
+    conflict = _conflict(text)
+    if conflict is not None:
+        reason = "it contains the conflict markers of a merge; resolve the conflict first"
+        return ParseError(reason, LineIndex(text).position(conflict))
+    if error.position is not None:
+        lines = split_lines(text)[error.position.row - 1 : error.position.row]
+        command = _COMMAND.match(lines[0]) if lines else None
+        if command:
+            return ParseError(f"`{command[1]}` is a command of IPython, not Python", error.position)
+    return error
+
+
+def _conflict(text: str) -> int | None:
+    """The offset of the first line of a conflict that a merge left, or `None`. Linear in the length of the text."""
+    offsets: list[int] = []
+    for mark in _CONFLICT:
+        found = mark.search(text, offsets[-1] if offsets else 0)
+        if not found:
+            return None
+        offsets.append(found.start())
+    return offsets[0]
