@@ -96,8 +96,8 @@ class Told:
 def settle(told: list[Told]) -> list[Told]:
     """One report per fault: what another rule's report in the same statement replaces, and what is said twice, goes.
 
-    Of several reports at one place the most severe stays. Of equals, a page's `supersedes` names the rules that it
-    replaces, in its whole statement. Rules that are about a whole statement (`.data` read several times) speak once.
+    A page's `supersedes` names the rules that it replaces, in its whole statement. Of what is left at one place, the
+    most severe stays. Rules that are about a whole statement (`.data` read several times) speak once.
     """
     by_statement: dict[int, list[Told]] = {}
     for item in told:
@@ -105,14 +105,15 @@ def settle(told: list[Told]) -> list[Told]:
     kept: list[Told] = []
     for items in by_statement.values():
         replaced = {code for item in items for code in item.page.supersedes}
+        left = [item for item in items if item.code not in replaced]
         worst: dict[int, int] = {}
-        for item in items:
+        for item in left:
             worst[item.report.site] = min(item.severity.rank, worst.get(item.report.site, item.severity.rank))
         seen: set[tuple[str, int]] = set()
-        for item in sorted(items, key=lambda i: (i.severity.rank, i.report.confidence.rank, i.report.site)):
+        for item in sorted(left, key=lambda i: (i.severity.rank, i.report.confidence.rank, i.report.site)):
             place = (item.code, -1 if item.code in ONCE_A_STATEMENT else item.report.site)
             outdone = item.severity.rank > worst[item.report.site]
-            if item.code not in replaced and place not in seen and not outdone:
+            if place not in seen and not outdone:
                 seen.add(place)
                 kept.append(item)
     return kept

@@ -22,4 +22,5 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             points=(*earlier, Point(Role.SHARED, fact.site, f"shared.{fact.form}", names)),
             values=names,
             confidence=confidence(fact.sure),
+            variant="conversion" if fact.handed or fact.context else "",
         )

@@ -28,6 +28,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     owns = first_reads(unit, own=True)
     others = first_reads(unit, own=False)
     found = []
+    reaching: dict[tuple[object, ...], Report] = {}
     for write in unit.writes.values():
         if write.form not in DIRECT_FORMS or (write.blank and not write.reads_old):
             continue
@@ -39,7 +40,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             links = tuple(reversed([link for link in write.chain if link.how is not None]))
             points = (*shared_points(links), written_point(write))
             values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
-            yield Report(write.site, points, values, confidence(write.sure), "caller")
+            sharing = (*(link.site for link in links), write.root)
+            reaching.setdefault(sharing, Report(write.site, points, values, confidence(write.sure), "caller"))
+    yield from reaching.values()
     for write, read in once_a_sharing(found):
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         name, source = _pair(read, write)

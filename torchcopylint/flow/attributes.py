@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import kinds, memory, naming, slots, writing
+from torchcopylint.flow import kinds, memory, naming, sharing, slots, writing
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import AttributeSet, DataAccess, DataShared, GradientRead
+from torchcopylint.flow.facts import AttributeSet, DataAccess, GradientRead
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -48,7 +48,7 @@ def attribute(m: Machine, base: Value, name: str, site: int, text: str, out: int
 def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: str, out: int) -> Value:
     obj = m.state.object(ref)
     if obj.kind is Kind.UNKNOWN:
-        found = table.evidence(name)
+        found = kinds.evidence(name, called=False)
         if found == "tensor":
             memory.refine(m, Value((ref,)), Kind.TENSOR, Sure.LIKELY)
             m.note_evidence(Value((ref,)), frozenset({name}))
@@ -231,6 +231,7 @@ def _is_property(m: Machine, obj: Object, name: str) -> bool:
 def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, value: Value) -> None:
     if obj.kind is Kind.MODULE:
         slots.register_module(m, ref, obj, event.name, value, event.site)
+    sharing.replaced(m, value, f"{naming.text_of(m, event.base)}.{event.name}")
     for held in value.refs:
         inner = m.state.object(held)
         if not inner.text or inner.text.endswith(")") or inner.text == "...":
@@ -246,7 +247,7 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
     m.fact(DataAccess(event.site, text, "assign", "=", gradient, obj.scalar, obj.kind, sure, m.world.context(m), False))
     shared = slots.lives_on(m, value, ref)
     if shared is not None and obj.kind in TENSORS:
-        m.fact(DataShared(event.site, text, shared, "assign", obj.sure))
+        sharing.note(m, event.site, ref, value, text, shared, "assign", obj.sure)
     target = Value((ref,), obj.kind, None, base.marks, base.root)
     writing.write(m, target, event.site, op=".data =", form="assign", name=text, reads_old=False, versioned=False)
 

@@ -22,6 +22,7 @@ SHALLOW = "shallow"
 ZIP, NUMBERED, NAMED, VALUES = "zip", "numbered", "named", "values"
 """Forms of lazy iterators: tuples of an item of each source, with a number or a name before them; a dict's values."""
 _ADDING = {"append": 1, "add": 1, "appendleft": 1, "insert": 2, "put": 1}
+_SHIFTING = frozenset({"insert", "pop", "remove", "sort", "reverse"})
 _EXTENDING = frozenset({"extend", "extendleft"})
 _TAKING = frozenset({"pop", "popleft", "popitem"})
 
@@ -31,6 +32,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     ref = base.refs[0]
     obj = m.state.object(ref)
     name = event.name
+    if name in _SHIFTING and obj.kind is Kind.LIST:
+        _shift(m, ref, event.site)
     if name in _ADDING and len(arguments.positional) > _ADDING[name]:
         item = arguments.positional[_ADDING[name]]
         slots.bind_slot(m, (ref, ANY_ELEMENT), item, event.site, weak=True)
@@ -118,6 +121,55 @@ def copy_elements(m: Machine, source: int, target: int, site: int) -> None:
             held = Value(cell.refs, cell.kind, cell.const, cell.marks)
             name = slot[1] if keyed else ANY_ELEMENT
             slots.bind_slot(m, (target, name), held, site, weak=name == ANY_ELEMENT)
+
+
+def _known_length(m: Machine, ref: int) -> int | None:
+    """How many elements a list or tuple has, if each of them is known by its position."""
+    names = {slot[1] for slot in m.state.slot_names(ref) if slot[1].startswith("[")}
+    return len(names) if names == {f"[{position}]" for position in range(len(names))} else None
+
+
+def position(m: Machine, ref: int, key: object) -> object:
+    """A constant index of a list or tuple, counted from its beginning; `None` if that cannot be said."""
+    if not isinstance(key, int) or key >= 0:
+        return key
+    length = _known_length(m, ref)
+    return key + length if length is not None and key + length >= 0 else None
+
+
+def part_of(m: Machine, base: Value, bounds: t.Slice, site: int, text: str) -> Value:
+    """A slice of a list or tuple: a new one, of the same elements."""
+    ref = base.refs[0]
+    obj = m.state.object(ref)
+    made = memory.fresh(m, site, Object(obj.kind, obj.sure, text=text))
+    numbers = [m.value(register).const if register >= 0 else None for register in bounds]
+    whole = [number for number in numbers if isinstance(number, int)]
+    length = _known_length(m, ref)
+    if length is None or len(whole) != sum(register >= 0 for register in bounds):
+        copy_elements(m, ref, made.refs[0], site)
+        return made
+    for position, index in enumerate(range(length)[_slice(bounds, whole)]):
+        cell = m.state.cell((ref, f"[{index}]"))
+        assert cell is not None
+        held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+        slots.bind_slot(m, (made.refs[0], f"[{position}]"), held, site)
+    return made
+
+
+def _slice(bounds: t.Slice, numbers: list[int]) -> slice:
+    given = iter(numbers)
+    lower, upper, step = (next(given) if register >= 0 else None for register in bounds)
+    return slice(lower, upper, step or None)
+
+
+def _shift(m: Machine, ref: int, site: int) -> None:
+    """The elements of a list change places: each may now be at any position."""
+    for slot in m.state.slot_names(ref):
+        cell = m.state.cell(slot)
+        if cell is not None and slot[1].startswith("[") and slot[1] != ANY_ELEMENT:
+            held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+            slots.bind_slot(m, (ref, ANY_ELEMENT), held, site, weak=True)
+            m.state.put(slot, None)
 
 
 def iterator(m: Machine, site: int, item: Value, tag: str = "iterator", kind: Kind = Kind.ITERATOR) -> Value:

@@ -50,6 +50,21 @@ def raises_on_purpose(m: Machine, manager: int) -> int:
 # -- results
 
 
+def _of_constants(m: Machine, made: t.Event | None) -> bool:
+    """Whether a call computes something from constants alone: nobody wants that, it warms up a device or a cache."""
+    while isinstance(made, t.Invoke | t.Call):
+        registers = [argument.register for argument in made.arguments]
+        if isinstance(made, t.Invoke):
+            registers.insert(0, made.base)
+        tensors = [register for register in registers if m.value(register).refs]
+        if not tensors:
+            return True
+        if tensors != registers[:1]:
+            return False
+        made = m.unit.definitions[registers[0]]
+    return False
+
+
 @handles(t.Discard)
 def _discard(m: Machine, event: t.Discard) -> None:
     value = m.value(event.value)
@@ -58,7 +73,7 @@ def _discard(m: Machine, event: t.Discard) -> None:
         if event.value in m.mode_factories:
             m.fact(GradModeUnused(event.site, naming.text_of(m, event.value).removesuffix("()"), "statement"))
         return
-    if event.value in m.pure_calls:
+    if event.value in m.pure_calls and not _of_constants(m, made):
         name, op, method, sure = m.pure_calls[event.value]
         m.fact(Discarded(event.site, name, op, method, m.guards > 0, sure))
 

@@ -11,13 +11,14 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     definitions,
     items,
     iteration,
+    kinds,
     names,
     operators,
 )
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import FileFacts, Kept, UnitFacts
+from torchcopylint.flow.facts import DataShared, FileFacts, Kept, UnitFacts
 from torchcopylint.flow.machine import Machine
-from torchcopylint.flow.model import CONTAINERS, Fact, How, Kind
+from torchcopylint.flow.model import CONTAINERS, LOCAL, Fact, How, Kind, Sure
 from torchcopylint.flow.summaries import argument_paths
 from torchcopylint.flow.world import World
 
@@ -37,7 +38,11 @@ def examine(program: t.Program) -> FileFacts:
 def _unit_facts(world: World, m: Machine) -> UnitFacts:
     unit = m.unit
     owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
-    found = [fact for site in sorted(m.facts) for fact in m.facts[site]]
+    found = [
+        _settled(m, fact) if isinstance(fact, DataShared) else fact
+        for site in sorted(m.facts)
+        for fact in m.facts[site]
+    ]
     found += _kept(m)
     return UnitFacts(
         qualname=unit.qualname,
@@ -80,6 +85,22 @@ def _called_without_grad(world: World, number: int) -> Fact:
     return Fact.NO if any(mode.recording is Fact.YES and not mode.assumed for mode in modes) else Fact.UNKNOWN
 
 
+def _settled(m: Machine, fact: DataShared) -> DataShared:
+    """A fact with what the end of the unit shows: whether the result goes to the caller, as in a conversion."""
+    put = m.put_on.get(fact.site)
+    if put is None or not put.storages & set(argument_paths(m)):
+        return fact
+    mine = {share.storage | 1 for share in m.state.object(put.ref).shares}
+    for value in m.returned:
+        for ref in value.refs:
+            made = m.state.object(ref)
+            if made.kind is not Kind.MODULE or m.world.local_class(made.type) == m.unit.owner:
+                continue
+            if mine & {share.storage | 1 for share in made.shares} and made.owner in ("", LOCAL):
+                return fact._replace(handed=True)
+    return fact
+
+
 def _kept(m: Machine) -> list[Kept]:
     """Fields of `self` that this method set, and that share memory with something that lives on outside of it."""
     if m.unit.owner < 0 or not m.unit.parameters:
@@ -98,9 +119,19 @@ def _kept(m: Machine) -> list[Kept]:
                 if share.how in KEPT_HOWS and share.storage in outside and share.storage not in cell.refs:
                     source = m.state.object(share.storage).text
                     shallow = element or "shallow" in obj.flags
-                    kept = Kept(slot[1][1:], cell.site, share.site, share.how, source, shallow, obj.sure, m.unit.name)
+                    sure = min(obj.sure, _sure_source(m, share.storage))
+                    kept = Kept(slot[1][1:], cell.site, share.site, share.how, source, shallow, sure, m.unit.name)
                     found.append(kept)
     return list(dict.fromkeys(found))
+
+
+def _sure_source(m: Machine, ref: int) -> Sure:
+    """How sure it is that something has parameters. An optimizer has none; its state dict is new each time."""
+    obj = m.state.object(ref)
+    kind = obj.kind if obj.kind is not Kind.UNKNOWN else kinds.from_name(obj.text)[0]
+    if kind is Kind.OPTIMIZER:
+        return Sure.NOT
+    return Sure.LIKELY if kind is not Kind.UNKNOWN else Sure.HINT
 
 
 def _with_elements(m: Machine, refs: tuple[int, ...]) -> list[tuple[int, bool]]:

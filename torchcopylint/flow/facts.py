@@ -130,7 +130,11 @@ class DataAccess(NamedTuple):
 
 
 class DataShared(NamedTuple):
-    """At `site`, `target` was put on the storage of `source`, which lives on. `form`: `assign`, `parameter`, `call`."""
+    """At `site`, `target` was put on the storage of `source`, which lives on. `form`: `assign`, `parameter`, `call`.
+
+    `context` is the idiom that it stands in (see `idioms`). `handed` is whether it is a part of what the unit makes and
+    returns, while the source belongs to the caller: a conversion of one module into another.
+    """
 
     site: int
     target: str
@@ -138,6 +142,8 @@ class DataShared(NamedTuple):
     form: str
     sure: Sure
     first: int = -1
+    context: str = ""
+    handed: bool = False
 
 
 class LeafWritten(NamedTuple):

@@ -14,11 +14,11 @@ from torchcopylint.flow import (
     naming,
     operations,
     reading,
+    sharing,
     slots,
     writing,
 )
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import DataShared
 from torchcopylint.flow.iteration import iterate
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
@@ -47,6 +47,8 @@ from torchcopylint.knowledge.table import Op
 Handler: TypeAlias = "Callable[[Machine, Arguments, t.Call | t.Invoke, str], Value]"
 SPECIAL: dict[str, Handler] = {}
 EACH = frozenset({PLACEHOLDER})
+WRITING_KEYWORDS = frozenset({"out", "max_norm"})
+"""Keywords that make a function write: its output, or the table of an embedding, which `max_norm` renormalises."""
 
 
 def special(*names: str) -> Callable[[Handler], Handler]:
@@ -67,7 +69,7 @@ def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invok
     at = Site(event.site, receiver, f"{name}(...)" if op.writes else name, "call")
     result = operations.apply(m, op, arguments, at)
     pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
-    if pure and "out" not in arguments.keywords and _has_tensor(m, arguments):
+    if pure and not arguments.keywords.keys() & WRITING_KEYWORDS and _has_tensor(m, arguments):
         m.pure_calls[event.out] = (receiver, name, False, _sure_tensor(m, arguments))
     return result
 
@@ -393,9 +395,10 @@ def _parameter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name:
     if not source.refs:
         return memory.fresh(m, event.site, made)
     shared = slots.lives_on(m, source, -1)
+    result = memory.alias(m, source, event.site, How.PARAMETER, made)
     if shared is not None:
-        m.fact(DataShared(event.site, text, shared, "parameter", obj.sure))
-    return memory.alias(m, source, event.site, How.PARAMETER, made)
+        sharing.note(m, event.site, result.refs[0], source, text, shared, "parameter", obj.sure)
+    return result
 
 
 @special("torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained")

@@ -187,9 +187,14 @@ def _leaf_fact(m: Machine, leaf: Object, obj: Object, at: Site, view: bool, view
         made=leaf.site,
         viewed=viewed,
         assumed=m.state.mode.assumed,
-        local=leaf.owner in ("", LOCAL),
+        local=_made_here(leaf),
         sure=sure,
     )
+
+
+def _made_here(leaf: Object) -> bool:
+    """Whether a unit made a leaf itself, by name, and not a module that has it."""
+    return leaf.owner in ("", LOCAL) and not any(share.how is How.FIELD for share in leaf.shares)
 
 
 def check_out(m: Machine, inputs: Sequence[Value], out: Value, at: Site) -> None:
@@ -212,7 +217,7 @@ def check_out(m: Machine, inputs: Sequence[Value], out: Value, at: Site) -> None
             worst.site,
             -1,
             m.state.mode.assumed,
-            worst.owner in ("", LOCAL),
+            _made_here(worst),
             sure,
         )
     )

@@ -29,7 +29,16 @@ _CONVERSION = re.compile(
     r"(?:^|_)(?:convert|conversion|load|from|fuse|fold|merge|export|import|port|tie|prune|mask|quantize|dequantize|deploy|reparam\w*|resize|expand|transfer|copy|clone|surgery|remap|rename|inflate|set_weights?|switch_to_deploy|to_fp\w*|cast|upcast|offload|unload|flatten|unflatten|shard|broadcast|sync\w*|set_flat\w*|set_param\w*)(?:_|$)",
     re.I,
 )
+_CONVERTS = re.compile(
+    r"(?:^|_)(?:convert|conversion|fuse|fold|unfold|quanti[sz]e|dequanti[sz]e|freeze|unfreeze|replace|surgery|reparam\w*|switch_to_deploy|merge|unmerge|(?:from|to)_(?:float|native|torch|hf))(?:_|$)",
+    re.I,
+)
 _CONSTRUCTOR = re.compile(r"^(?:[A-Z][A-Za-z0-9]*)$")
+
+
+def converts(function: str) -> bool:
+    """Whether a function's name says that it turns modules into others, which take over the tensors of the old."""
+    return bool(_CONVERTS.search(function))
 
 
 def context_of(function: str, class_name: str, class_kind: Kind) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import indexing, memory, naming, slots
+from torchcopylint.flow import containers, indexing, memory, naming, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, UNKNOWN, Kind, Object, Value
@@ -29,7 +29,12 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         return indexing.item_of_buffer(m, single, obj, event, text)
     if obj.kind is Kind.MODULE:
         return slots.child_module(m, single.refs[0], event.site, text)
-    return slots.element(m, single, indexing.constant(m, event.subscript), event.site, text)
+    key = indexing.constant(m, event.subscript)
+    if obj.kind in (Kind.LIST, Kind.TUPLE):
+        if len(event.subscript) == 1 and isinstance(event.subscript[0], t.Slice):
+            return containers.part_of(m, single, event.subscript[0], event.site, text)
+        key = containers.position(m, single.refs[0], key)
+    return slots.element(m, single, key, event.site, text)
 
 
 @handles(t.StoreItem)
@@ -43,6 +48,8 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
                 indexing.store_into_buffer(m, single, event, value, text)
             continue
         ref = single.refs[0]
+        if obj.kind is Kind.LIST:
+            key = containers.position(m, ref, key)
         if key is not None:
             slots.bind_slot(m, (ref, f"[{key!r}]"), value, event.site, weak=ref & 1 == 1)
         else:

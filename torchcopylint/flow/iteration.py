@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import containers, indexing, kinds, memory, naming, reading, slots
+from torchcopylint.flow import containers, indexing, kinds, memory, naming, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -38,7 +38,7 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
     obj = m.state.object(ref)
     single = Value((ref,), obj.kind, None, iterable.marks, iterable.root)
     if obj.kind in BUFFERS:
-        reading.read(m, single, site, "operand", "iteration")
+        # The rows are views, made when the loop begins: their content is read where the body reads it.
         return indexing.row(m, single, obj, site, f"{text}[...]", f"row{tag}")
     if obj.kind is Kind.STATE_DICT or obj.kind is Kind.DICT:
         return Value(kind=Kind.STRING)

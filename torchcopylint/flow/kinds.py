@@ -182,9 +182,17 @@ def from_class_name(m: Machine, dotted: str) -> Object | None:
     return None
 
 
+def evidence(name: str, *, called: bool) -> str:
+    """What kind of object is shown by an attribute that is read, or a method that is called: see `table.evidence`."""
+    found = table.evidence(name)
+    if found == "tensor" and not called and table.tensor_property(name) is None:
+        return ""
+    return found
+
+
 def from_uses(uses: frozenset[str]) -> tuple[Kind, Sure]:
     """What the attributes and methods used on something say of it; all must agree."""
-    found = {kind for use in uses if (kind := table.evidence(use))}
+    found = {kind for use in uses if (kind := evidence(use.removesuffix("()"), called=use.endswith("()")))}
     if len(found) != 1:
         return Kind.UNKNOWN, Sure.NOT
     kinds = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}

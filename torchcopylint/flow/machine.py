@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
@@ -43,6 +43,14 @@ class LoopFrame:
     level: int
     breaks: list[Delta] = field(default_factory=list)
     continues: list[Delta] = field(default_factory=list)
+
+
+class PutOn(NamedTuple):
+    """An object that was put on the storages of another, which is named `source`, at some site."""
+
+    ref: int
+    storages: frozenset[int]
+    source: str
 
 
 class Machine:
@@ -79,6 +87,7 @@ class Machine:
         self.tables: dict[int, int] = {}
         self.guards = 0
         self.lane = 0
+        self.put_on: dict[int, PutOn] = {}
         self.trains = False
         self.has_no_grad = False
         self._numbers: dict[tuple[object, ...], int] = {}

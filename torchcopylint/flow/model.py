@@ -320,8 +320,11 @@ def overlap(a: Region, b: Region) -> Fact:
 
 
 def _disjoint(one: Part, two: Part) -> bool:
-    if one.kind == two.kind == "field" or one.kind == two.kind == "int":
+    if one.kind == two.kind == "field":
         return True
+    if one.kind == two.kind == "int":
+        # Counted from the same end; `x[0]` and `x[-1]` may be one.
+        return _is_count(one.value) == _is_count(two.value)
     if one.kind == two.kind == "slice":
         upper, lower = one.upper, two.value
         if upper is None or lower is None:

@@ -9,6 +9,7 @@ from torchcopylint.flow import (
     naming,
     operations,
     reading,
+    sharing,
     slots,
     summaries,
     unknowns,
@@ -343,6 +344,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name == "register_parameter" or name == "add_module" or name == "register_module":
         key = rest.at(0).const
         if isinstance(key, str):
+            sharing.replaced(m, rest.at(1), f"{text}.{key}")
+            slots.register_module(m, base.refs[0], m.state.object(base.refs[0]), key, rest.at(1), event.site)
             slots.bind_slot(m, (base.refs[0], f".{key}"), rest.at(1), event.site)
         return Value(kind=Kind.NONE)
     if name == "append" and rest.positional:
@@ -442,7 +445,7 @@ def _register_buffer(m: Machine, base: Value, event: t.Invoke, arguments: Argume
     if isinstance(key, str):
         shared = slots.lives_on(m, value, -1)
         if shared is not None:
-            m.fact(DataShared(event.site, f"{text}.{key}", shared, "buffer", Sure.PROVEN))
+            sharing.note(m, event.site, -1, value, f"{text}.{key}", shared, "buffer", Sure.PROVEN)
         if not value.refs:
             value = memory.fresh(
                 m, event.site, Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO), key

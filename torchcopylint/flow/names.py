@@ -65,7 +65,7 @@ def _bind(m: Machine, event: t.Bind) -> None:
         kind, sure = kinds.from_uses(uses)
         if kind is not Kind.UNKNOWN:
             memory.refine(m, value, kind, sure)
-            m.note_evidence(value, uses)
+            m.note_evidence(value, frozenset(use.removesuffix("()") for use in uses))
     for ref in value.refs:
         obj = m.state.object(ref)
         if not obj.text or obj.text.endswith(")") or obj.text == "...":

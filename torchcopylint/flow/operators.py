@@ -47,7 +47,8 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
     if symbol == "+" and all(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
         return _concatenate(m, values, event)
     if all(kind is Kind.NUMBER for kind in kinds):
-        return Value(kind=Kind.NUMBER)
+        number = values[0].const if symbol == "-" and len(values) == 1 else None
+        return Value(kind=Kind.NUMBER, const=-number if isinstance(number, int | float) else None)
     if all(kind in (Kind.STRING, Kind.NUMBER, Kind.OTHER) for kind in kinds) and Kind.STRING in kinds:
         return Value(kind=Kind.STRING)
     if symbol in _COMPARISONS and not any(value.refs for value in values):

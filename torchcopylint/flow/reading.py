@@ -26,7 +26,7 @@ MAX_DEPTH = 3
 def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -> None:
     """The content of a value is looked at (rule 4), its elements included if it is a container."""
     if value.marks:
-        _report_reads(m, value, naming.key_text(m, value.root), site, consumer, target)
+        _report_reads(m, value, naming.key_text(m, value.root), site, consumer, target, whole=False)
     for ref in value.refs:
         if m.state.object(ref).kind in CONTAINERS:
             _read_elements(m, ref, site, consumer, target, MAX_DEPTH)
@@ -40,14 +40,15 @@ def _read_elements(m: Machine, ref: int, site: int, consumer: str, target: str, 
         if cell.marks:
             place = naming.place_of(m, slot, cell)
             value = Value(cell.refs, cell.kind, None, cell.marks, place)
-            _report_reads(m, value, naming.key_text(m, place), site, consumer, target)
+            _report_reads(m, value, naming.key_text(m, place), site, consumer, target, whole=True)
         if depth:
             for inner in cell.refs:
                 if inner != ref and m.state.object(inner).kind in CONTAINERS:
                     _read_elements(m, inner, site, consumer, target, depth - 1)
 
 
-def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str, target: str) -> None:
+def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str, target: str, *, whole: bool) -> None:
+    """`whole` is whether a value stands for all the elements of a container: one of them that was written suffices."""
     for mark in sorted(value.marks):
         if mark.write in m.cuts:
             _report_cut(m, value, name, mark, site, consumer)
@@ -56,7 +57,7 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
         if write is None:
             continue
         for ref in value.refs:
-            fact = _read_after(m, value, ref, mark, write, name)
+            fact = _read_after(m, value, ref, mark, write, name, whole)
             if fact is not None:
                 m.fact(fact._replace(site=site, consumer=consumer, target=target))
                 break
@@ -68,7 +69,9 @@ def _report_cut(m: Machine, value: Value, name: str, mark: Mark, site: int, cons
         m.fact(ReadAfterCut(mark.write, name, mark.own, site, consumer, tuple(shared) if not mark.own else ()))
 
 
-def _read_after(m: Machine, value: Value, ref: int, mark: Mark, write: Write, name: str) -> ReadAfter | None:
+def _read_after(
+    m: Machine, value: Value, ref: int, mark: Mark, write: Write, name: str, whole: bool
+) -> ReadAfter | None:
     obj = m.state.object(ref)
     if obj.kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE):
         # Their parameters are read one by one, or by calling them, which is what they were written for.
@@ -94,7 +97,7 @@ def _read_after(m: Machine, value: Value, ref: int, mark: Mark, write: Write, na
         certain=share.sure
         and share.storage & 1 == 0
         and share.storage in m.certain_storages[mark.write]
-        and (_is_element(value.root) or all(_sits_on(m, other, share.storage) for other in value.refs))
+        and ((whole and _is_element(value.root)) or all(_sits_on(m, other, share.storage) for other in value.refs))
         and all(link.sure for link in (*below_written, *below_read))
         and overlap(m.regions[mark.write].get(share.storage | 1, ()), share.region) is Fact.YES,
         sure=obj.sure,

@@ -13,6 +13,7 @@ from torchcopylint.flow.model import (
     How,
     Kind,
     Object,
+    Share,
     Sure,
     Value,
 )
@@ -147,8 +148,18 @@ def _returns(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple
             for share in hits:
                 parameter, path = paths[share.storage]
                 same = ref == share.storage
-                found.append(Returned(parameter, path, None if same else share.how, share.when))
+                found.append(Returned(parameter, path, None if same else share.how, _condition(m, share)))
     return tuple(dict.fromkeys(found)), result or Object()
+
+
+def _condition(m: Machine, share: Share) -> str:
+    """On what a share depends: its own condition, or that of what it was taken from."""
+    for _ in range(reading.MAX_CHAIN):
+        if share.when or share.sure:
+            return share.when
+        above = (s for s in m.state.object(share.of).shares if s.storage == share.storage)
+        share = next(above, share._replace(when="on some paths"))
+    return "on some paths"
 
 
 def _weaker(a: Object, b: Object) -> Object:

@@ -389,7 +389,7 @@ class Unit(NamedTuple):
     `parent` is the number of the enclosing unit, -1 for the module; `owner` the number of the class that a method
     belongs to, else -1. `bound` are the names that belong to this unit's own scope. `definitions` gives, for each
     register, the event that wrote it. `uses` gives, for each binding (a parameter `name`, or `name@site` of a `Bind`),
-    the attribute and method names that are used on it before the next binding in source order.
+    the attributes and methods (`name()`) that are used on it before the next binding in source order.
     """
 
     number: int

@@ -393,6 +393,15 @@ class World:
         """The summary of a function, if it has been run already."""
         return self._summaries.get(unit)
 
+    def converts(self, m: Machine) -> bool:
+        """Whether a unit, by its name, converts modules: what it takes over is dropped elsewhere."""
+        unit: t.Unit | None = m.unit
+        while unit is not None and unit.kind in ("function", "lambda"):
+            if idioms.converts(unit.name):
+                return True
+            unit = self.program.units[unit.parent] if unit.parent >= 0 else None
+        return False
+
     def context(self, m: Machine) -> str:
         """In which idiom a unit stands, for `.data`: see `idioms`."""
         unit: t.Unit | None = m.unit

@@ -131,7 +131,8 @@ class UnitBuilder:
         return self.define(t.Load, node, self.renamed.get(name, name))
 
     def use(self, name: str, attribute: str) -> None:
-        """Note that an attribute or method is used on a name, for the binding that is current in source order."""
+        """Note that an attribute, or a method (`name()`), is used on a name, for the binding that is current in source
+        order."""
         key = self.binding.get(self.renamed.get(name, name))
         if key is not None:
             self.uses.setdefault(key, set()).add(attribute)

@@ -159,7 +159,7 @@ def _call(b: UnitBuilder, node: cst.Call) -> int:
     if isinstance(function, cst.Attribute):
         base = lower_expression(b, function.value)
         if isinstance(function.value, cst.Name):
-            b.use(function.value.value, function.attr.value)
+            b.use(function.value.value, f"{function.attr.value}()")
         arguments = lower_arguments(b, node.args)
         return b.define(t.Invoke, node, base, function.attr.value, arguments)
     callee = lower_expression(b, function)

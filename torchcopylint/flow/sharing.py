@@ -1,0 +1,24 @@
+"""Parameters and buffers that are put on the storage of others: where it starts, and what becomes of it."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import idioms
+from torchcopylint.flow.facts import DataShared
+from torchcopylint.flow.machine import Machine, PutOn
+from torchcopylint.flow.model import Sure, Value
+
+
+def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str, form: str, sure: Sure) -> None:
+    """An object, `text`, is put on the storages of `source`, which a live parameter or buffer, `shared`, sits on."""
+    storages = frozenset(share.storage for held in source.refs for share in m.state.object(held).shares)
+    m.put_on[site] = PutOn(ref, storages, shared)
+    context = idioms.CONVERSION if m.world.converts(m) else ""
+    m.fact(DataShared(site, text, shared, form, sure, context=context))
+
+
+def replaced(m: Machine, value: Value, place: str) -> None:
+    """A value is stored at a place. If that is where its memory came from, it replaces what was there."""
+    for ref in value.refs:
+        site = m.state.object(ref).site
+        if site in m.put_on and m.put_on[site].ref == ref and m.put_on[site].source == place:
+            m.facts[site] = [fact for fact in m.facts[site] if not isinstance(fact, DataShared)]
