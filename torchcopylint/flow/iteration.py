@@ -37,6 +37,11 @@ def iterate(m: Machine, iterable: Value, site: int, text: str, tag: str = "") ->
 def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag: str) -> Value:
     obj = m.state.object(ref)
     single = Value((ref,), obj.kind, None, iterable.marks, iterable.root)
+    guessed = obj.kind is Kind.UNKNOWN and kinds.named_parameters(text)
+    if guessed or (obj.kind is Kind.PARAMETER and obj.sure is Sure.HINT):
+        # What is only called parameters may be groups of them: a guess that is iterated over was a group.
+        made = Object(Kind.PARAMETER, Sure.HINT, leaf=Fact.YES, requires_grad=Fact.LIKELY, text=f"{text}[...]")
+        return memory.alias(m, single, site, How.PARAMETERS, made, tag=f"parameter{tag}")
     if obj.kind in BUFFERS:
         # The rows are views, made when the loop begins: their content is read where the body reads it.
         return indexing.row(m, single, obj, site, f"{text}[...]", f"row{tag}")
@@ -51,9 +56,6 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
         return containers.element_of(m, source, source.refs[0], site, f"{text}[...]")
     if obj.kind in CONTAINERS:
         return slots.element(m, single, None, site, f"{text}[...]")
-    if obj.kind is Kind.UNKNOWN and kinds.named_parameters(text):
-        made = Object(Kind.PARAMETER, Sure.HINT, leaf=Fact.YES, requires_grad=Fact.LIKELY, text=f"{text}[...]")
-        return memory.alias(m, single, site, How.PARAMETERS, made, tag=f"parameter{tag}")
     slot = (ref, ANY_ELEMENT)
     if m.state.cell(slot) is not None:
         return slots.slot_value(m, slot)

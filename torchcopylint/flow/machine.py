@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
-from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Object, Region, Slot, Sure, Value
+from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Key, Object, Region, Slot, Sure, Value
 from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
 
@@ -79,6 +79,7 @@ class Machine:
         self.certain_storages: dict[int, frozenset[int]] = {}
         self.regions: dict[int, dict[int, Region]] = {}
         self.roots: dict[int, tuple[int, str]] = {}
+        self.root_keys: dict[int, Key | None] = {}
         self.cuts: dict[int, bool] = {}
         self.region_names: dict[str, set[int]] = {}
         self.initial_fields: dict[str, Slot] = {}

@@ -28,6 +28,8 @@ from torchcopylint.flow.state import kind_of
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.knowledge.table import Op
 
+MAX_LITERALS = 16
+"""How many numbers of a literal are looked at for its dtype."""
 PARTS = "parts"
 """Flag of a tuple whose elements are parts of one tensor: `x.chunk(2)`."""
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
@@ -144,8 +146,9 @@ def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, in
 
 def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:
     """The object that an operation returns: its dtype, dimensions, gradient."""
-    dtype = dtype_argument(arguments) or op.dtype or _source_dtype(m, source, op)
     short = op.name.rpartition(".")[2]
+    dtype = dtype_argument(arguments) or op.dtype or _literal_dtype(m, short, arguments)
+    dtype = dtype or _source_dtype(m, source, op)
     flags = {BLANK} if short in FACTORIES else set()
     if m.state.mode.inference > 0:
         flags.add(INFERENCE)
@@ -210,6 +213,27 @@ _DTYPE_ALIASES = {
     "float_": "float64",
     "bool_": "bool",
 }
+
+
+def _literal_dtype(m: Machine, function: str, arguments: Arguments) -> str:
+    """The dtype that `torch.tensor` or `torch.full` takes from a literal, with torch's default for floating point."""
+    value = arguments.at({"tensor": 0, "full": 1}.get(function, -1)) if function in ("tensor", "full") else UNKNOWN
+    pending = [value]
+    numbers: list[object] = []
+    while pending and len(numbers) < MAX_LITERALS:
+        value = pending.pop()
+        for ref in value.refs:
+            if m.state.object(ref).kind not in (Kind.LIST, Kind.TUPLE):
+                return ""
+            cells = [m.state.cell(slot) for slot in m.state.slot_names(ref)]
+            pending += [Value(cell.refs, cell.kind, cell.const) for cell in cells if cell is not None]
+        if not value.refs:
+            numbers.append(value.const)
+    if not numbers or not all(isinstance(number, int | float) for number in numbers):
+        return ""
+    if any(isinstance(number, float) for number in numbers):
+        return "float32"
+    return "bool" if all(isinstance(number, bool) for number in numbers) else "int64"
 
 
 def _source_dtype(m: Machine, source: Value, op: Op) -> str:

@@ -178,7 +178,8 @@ def _naming(m: Machine, write: int, root: Key | None) -> list[Link]:
     if cell is not None:
         bound.append((cell.site, naming.key_text(m, root)))
     known = [(site, name) for site, name in bound if site >= 0]
-    if not known:
+    if not known or (write in m.roots and m.root_keys[write] == root):
+        # One holder, as it was at different times: there is nothing between the two.
         return []
     site, name = max(known)
     return [Link(None, site, min(bound)[1], name)]

@@ -39,6 +39,7 @@ def note_root(m: Machine, site: int, root: Key | None) -> None:
     cell = m.state.cell(root) if root is not None else None
     if cell is not None:
         m.roots[site] = (cell.site, naming.key_text(m, root))
+        m.root_keys[site] = root
     else:
         m.roots.pop(site, None)
 
