@@ -54,13 +54,19 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
             _report_cut(m, value, name, mark, site, consumer)
             continue
         write = m.writes.get(mark.write)
-        if write is None:
+        if write is None or (not mark.own and _written_through(m, value, mark)):
             continue
         for ref in value.refs:
             fact = _read_after(m, value, ref, mark, write, name, whole)
             if fact is not None:
                 m.fact(fact._replace(site=site, consumer=consumer, target=target))
                 break
+
+
+def _written_through(m: Machine, value: Value, mark: Mark) -> bool:
+    """Whether a write went through the very name that is read, if only on another turn of a loop."""
+    named = isinstance(value.root, str) and m.root_keys.get(mark.write) == value.root
+    return named and mark._replace(own=True) in value.marks
 
 
 def _report_cut(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer: str) -> None:
@@ -178,8 +184,7 @@ def _naming(m: Machine, write: int, root: Key | None) -> list[Link]:
     if cell is not None:
         bound.append((cell.site, naming.key_text(m, root)))
     known = [(site, name) for site, name in bound if site >= 0]
-    if not known or (write in m.roots and m.root_keys[write] == root):
-        # One holder, as it was at different times: there is nothing between the two.
+    if not known:
         return []
     site, name = max(known)
     return [Link(None, site, min(bound)[1], name)]
