@@ -1,0 +1,1 @@
+"""What the linter says about public code, judged by reading: see `README.md`."""
