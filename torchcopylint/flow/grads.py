@@ -194,7 +194,7 @@ def _leaf_fact(m: Machine, leaf: Object, obj: Object, at: Site, view: bool, view
 
 def _made_here(leaf: Object) -> bool:
     """Whether a unit made a leaf itself, by name, and not a module that has it."""
-    return leaf.owner in ("", LOCAL) and not any(share.how is How.FIELD for share in leaf.shares)
+    return leaf.owner in ("", LOCAL) and leaf.site >= 0 and not any(share.how is How.FIELD for share in leaf.shares)
 
 
 def check_out(m: Machine, inputs: Sequence[Value], out: Value, at: Site) -> None:
