@@ -17,7 +17,7 @@ CONVERSION = "weight conversion"
 BULK = "an update of every parameter"
 
 _INITIALISER = re.compile(
-    r"^_*__init__$|(?:^|_)(?:re)?init(?:iali[sz]e)?(?:_|$)|(?:^|_)reset(?:_|$)|initiali[sz]er?|weights?_init|xavier|kaiming|orthogonal|trunc_normal",
+    r"^_*__init__$|(?:^|_)(?:re)?init(?:iali[sz]e)?(?:_|$)|(?:^|_)reset(?:_|$)|initiali[sz]er?|weights?_init|xavier|glorot|kaiming|orthogonal|trunc_normal|^(?:normal|uniform|zeros|ones|constant)_?$",
     re.I,
 )
 _AVERAGE = re.compile(
@@ -26,7 +26,7 @@ _AVERAGE = re.compile(
 )
 _AVERAGE_CLASS = re.compile(r"EMA|MovingAverage|Polyak|Averag|SWA|Lookahead", 0)
 _CONVERSION = re.compile(
-    r"(?:^|_)(?:convert|conversion|load|from|fuse|fold|merge|export|import|port|tie|prune|mask|quantize|dequantize|deploy|reparam\w*|resize|expand|transfer|copy|clone|surgery|remap|rename|inflate|set_weights?|switch_to_deploy|to_fp\w*|cast|upcast|offload|unload|flatten|unflatten|shard|broadcast|sync\w*|set_flat\w*|set_param\w*)(?:_|$)",
+    r"(?:^|_)(?:convert|conversion|load|from|fuse|fold|(?:un)?merge|export|import|port|tie|prune|mask|quantize|dequantize|deploy|reparam\w*|resize|expand|transfer|copy|clone|surgery|remap|rename|inflate|set_weights?|switch_to_deploy|to_fp\w*|cast|upcast|offload|unload|flatten|unflatten|shard|broadcast|sync\w*|set_flat\w*|set_param\w*)(?:_|$)",
     re.I,
 )
 _CONVERTS = re.compile(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import kinds
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.model import (
     BUFFERS,
@@ -130,7 +131,7 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, **changes: object) 
 def _note_data_of_tensor(m: Machine, obj: Object, sure: Sure) -> None:
     """What some `.data` gave turns out to be a tensor: so is what it was taken from."""
     for share in obj.shares:
-        if share.how is How.DATA:
+        if share.how is How.DATA and not kinds.named_otherwise(m.state.object(share.of).text):
             for index, fact in enumerate(m.facts.get(share.site, ())):
                 if isinstance(fact, DataAccess) and fact.sure < sure:
                     m.facts[share.site][index] = fact._replace(sure=sure)
