@@ -61,7 +61,9 @@ def join_values(values: list[Value]) -> Value:
 
 def bind_slot(m: Machine, slot: Slot, value: Value, site: int, *, weak: bool = False) -> None:
     """A slot now holds a value, or, where it stands for several elements, may hold it as well."""
-    cell = Cell(value.refs, value.kind, value.const, value.marks, site, value.root, value.plain)
+    # A field is a place of its own, whatever its value came from; an element may be short for a name.
+    origin = None if slot[1].startswith(".") else value.root
+    cell = Cell(value.refs, value.kind, value.const, value.marks, site, origin, value.plain)
     before = m.state.cell(slot)
     if weak and before is not None:
         cell = join_cells(before, cell)._replace(site=site)
