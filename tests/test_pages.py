@@ -38,7 +38,7 @@ PLACEHOLDERS = {
     "context": "the idiom's context with its article: an initialiser, an EMA update, an optimizer step",
 }
 """What the messages of rules are filled from, and what stands for what. Texts only: the backticks are the page's."""
-TOOL_PLACEHOLDERS = {"reason", "code", "nearest", "limit", "value", "maximum", "option"}
+TOOL_PLACEHOLDERS = {"name", "reason", "code", "nearest", "limit", "value", "maximum", "option"}
 LONGEST_MESSAGE = 100
 SHORTEST_EXAMPLE, LONGEST_EXAMPLE = 8, 30
 
@@ -68,7 +68,7 @@ def shown_variants(page: Page) -> set[str]:
 
 
 def test_there_are_pages_of_both_kinds() -> None:
-    assert len(TOOL_PAGES) == 6
+    assert len(TOOL_PAGES) == 7
     assert len(RULE_PAGES) >= 20
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -72,10 +73,10 @@ def analyse(text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS) -> Ana
     from torchcopylint.flow.examine import examine
     from torchcopylint.flow.lower import lower
 
-    lowered = lower(module)
+    lowered, answers = _ask(text, module, lower(module))
     facts = examine(lowered.program)
     told = _told(lowered, facts)
-    spans = _spans(module, lowered, told, facts)
+    spans = _spans(module, lowered, told, facts, answers)
     return Analysis(_findings(text, filename, lowered, told, spans), _gaps(filename, facts, lowered, spans))
 
 
@@ -117,8 +118,45 @@ def _told(lowered: Lowered, facts: FileFacts) -> list[Told]:
     return settle(told)
 
 
-def _spans(module: libcst.Module, lowered: Lowered, told: Sequence[Told], facts: FileFacts) -> Mapping[int, Span]:
-    """The spans of every site that a finding or a gap speaks of."""
+def _ask(text: str, module: libcst.Module, lowered: Lowered) -> tuple[Lowered, Mapping[int, Span]]:
+    """The lowered file with the questions of its comments on the tapes, and the spans that their answers stand at."""
+    from torchcopylint.source.questions import questions
+
+    asked = questions(text)
+    statements = lowered.program.statements
+    heads = [site for site, statement in enumerate(statements) if site == statement] if asked else []
+    if not heads:
+        return lowered, {}
+    from torchcopylint.flow.asking import Asked, ask
+    from torchcopylint.source.positions import locate
+
+    found = locate(module, [lowered.nodes[site] for site in heads])
+    rows = sorted(
+        (found[id(lowered.nodes[site])].start.row, site) for site in heads if id(lowered.nodes[site]) in found
+    )
+    placed = [Asked(question.name, *_head(rows, question.span.start.row, question.before)) for question in asked]
+    nodes = [*lowered.nodes, *(lowered.nodes[question.head] for question in placed)]
+    answers = {len(statements) + number: question.span for number, question in enumerate(asked)}
+    return lowered._replace(program=ask(lowered.program, placed), nodes=nodes), answers
+
+
+def _head(rows: Sequence[tuple[int, int]], row: int, before: bool) -> tuple[int, bool]:
+    """The statement that a question on a row is about, and whether about the moment before it: the first below the row,
+    or the last that starts on it or above."""
+    position = bisect_left(rows, (row + 1, 0))
+    if before and position < len(rows):
+        return rows[position][1], True
+    return rows[max(position - 1, 0)][1], position == 0
+
+
+def _spans(
+    module: libcst.Module,
+    lowered: Lowered,
+    told: Sequence[Told],
+    facts: FileFacts,
+    answers: Mapping[int, Span],
+) -> Mapping[int, Span]:
+    """The spans of every site that a finding or a gap speaks of; `answers` stand where they were asked."""
     sites = {site for _, site in facts.gaps}
     for item in told:
         sites |= {item.report.site, item.statement, *(point.site for point in item.report.points)}
@@ -128,7 +166,7 @@ def _spans(module: libcst.Module, lowered: Lowered, told: Sequence[Told], facts:
 
     nodes = {site: lowered.nodes[site] for site in sites}
     found = locate(module, nodes.values())
-    return {site: found[id(node)] for site, node in nodes.items()}
+    return {site: answers.get(site) or found[id(node)] for site, node in nodes.items()}
 
 
 def _findings(

@@ -66,6 +66,7 @@ PHRASES: Mapping[str, str] = {
     "here.mode_statement": "here: the context manager is never entered",
     "here.mode_with": "here: the class is entered, not an instance of it",
     "here.attribute": "here: nothing reads this attribute",
+    "here.reveal": "here",
 }
 NEXT_TURN = ".next"
 

@@ -18,8 +18,9 @@ from typing import NamedTuple
 from torchcopylint.base.finding import Finding, Position, Span
 from torchcopylint.base.suggest import nearest
 from torchcopylint.source.comments import Comment, comments
+from torchcopylint.source.questions import REVEAL
 
-NEVER_SUPPRESSED = frozenset({"TCL000", "TCL005"})
+NEVER_SUPPRESSED = frozenset({"TCL000", "TCL005", "TCL006"})
 BLANKET, UNUSED, UNKNOWN = "TCL001", "TCL002", "TCL003"
 _ONLY_BY_CODE = frozenset({BLANKET, UNUSED, UNKNOWN, "TCL004"})
 
@@ -156,6 +157,9 @@ class Suppressions:
     def _read_ours(self, comment: Comment, match: re.Match[str], alone: set[int]) -> None:
         verb = match["verb"].lower()
         span = _span(comment, match.start(), match.end())
+        if verb == REVEAL:
+            # A question, and no suppression.
+            return
         if verb not in _VERBS:
             meant = _OTHER_TOOLS_VERBS.get(verb) or nearest(verb, _VERBS)
             if meant:
