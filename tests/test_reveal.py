@@ -49,7 +49,7 @@ class TestWhatIsAsked:
     @pytest.mark.parametrize("comment", ["reveal", "reveal[]", "reveal[x[0]", "reveal[f(x)]"])
     def test_what_is_no_name_is_answered_with_how_to_ask(self, comment: str) -> None:
         (found,) = answers(f"x = 1  # torchcopylint: {comment}\n")
-        assert found.message.endswith("asked about by name or dotted path: reveal[x], reveal[self.weight]")
+        assert "is no name or dotted path; ask as in reveal[x], reveal[self.weight]" in found.message
 
     def test_a_file_without_statements_has_an_answer_too(self) -> None:
         assert said("# torchcopylint: reveal[x]\n") == {"x": "not bound"}

@@ -68,19 +68,21 @@ def analyse(text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS) -> Ana
 
     Raises `Unreadable` when the text does not parse, `OverLimit` when it is over one of the `limits`.
     """
-    _within_limits(text, limits)
-    module = _parse(text)
+    within_limits(text, limits)
+    module = parsed(text)
     from torchcopylint.flow.examine import examine
     from torchcopylint.flow.lower import lower
+    from torchcopylint.narrate import settle
 
     lowered, answers = _ask(text, module, lower(module))
     facts = examine(lowered.program)
-    told = _told(lowered, facts)
-    spans = _spans(module, lowered, told, facts, answers)
-    return Analysis(_findings(text, filename, lowered, told, spans), _gaps(filename, facts, lowered, spans))
+    told = settle(told_of(lowered, facts))
+    spans = spans_of(module, lowered, told, facts, answers)
+    return Analysis(findings_of(text, filename, lowered, told, spans), gaps_of(filename, facts, lowered, spans))
 
 
-def _within_limits(text: str, limits: Limits) -> None:
+def within_limits(text: str, limits: Limits) -> None:
+    """Raises `OverLimit` for a text that is over one of the limits."""
     from torchcopylint.source.limits import measure
 
     if len(text) > limits.max_file_size:
@@ -95,7 +97,8 @@ def _within_limits(text: str, limits: Limits) -> None:
             raise OverLimit(name, peak.value, maximum, option, peak.row)
 
 
-def _parse(text: str) -> libcst.Module:
+def parsed(text: str) -> libcst.Module:
+    """The tree of a text. Raises `Unreadable`."""
     from torchcopylint.source.tree import ParseError, parse
 
     try:
@@ -104,18 +107,17 @@ def _parse(text: str) -> libcst.Module:
         raise Unreadable(error.reason, error.position) from None
 
 
-def _told(lowered: Lowered, facts: FileFacts) -> list[Told]:
-    """Every rule's reports over every unit, settled against one another."""
-    from torchcopylint.narrate import Told, settle
+def told_of(lowered: Lowered, facts: FileFacts) -> list[Told]:
+    """Every rule's reports over every unit."""
+    from torchcopylint.narrate import Told
     from torchcopylint.registry import load_rules
 
     statements = lowered.program.statements
-    told = [
+    return [
         Told(rule.page, report, statements[report.site])
         for rule in load_rules()
         for report in rule.reports(facts.units)
     ]
-    return settle(told)
 
 
 def _ask(text: str, module: libcst.Module, lowered: Lowered) -> tuple[Lowered, Mapping[int, Span]]:
@@ -149,7 +151,7 @@ def _head(rows: Sequence[tuple[int, int]], row: int, before: bool) -> tuple[int,
     return rows[max(position - 1, 0)][1], position == 0
 
 
-def _spans(
+def spans_of(
     module: libcst.Module,
     lowered: Lowered,
     told: Sequence[Told],
@@ -169,9 +171,10 @@ def _spans(
     return {site: answers.get(site) or found[id(node)] for site, node in nodes.items()}
 
 
-def _findings(
+def findings_of(
     text: str, filename: str, lowered: Lowered, told: Sequence[Told], spans: Mapping[int, Span]
 ) -> tuple[Finding, ...]:
+    """What is told, as findings, in order of place and code."""
     from torchcopylint.base.fingerprint import fingerprint
     from torchcopylint.narrate import phrase
 
@@ -209,5 +212,6 @@ def _findings(
     return tuple(found)
 
 
-def _gaps(filename: str, facts: FileFacts, lowered: Lowered, spans: Mapping[int, Span]) -> tuple[Gap, ...]:
+def gaps_of(filename: str, facts: FileFacts, lowered: Lowered, spans: Mapping[int, Span]) -> tuple[Gap, ...]:
+    """What the analysis gave up on."""
     return tuple(Gap(reason, filename, spans[site].start.row) for reason, site in facts.gaps)

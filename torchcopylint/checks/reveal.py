@@ -38,12 +38,12 @@ def check(unit: UnitFacts) -> Iterator[Report]:
 
 
 def _answer(fact: Revealed) -> str:
-    if not fact.name or not all(part.isidentifier() for part in fact.name.split(".")):
-        return "asked about by name or dotted path: reveal[x], reveal[self.weight]"
     if not fact.reached:
         return "never looked at: this place is not reached"
     if not fact.bound:
-        return f"not bound; grad mode: {_mode(fact)}"
+        named = fact.name and all(part.isidentifier() for part in fact.name.split("."))
+        how = "not bound" if named else "no name or dotted path; ask as in reveal[x], reveal[self.weight]"
+        return f"{how}; grad mode: {_mode(fact)}"
     things = list(dict.fromkeys([*map(_thing, fact.objects), *((fact.plain,) if fact.plain else ())]))
     parts = [" or ".join(things)]
     if fact.sharers:

@@ -20,11 +20,12 @@ _LEAVING = (t.Return, t.Raise, t.Break, t.Continue)
 
 
 class Asked(NamedTuple):
-    """A question about `name`, before or after the statement whose site is `head`."""
+    """A question about `name`, or about `register` if there is one, before or after the statement with site `head`."""
 
     name: str
     head: int
     before: bool
+    register: int = t.NO_REGISTER
 
 
 # -- putting questions on tapes
@@ -33,7 +34,9 @@ class Asked(NamedTuple):
 def ask(program: t.Program, questions: Sequence[Asked]) -> t.Program:
     """The program with the questions on its tapes; each has a site of its own, in order, behind all others."""
     first = len(program.statements)
-    asked = tuple(t.Reveal(question.name, first + number) for number, question in enumerate(questions))
+    asked = tuple(
+        t.Reveal(question.name, question.register, first + number) for number, question in enumerate(questions)
+    )
     places: dict[int, list[t.Event]] = {}
     opening: dict[int, list[t.Event]] = {}
     scopes = []
@@ -132,8 +135,10 @@ def _with(tape: t.Tape, places: dict[int, list[t.Event]]) -> t.Tape:
 def _reveal(m: Machine, event: t.Reveal) -> None:
     noted = (dict(m.evidence), dict(m.initial_fields), dict(m.data_reads))
     m.state.fork()
-    value = _look(m, event)
-    answer = _answer(m, event, value)
+    if event.register == t.NO_REGISTER:
+        answer = _answer(m, event, event.name, _look(m, event))
+    else:
+        answer = _answer(m, event, naming.text_of(m, event.register), m.value(event.register))
     m.state.take()
     m.evidence, m.initial_fields, m.data_reads = noted
     m.facts[event.site] = [answer]
@@ -156,11 +161,11 @@ def _look(m: Machine, event: t.Reveal) -> Value | None:
     return value
 
 
-def _answer(m: Machine, event: t.Reveal, value: Value | None) -> Revealed:
+def _answer(m: Machine, event: t.Reveal, name: str, value: Value | None) -> Revealed:
     mode = m.state.mode
     answer = Revealed(
         event.site,
-        event.name,
+        name,
         reached=True,
         bound=value is not None,
         recording=mode.recording,
@@ -172,8 +177,8 @@ def _answer(m: Machine, event: t.Reveal, value: Value | None) -> Revealed:
     plain = "" if value.refs and not value.plain else _plain(value)
     return answer._replace(
         plain=plain,
-        objects=tuple(dict.fromkeys(_known(m, ref, event.name) for ref in value.refs)),
-        sharers=tuple(_sharers(m, value, event.name)),
+        objects=tuple(dict.fromkeys(_known(m, ref, name) for ref in value.refs)),
+        sharers=tuple(_sharers(m, value, name)),
         writes=tuple(sorted({mark.write for mark in value.marks if mark.write in m.writes})),
     )
 

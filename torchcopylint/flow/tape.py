@@ -337,9 +337,10 @@ class StarImport(NamedTuple):
 
 
 class Reveal(NamedTuple):
-    """Somebody asks what is known here of a name or dotted path; see `asking`."""
+    """Somebody asks what is known here of a name or dotted path, or of a register; see `asking`."""
 
     name: str
+    register: int
     site: int
 
 

@@ -122,6 +122,15 @@ class Suppressions:
         problems += self._unused(enabled, about=UNUSED)
         return Outcome(tuple(kept), tuple(suppressed), tuple(problems))
 
+    def hiding(self, finding: Finding) -> Span | None:
+        """The place of the comment, or of the code in it, that hides a finding, or `None`."""
+        for directive in self._directives:
+            if directive.reaches(finding.statement.start.row, finding.statement.end.row):
+                for entry in directive.entries:
+                    if finding.code not in NEVER_SUPPRESSED and entry.covers(finding.code):
+                        return entry.span
+        return None
+
     def _hides(self, code: str, statement: Span) -> bool:
         first, last = statement.start.row, statement.end.row
         if statement.end.column == 1 and last > first:
