@@ -96,7 +96,7 @@ class TestWithAHiddenFinding:
         assert ", and min-confidence is high\n" in out
 
     def test_by_another_finding_that_says_more(self, lint: Lint, project: Path) -> None:
-        text = "from torch import nn\na, b = nn.Linear(2, 2), nn.Linear(2, 2)\na.weight.data = b.weight.data\nprint(a, b)\n"
+        text = "from torch import nn\na, b = nn.Linear(2, 2), nn.Linear(2, 2)\na.weight.data = b.weight.data\n"
         write(project, a_py=text)
         shown, _, hidden = explained(lint, "a.py:3").partition("Findings that are not shown:\n")
         assert "error[TCL102]" in shown
