@@ -14,8 +14,12 @@ Such a part stands between two comments:
     <!-- sharing: views -->
     <!-- /sharing -->
 
+    <!-- tutorials: clone -->
+    <!-- /tutorials -->
+
 The first is a table of all rules, the second a command and what it prints when it is run from the top of the checkout,
-the third a table of what operations do with memory: see `sharing_table`.
+the third a table of what operations do with memory (`sharing_table`), the fourth what tutorials get wrong
+(`tutorial_errors`).
 """
 
 from __future__ import annotations
@@ -27,13 +31,13 @@ import sys
 from pathlib import Path
 
 from docs_hooks import rules_table
-from tests.sharing_table import rendered
+from tests import sharing_table, tutorial_errors
 from torchcopylint.pages import load_pages
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
-_PART = re.compile(r"(<!-- (rules|output|sharing)(?:: ([^\n]*))? -->\n)(.*?)(<!-- /\2 -->\n)", re.DOTALL)
+_PART = re.compile(r"(<!-- (rules|output|sharing|tutorials)(?:: ([^\n]*))? -->\n)(.*?)(<!-- /\2 -->\n)", re.DOTALL)
 
 
 def refreshed(text: str) -> str:
@@ -51,7 +55,9 @@ def _part(kind: str, argument: str | None) -> str:
         return rules_table(load_pages().values(), "rules/{name}.md")
     assert argument, f"this part needs to say what of: {kind}"
     if kind == "sharing":
-        return rendered(argument)
+        return sharing_table.rendered(argument)
+    if kind == "tutorials":
+        return tutorial_errors.rendered(argument)
     return f"```console\n$ {argument}\n{output(argument)}\n```"
 
 
