@@ -11,7 +11,15 @@ Such a part stands between two comments:
     <!-- output: torchcopylint --select TCL101 examples/faulty/pgd_attack.py -->
     <!-- /output -->
 
-The first is a table of all rules, the second a command and what it prints when it is run from the top of the checkout.
+    <!-- sharing: views -->
+    <!-- /sharing -->
+
+    <!-- tutorials: clone -->
+    <!-- /tutorials -->
+
+The first is a table of all rules, the second a command and what it prints when it is run from the top of the checkout,
+the third a table of what operations do with memory (`sharing_table`), the fourth what tutorials get wrong
+(`tutorial_errors`).
 """
 
 from __future__ import annotations
@@ -23,12 +31,13 @@ import sys
 from pathlib import Path
 
 from docs_hooks import rules_table
+from tests import sharing_table, tutorial_errors
 from torchcopylint.pages import load_pages
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
-_PART = re.compile(r"(<!-- (rules|output)(?:: ([^\n]*))? -->\n)(.*?)(<!-- /\2 -->\n)", re.DOTALL)
+_PART = re.compile(r"(<!-- (rules|output|sharing|tutorials)(?:: ([^\n]*))? -->\n)(.*?)(<!-- /\2 -->\n)", re.DOTALL)
 
 
 def refreshed(text: str) -> str:
@@ -44,7 +53,11 @@ def parts(text: str) -> list[str]:
 def _part(kind: str, argument: str | None) -> str:
     if kind == "rules":
         return rules_table(load_pages().values(), "rules/{name}.md")
-    assert argument, "an output part needs its command"
+    assert argument, f"this part needs to say what of: {kind}"
+    if kind == "sharing":
+        return sharing_table.rendered(argument)
+    if kind == "tutorials":
+        return tutorial_errors.rendered(argument)
     return f"```console\n$ {argument}\n{output(argument)}\n```"
 
 

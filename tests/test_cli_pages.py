@@ -48,7 +48,8 @@ class TestExplain:
             ("data-raed", "there is no rule `data-raed`; did you mean `data-read`?"),
             (
                 "TCL00",
-                "`TCL00` stands for several rules: TCL000, TCL001, TCL002, TCL003, TCL004, TCL005; name one of them",
+                "`TCL00` stands for several rules: "
+                "TCL000, TCL001, TCL002, TCL003, TCL004, TCL005, TCL006; name one of them",
             ),
         ],
     )

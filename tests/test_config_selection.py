@@ -98,7 +98,7 @@ def test_extending_adds_to_the_default() -> None:
 
 def test_selecting_nothing_shows_only_what_is_always_shown() -> None:
     chosen = selection({"select": ()})
-    assert enabled(chosen, *PAGES) == {"TCL000", "TCL004", "TCL005"}
+    assert enabled(chosen, *PAGES) == {"TCL000", "TCL004", "TCL005", "TCL006"}
 
 
 @pytest.mark.parametrize("layer", [{"select": ("TCL7",)}, {"ignore": ("TCL",)}])

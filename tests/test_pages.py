@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from torchcopylint.base.finding import Confidence, Effect, Role, Severity
 from torchcopylint.pages import REQUIRED_KEYS, RULE_KEYS, SECTIONS, Example, Page, load_pages
 
+CHECKS = Path(__file__).resolve().parent.parent / "torchcopylint" / "checks"
 PAGES = tuple(load_pages().values())
 TOOL_PAGES = tuple(page for page in PAGES if page.family == "TCL0")
 RULE_PAGES = tuple(page for page in PAGES if page.family != "TCL0")
@@ -38,7 +40,7 @@ PLACEHOLDERS = {
     "context": "the idiom's context with its article: an initialiser, an EMA update, an optimizer step",
 }
 """What the messages of rules are filled from, and what stands for what. Texts only: the backticks are the page's."""
-TOOL_PLACEHOLDERS = {"reason", "code", "nearest", "limit", "value", "maximum", "option"}
+TOOL_PLACEHOLDERS = {"name", "reason", "code", "nearest", "limit", "value", "maximum", "option"}
 LONGEST_MESSAGE = 100
 SHORTEST_EXAMPLE, LONGEST_EXAMPLE = 8, 30
 
@@ -68,7 +70,7 @@ def shown_variants(page: Page) -> set[str]:
 
 
 def test_there_are_pages_of_both_kinds() -> None:
-    assert len(TOOL_PAGES) == 6
+    assert len(TOOL_PAGES) == 7
     assert len(RULE_PAGES) >= 20
 
 
@@ -199,6 +201,14 @@ def test_examples_stand_in_the_section_of_their_kind(page: Page) -> None:
 def test_links_to_other_pages_lead_somewhere(page: Page) -> None:
     names = {other.name for other in PAGES}
     assert set(re.findall(r"\]\(([\w-]+)\.md\)", page.body)) <= names
+
+
+@every_page
+def test_nothing_is_left_to_write(page: Page) -> None:
+    """What `python -m tests.new_rule` left to the author is written, on the page and in the check."""
+    check = CHECKS / f"{page.name.replace('-', '_')}.py"
+    texts = [page.body, *page.keys.values(), check.read_text(encoding="utf-8") if check.is_file() else ""]
+    assert not any(re.search(r"\bWRITE\b", text) for text in texts)
 
 
 @every_example

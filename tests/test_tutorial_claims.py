@@ -8,9 +8,11 @@ import re
 import traceback
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from tutorial_claims import CLAIMS, FIRST_RULES, Claim, Place, Raised
+from tutorial_errors import CHAPTERS, Wrong, reported
 
 import torchcopylint
 from torchcopylint.base.finding import Severity
@@ -108,3 +110,17 @@ def test_expected_speaks_of_the_first_rules_and_later_of_others(claim: Claim) ->
 def test_the_reason_is_one_sentence(claim: Claim) -> None:
     assert re.fullmatch(r"[A-Z`].*[^.]\.", claim.reason)
     assert ". " not in claim.reason
+
+
+@pytest.mark.parametrize("wrong", [wrong for entries in CHAPTERS.values() for wrong in entries], ids=lambda w: w.id)
+def test_what_is_said_to_be_wrong_is_shown_by_a_program_that_runs_through(wrong: Wrong) -> None:
+    """The document shows the program with what it prints, which the tests above hold against torch."""
+    claim = next(claim for claim in CLAIMS if claim.id == wrong.id)
+    assert claim.prints
+    assert claim.raises is None
+    assert reported(claim) == due(claim)
+
+
+def test_every_chapter_is_in_the_document_once() -> None:
+    text = (Path(__file__).resolve().parent.parent / "docs" / "what-tutorials-get-wrong.md").read_text(encoding="utf-8")
+    assert re.findall(r"<!-- tutorials: (\w+) -->", text) == list(CHAPTERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -67,19 +68,21 @@ def analyse(text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS) -> Ana
 
     Raises `Unreadable` when the text does not parse, `OverLimit` when it is over one of the `limits`.
     """
-    _within_limits(text, limits)
-    module = _parse(text)
+    within_limits(text, limits)
+    module = parsed(text)
     from torchcopylint.flow.examine import examine
     from torchcopylint.flow.lower import lower
+    from torchcopylint.narrate import settle
 
-    lowered = lower(module)
+    lowered, answers = _ask(text, module, lower(module))
     facts = examine(lowered.program)
-    told = _told(lowered, facts)
-    spans = _spans(module, lowered, told, facts)
-    return Analysis(_findings(text, filename, lowered, told, spans), _gaps(filename, facts, lowered, spans))
+    told = settle(told_of(lowered, facts))
+    spans = spans_of(module, lowered, told, facts, answers)
+    return Analysis(findings_of(text, filename, lowered, told, spans), gaps_of(filename, facts, lowered, spans))
 
 
-def _within_limits(text: str, limits: Limits) -> None:
+def within_limits(text: str, limits: Limits) -> None:
+    """Raises `OverLimit` for a text that is over one of the limits."""
     from torchcopylint.source.limits import measure
 
     if len(text) > limits.max_file_size:
@@ -94,7 +97,8 @@ def _within_limits(text: str, limits: Limits) -> None:
             raise OverLimit(name, peak.value, maximum, option, peak.row)
 
 
-def _parse(text: str) -> libcst.Module:
+def parsed(text: str) -> libcst.Module:
+    """The tree of a text. Raises `Unreadable`."""
     from torchcopylint.source.tree import ParseError, parse
 
     try:
@@ -103,22 +107,58 @@ def _parse(text: str) -> libcst.Module:
         raise Unreadable(error.reason, error.position) from None
 
 
-def _told(lowered: Lowered, facts: FileFacts) -> list[Told]:
-    """Every rule's reports over every unit, settled against one another."""
-    from torchcopylint.narrate import Told, settle
+def told_of(lowered: Lowered, facts: FileFacts) -> list[Told]:
+    """Every rule's reports over every unit."""
+    from torchcopylint.narrate import Told
     from torchcopylint.registry import load_rules
 
     statements = lowered.program.statements
-    told = [
+    return [
         Told(rule.page, report, statements[report.site])
         for rule in load_rules()
         for report in rule.reports(facts.units)
     ]
-    return settle(told)
 
 
-def _spans(module: libcst.Module, lowered: Lowered, told: Sequence[Told], facts: FileFacts) -> Mapping[int, Span]:
-    """The spans of every site that a finding or a gap speaks of."""
+def _ask(text: str, module: libcst.Module, lowered: Lowered) -> tuple[Lowered, Mapping[int, Span]]:
+    """The lowered file with the questions of its comments on the tapes, and the spans that their answers stand at."""
+    from torchcopylint.source.questions import questions
+
+    asked = questions(text)
+    statements = lowered.program.statements
+    heads = [site for site, statement in enumerate(statements) if site == statement] if asked else []
+    if not heads:
+        return lowered, {}
+    from torchcopylint.flow.asking import Asked, ask
+    from torchcopylint.source.positions import locate
+
+    found = locate(module, [lowered.nodes[site] for site in heads])
+    rows = sorted(
+        (found[id(lowered.nodes[site])].start.row, site) for site in heads if id(lowered.nodes[site]) in found
+    )
+    placed = [Asked(question.name, *_head(rows, question.span.start.row, question.before)) for question in asked]
+    nodes = [*lowered.nodes, *(lowered.nodes[question.head] for question in placed)]
+    answers = {len(statements) + number: question.span for number, question in enumerate(asked)}
+    return lowered._replace(program=ask(lowered.program, placed), nodes=nodes), answers
+
+
+def _head(rows: Sequence[tuple[int, int]], row: int, before: bool) -> tuple[int, bool]:
+    """The statement that a question on a row is about, and whether about the moment before it: the first below the row,
+    or the last that starts on it or above."""
+    position = bisect_left(rows, (row + 1, 0))
+    if before and position < len(rows):
+        return rows[position][1], True
+    return rows[max(position - 1, 0)][1], position == 0
+
+
+def spans_of(
+    module: libcst.Module,
+    lowered: Lowered,
+    told: Sequence[Told],
+    facts: FileFacts,
+    answers: Mapping[int, Span],
+) -> Mapping[int, Span]:
+    """The spans of every site that a finding or a gap speaks of; `answers` stand where they were asked."""
     sites = {site for _, site in facts.gaps}
     for item in told:
         sites |= {item.report.site, item.statement, *(point.site for point in item.report.points)}
@@ -128,12 +168,13 @@ def _spans(module: libcst.Module, lowered: Lowered, told: Sequence[Told], facts:
 
     nodes = {site: lowered.nodes[site] for site in sites}
     found = locate(module, nodes.values())
-    return {site: found[id(node)] for site, node in nodes.items()}
+    return {site: answers.get(site) or found[id(node)] for site, node in nodes.items()}
 
 
-def _findings(
+def findings_of(
     text: str, filename: str, lowered: Lowered, told: Sequence[Told], spans: Mapping[int, Span]
 ) -> tuple[Finding, ...]:
+    """What is told, as findings, in order of place and code."""
     from torchcopylint.base.fingerprint import fingerprint
     from torchcopylint.narrate import phrase
 
@@ -171,5 +212,6 @@ def _findings(
     return tuple(found)
 
 
-def _gaps(filename: str, facts: FileFacts, lowered: Lowered, spans: Mapping[int, Span]) -> tuple[Gap, ...]:
+def gaps_of(filename: str, facts: FileFacts, lowered: Lowered, spans: Mapping[int, Span]) -> tuple[Gap, ...]:
+    """What the analysis gave up on."""
     return tuple(Gap(reason, filename, spans[site].start.row) for reason, site in facts.gaps)

@@ -66,6 +66,7 @@ PHRASES: Mapping[str, str] = {
     "here.mode_statement": "here: the context manager is never entered",
     "here.mode_with": "here: the class is entered, not an instance of it",
     "here.attribute": "here: nothing reads this attribute",
+    "here.reveal": "here",
 }
 NEXT_TURN = ".next"
 
@@ -120,3 +121,22 @@ def settle(told: list[Told]) -> list[Told]:
 
 
 ONCE_A_STATEMENT = frozenset({"TCL103", "TCL104", "TCL105"})
+
+
+def outdone(told: list[Told], kept: list[Told]) -> list[tuple[Told, Told | None]]:
+    """Each report that `settle` dropped, with the one in whose favour, if it is told itself."""
+    by_statement: dict[int, list[Told]] = {}
+    for item in kept:
+        by_statement.setdefault(item.statement, []).append(item)
+    stayed = {id(item) for item in kept}
+    dropped = []
+    for item in told:
+        if id(item) not in stayed:
+            others = by_statement.get(item.statement, [])
+            reasons = (
+                [other for other in others if item.code in other.page.supersedes],
+                [other for other in others if other.report.site == item.report.site],
+                others,
+            )
+            dropped.append((item, next((found[0] for found in reasons if found), None)))
+    return dropped

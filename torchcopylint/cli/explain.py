@@ -1,4 +1,4 @@
-"""The command `explain`: a rule's page on the terminal."""
+"""The command `explain`: a rule's page on the terminal, or what is to be said of one line of a file."""
 
 from __future__ import annotations
 
@@ -11,30 +11,57 @@ import click
 from torchcopylint.cli.streams import Failure, wants_color, write
 from torchcopylint.cli.values import choice
 from torchcopylint.pages import Page, PageError, load_pages
+from torchcopylint.project.config import ConfigError
+from torchcopylint.project.discover import Found
+from torchcopylint.project.explaining import CannotExplain, explain_line
+from torchcopylint.project.gather import Gatherer
+from torchcopylint.project.resolver import Resolver
 from torchcopylint.project.select import RuleIndex, UnknownSelector
+from torchcopylint.project.settings import Layer
+from torchcopylint.report.explained import render
 from torchcopylint.report.terminal import Paint
 
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+_PLACE = re.compile(r"(?P<path>.+?):(?P<row>\d+)(?::\d+)?")
 _CODE = re.compile(r"`([^`]+)`")
 
 
-@click.command(short_help="Print the page of a rule.")
-@click.argument("rules", nargs=-1, required=True, metavar="RULE...")
+@click.command(short_help="Print the page of a rule, or explain one line of a file.")
+@click.argument("rules", nargs=-1, required=True, metavar="RULE|FILE:LINE...")
 @choice("--color", choices=("auto", "always", "never"), default="auto", help="When to use colours. [default: auto]")
 def explain(rules: tuple[str, ...], color: str) -> int:
-    """Print the pages of rules, named by code (TCL701) or name (state-dict-by-reference).
+    """Print the pages of rules, named by code (TCL701) or name (data-read), or explain lines (train.py:41).
 
-    Plain Markdown unless it goes to a terminal.
+    A page is plain Markdown unless it goes to a terminal. Of a line, it is said which findings there are, with their
+    stories, which were hidden and by what, and where there are none, what the linter knows there.
     """
     try:
         index = RuleIndex(load_pages())
     except PageError as error:
         raise Failure(str(error)) from None
-    pages = [_find(rule, index) for rule in rules]
     readable = wants_color(color, sys.stdout, os.environ)
-    texts = [_readable(page) if readable else markdown(page) for page in pages]
-    write("\n".join(texts))
+    write("\n".join([_explained(rule, index, readable) for rule in rules]))
     return 0
+
+
+def _explained(asked: str, index: RuleIndex, readable: bool) -> str:
+    place = _PLACE.fullmatch(asked)
+    if place:
+        return _line(place["path"], int(place["row"]), index, readable)
+    page = _find(asked, index)
+    return _readable(page) if readable else markdown(page)
+
+
+def _line(name: str, row: int, index: RuleIndex, color: bool) -> str:
+    """The explanation of one line, with the settings that a run would use."""
+    cwd = os.getcwd()
+    path = os.path.abspath(os.path.join(cwd, name))
+    try:
+        settings = Resolver(index, cwd=cwd, command_line=Layer(base=cwd)).settings_for(os.path.dirname(path))
+        explanation = explain_line(Found(path, settings), row, index)
+    except (ConfigError, CannotExplain) as error:
+        raise Failure(f"{name}: {error}") from None
+    return render(Gatherer(cwd).line(explanation), color=color)
 
 
 def _find(rule: str, index: RuleIndex) -> Page:

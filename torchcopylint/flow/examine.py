@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import (  # noqa: F401  (each registers what its events mean)
+    asking,
     attributes,
     calls,
     conditions,
@@ -44,6 +45,8 @@ def _unit_facts(world: World, m: Machine) -> UnitFacts:
         for fact in m.facts[site]
     ]
     found += _kept(m)
+    if world.program.asked:
+        found += asking.unanswered(m, world.program)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,

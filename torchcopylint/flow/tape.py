@@ -336,6 +336,14 @@ class StarImport(NamedTuple):
     site: int
 
 
+class Reveal(NamedTuple):
+    """Somebody asks what is known here of a name or dotted path, or of a register; see `asking`."""
+
+    name: str
+    register: int
+    site: int
+
+
 class Branch(NamedTuple):
     """Exactly one of the arms runs."""
 
@@ -369,7 +377,7 @@ class Try(NamedTuple):
 Event: TypeAlias = (
     "Load | Const | Import | Attribute | Item | Call | Invoke | Operate | Logic | Make | Collect | Text | Function"
     " | Class | Bind | StoreAttribute | StoreItem | Augment | Unpack | Iterate | Enter | Exit | Assume | Test | Discard"
-    " | Delete | DeleteItem | Yield | Return | Raise | Break | Continue | StarImport | Branch | Loop | Try"
+    " | Delete | DeleteItem | Yield | Return | Raise | Break | Continue | StarImport | Reveal | Branch | Loop | Try"
 )
 Tape: TypeAlias = "tuple[Event, ...]"
 
@@ -424,13 +432,15 @@ class ClassInfo(NamedTuple):
 class Program(NamedTuple):
     """One file, lowered. Unit 0 is the module.
 
-    `statements` gives, for each site, the site of the statement around it; `scopes` the unit it stands in.
+    `statements` gives, for each site, the site of the statement around it; `scopes` the unit it stands in. `asked` are
+    the `Reveal` events, if there are any.
     """
 
     units: tuple[Unit, ...]
     classes: tuple[ClassInfo, ...]
     statements: tuple[int, ...]
     scopes: tuple[int, ...]
+    asked: tuple[Reveal, ...] = ()
 
 
 def events(tape: Tape) -> Iterator[Event]:

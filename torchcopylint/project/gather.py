@@ -8,8 +8,10 @@ from urllib.parse import quote
 
 from torchcopylint import __version__
 from torchcopylint.pages import Page
+from torchcopylint.project.explaining import Explanation
 from torchcopylint.project.pipeline import FileResult, RunResult
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
+from torchcopylint.report.explained import Line
 from torchcopylint.report.model import FileReport, Report, Source
 from torchcopylint.source.text import Undecodable, decode, split_lines
 
@@ -37,6 +39,26 @@ class Gatherer:
             gaps=tuple(gap for file in run.files for gap in file.gaps),
             missing=run.missing,
             exit_code=run.exit_code,
+        )
+
+    def line(self, explanation: Explanation) -> Line:
+        """The explanation of a line, ready to be shown."""
+        findings = (*explanation.shown, *explanation.elsewhere, *(hidden.finding for hidden in explanation.hidden))
+        settings = explanation.found.settings
+        file = FileResult(explanation.found.path, explanation.filename, settings, findings, text=explanation.text)
+        closeup = explanation.closeup
+        return Line(
+            place=f"{self._shown(explanation.found.path)}:{explanation.row}",
+            scope=closeup.scope,
+            code=split_lines(explanation.text)[explanation.row - 1],
+            shown=explanation.shown,
+            elsewhere=explanation.elsewhere,
+            hidden=tuple((hidden.finding, hidden.why) for hidden in explanation.hidden),
+            unknown=tuple(f"`{value.text}`" for value in closeup.values if not value.known),
+            known=tuple(f"`{value.text}` is {value.phrase}" for value in closeup.values if value.known),
+            facts=closeup.facts,
+            gaps=tuple(f"line {gap.row}: {gap.reason}" for gap in closeup.gaps),
+            sources=self._file(file, _checkout_around(settings.root)).sources,
         )
 
     def _file(self, file: FileResult, source_root: str) -> FileReport:

@@ -14,7 +14,7 @@ from torchcopylint.project.discover import Discovery, Found, Unlisted
 from torchcopylint.project.own import OwnReports
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
-from torchcopylint.project.select import ALWAYS, RuleIndex
+from torchcopylint.project.select import ALWAYS, ASKED_FOR, RuleIndex
 from torchcopylint.project.settings import Settings
 from torchcopylint.source.suppress import Suppressions
 from torchcopylint.source.text import Undecodable, decode, refuse_null, split_lines
@@ -53,7 +53,12 @@ class RunResult:
         """0 if nothing is at or above `fail-on`, 1 if something is, 2 if a path is missing or the linter failed."""
         if self.missing or any(file.failure for file in self.files):
             return FAILURE
-        failing = any(file.settings.fails(finding.severity) for file in self.files for finding in file.findings)
+        failing = any(
+            file.settings.fails(finding.severity)
+            for file in self.files
+            for finding in file.findings
+            if finding.code not in ASKED_FOR
+        )
         return FINDINGS if failing else OK
 
 
@@ -148,7 +153,7 @@ def _shown(findings: Iterable[Finding], found: Found) -> tuple[Finding, ...]:
     """The findings that are selected, in order."""
     ignored = found.settings.ignored_in(found.path)
     selection = found.settings.selection
-    kept = (finding for finding in findings if finding.code in ALWAYS or finding.code not in ignored)
+    kept = (finding for finding in findings if finding.code in ALWAYS | ASKED_FOR or finding.code not in ignored)
     return tuple(sorted((finding for finding in kept if selection.shows(finding)), key=lambda finding: finding.order))
 
 

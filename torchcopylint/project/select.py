@@ -15,6 +15,8 @@ PRESETS = ("bugs", "default", "strict")
 PRESET_FLOORS = {"bugs": Confidence.HIGH, "default": Confidence.MEDIUM, "strict": Confidence.LOW}
 ALWAYS = frozenset({"TCL000", "TCL005"})
 """Reported whatever is selected: a file that was not checked must not look like a clean one."""
+ASKED_FOR = frozenset({"TCL006"})
+"""Reported whatever is selected, since a comment asks for it; never a reason for the exit code."""
 UNLESS_IGNORED = frozenset({"TCL004"})
 """Reported whatever is selected, for the same reason, unless it is ignored expressly."""
 
@@ -115,7 +117,7 @@ class Selection:
 
     def shows(self, finding: Finding) -> bool:
         """Whether a finding of this run is shown."""
-        if finding.code in ALWAYS:
+        if finding.code in ALWAYS | ASKED_FOR:
             return True
         if finding.code in UNLESS_IGNORED:
             return finding.code not in self.ignored
@@ -127,7 +129,7 @@ class Selection:
 
     def enabled(self, code: str) -> bool:
         """Whether a rule can report anything at all."""
-        if code in ALWAYS or code in self.selected or (code in UNLESS_IGNORED and code not in self.ignored):
+        if code in ALWAYS | ASKED_FOR or code in self.selected or (code in UNLESS_IGNORED and code not in self.ignored):
             return True
         page = self.pages.get(code)
         if page is None or code not in self.by_preset:

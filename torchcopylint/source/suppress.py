@@ -18,8 +18,9 @@ from typing import NamedTuple
 from torchcopylint.base.finding import Finding, Position, Span
 from torchcopylint.base.suggest import nearest
 from torchcopylint.source.comments import Comment, comments
+from torchcopylint.source.questions import REVEAL
 
-NEVER_SUPPRESSED = frozenset({"TCL000", "TCL005"})
+NEVER_SUPPRESSED = frozenset({"TCL000", "TCL005", "TCL006"})
 BLANKET, UNUSED, UNKNOWN = "TCL001", "TCL002", "TCL003"
 _ONLY_BY_CODE = frozenset({BLANKET, UNUSED, UNKNOWN, "TCL004"})
 
@@ -121,6 +122,15 @@ class Suppressions:
         problems += self._unused(enabled, about=UNUSED)
         return Outcome(tuple(kept), tuple(suppressed), tuple(problems))
 
+    def hiding(self, finding: Finding) -> Span | None:
+        """The place of the comment, or of the code in it, that hides a finding, or `None`."""
+        for directive in self._directives:
+            if directive.reaches(finding.statement.start.row, finding.statement.end.row):
+                for entry in directive.entries:
+                    if finding.code not in NEVER_SUPPRESSED and entry.covers(finding.code):
+                        return entry.span
+        return None
+
     def _hides(self, code: str, statement: Span) -> bool:
         first, last = statement.start.row, statement.end.row
         if statement.end.column == 1 and last > first:
@@ -156,6 +166,9 @@ class Suppressions:
     def _read_ours(self, comment: Comment, match: re.Match[str], alone: set[int]) -> None:
         verb = match["verb"].lower()
         span = _span(comment, match.start(), match.end())
+        if verb == REVEAL:
+            # A question, and no suppression.
+            return
         if verb not in _VERBS:
             meant = _OTHER_TOOLS_VERBS.get(verb) or nearest(verb, _VERBS)
             if meant:
