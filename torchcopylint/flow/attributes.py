@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import kinds, memory, naming, slots, writing
+from torchcopylint.flow import kinds, memory, naming, rebinding, slots, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import AttributeSet, DataAccess, DataShared, GradientRead
 from torchcopylint.flow.machine import Machine, handles
@@ -162,6 +162,7 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
     ref = base.refs[0]
     if obj.leaf is Fact.NO and obj.requires_grad > 0 and RETAINS not in obj.flags and obj.kind in TENSORS:
         m.fact(GradientRead(site, text, obj.site, obj.text, obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY))
+    rebinding.note_gradient_read(m, ref, obj, site)
     slot = (ref, ".grad")
     if m.state.cell(slot) is None:
         return slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
@@ -235,6 +236,9 @@ def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, val
         inner = m.state.object(held)
         if not inner.text or inner.text.endswith(")") or inner.text == "...":
             m.state.set_object(held, inner._replace(text=f"{obj.text}.{event.name}"))
+    if not event.augmented:
+        text = f"{naming.text_of(m, event.base)}.{event.name}"
+        rebinding.note_store(m, (ref, f".{event.name}"), text, event.value, value, event.site)
     slots.bind_slot(m, (ref, f".{event.name}"), value, event.site, weak=ref & 1 == 1)
     m.world.stored(m, obj, event.name, value)
 

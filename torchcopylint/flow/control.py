@@ -58,6 +58,8 @@ def _discard(m: Machine, event: t.Discard) -> None:
         if event.value in m.mode_factories:
             m.fact(GradModeUnused(event.site, naming.text_of(m, event.value).removesuffix("()"), "statement"))
         return
+    if isinstance(made, t.Invoke | t.Call) and made.site in m.writes:
+        m.writes[made.site] = m.writes[made.site]._replace(dropped=True)
     if event.value in m.pure_calls:
         name, op, method, sure = m.pure_calls[event.value]
         m.fact(Discarded(event.site, name, op, method, m.guards > 0, sure))

@@ -28,7 +28,9 @@ class Write(NamedTuple):
     expression started from, `derived` whether it went on from there (`x[0].zero_()`, not `x.zero_()`). `chain` leads
     from what was written to the owner of the memory. `owner` says who else can see that memory: an empty text for
     nobody. `named` is whether a name was bound to an alias on the way there, so that it is not all one expression.
-    `reads_old` is whether the old content mattered. `recording` is grad mode.
+    `reads_old` is whether the old content mattered. `recording` is grad mode. `copied` says how sure it is that what
+    was written is the copy that an advanced index made, and that no other holder has it; `dropped` whether the value of
+    the writing call is thrown away.
     """
 
     site: int
@@ -50,6 +52,8 @@ class Write(NamedTuple):
     kind: Kind
     storages: tuple[int, ...]
     cause: str = ""
+    copied: Sure = Sure.NOT
+    dropped: bool = False
 
 
 class ReadAfter(NamedTuple):
@@ -267,9 +271,24 @@ class FieldRead(NamedTuple):
     target: str
 
 
+class ParameterRebound(NamedTuple):
+    """At `bound`, `name` was bound to a new tensor, and at `site` that is seen to be a mistake.
+
+    `form` is `loop` (the variable of a loop, over `source` if that is known; nobody looks at the new tensor) or
+    `gradient` (`.grad` is read of the new tensor, which is computed from the leaf that had the name before).
+    """
+
+    site: int
+    name: str
+    form: str
+    source: str
+    bound: int
+    sure: Sure
+
+
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
-    " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead"
+    " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | ParameterRebound"
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import indexing, memory, naming, slots
+from torchcopylint.flow import indexing, memory, naming, rebinding, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, UNKNOWN, Kind, Object, Value
@@ -43,6 +43,10 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
                 indexing.store_into_buffer(m, single, event, value, text)
             continue
         ref = single.refs[0]
+        slot = (ref, f"[{key!r}]" if key is not None else ANY_ELEMENT)
+        if not event.augmented:
+            place = f"{text}[{naming.index_text(m, event.subscript)}]"
+            rebinding.note_store(m, slot, place, event.value, value, event.site)
         if key is not None:
             slots.bind_slot(m, (ref, f"[{key!r}]"), value, event.site, weak=ref & 1 == 1)
         else:

@@ -20,6 +20,7 @@ from torchcopylint.knowledge import table
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation
     from torchcopylint.flow.reading import Chain
+    from torchcopylint.flow.uses import Use
     from torchcopylint.flow.world import World
 
 T = TypeVar("T")
@@ -77,6 +78,8 @@ class Machine:
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
         self.tables: dict[int, int] = {}
+        self.uses: dict[str, list[Use]] | None = None
+        self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.guards = 0
         self.lane = 0
         self.trains = False

@@ -11,6 +11,7 @@ from torchcopylint.flow.model import (
     BLANK,
     BUFFERS,
     CONTAINERS,
+    DIMENSIONS,
     INFERENCE,
     PLACEHOLDER,
     TENSORS,
@@ -31,6 +32,10 @@ from torchcopylint.knowledge.table import Op
 PARTS = "parts"
 """Flag of a tuple whose elements are parts of one tensor: `x.chunk(2)`."""
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
+_WITH_DIMENSIONS = frozenset({"arange", "randperm", "nonzero", "argwhere", "flatnonzero", "argsort", "unique"})
+"""Operations whose result is never a single number without dimensions."""
+_CONVERTING = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
+"""What they make of a number has no dimensions."""
 _IMPORTING = frozenset({"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray"})
 """Functions that make a tensor over the memory of something else."""
 _RESULT_KINDS = {
@@ -147,9 +152,13 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     dtype = dtype_argument(arguments) or op.dtype or _source_dtype(m, source, op)
     short = op.name.rpartition(".")[2]
     flags = {BLANK} if short in FACTORIES else set()
+    if short in _WITH_DIMENSIONS or (source.refs and kind_of(source, m.state) is Kind.LIST):
+        flags.add(DIMENSIONS)
     if m.state.mode.inference > 0:
         flags.add(INFERENCE)
     scalar = _scalar(op, arguments)
+    if short in _CONVERTING and arguments.at(0).kind is Kind.NUMBER and not arguments.at(0).refs:
+        scalar = Fact.YES
     made = made._replace(dtype=dtype, flags=frozenset(flags), scalar=scalar, text=f"{at.name}.{at.op}()")
     if made.kind in TENSORS:
         wanted = arguments.flag("requires_grad")
