@@ -29,6 +29,24 @@ _IN_FUNCTIONS = (
 )
 KNOWN: tuple[Entry, ...] = (
     Entry(
+        "parameter-rebound bad 1",
+        ("through a second name",),
+        Difference(extra=("TCL308@8 error/high",)),
+        "the gradient is read in another statement, where the other rule speaks as well",
+    ),
+    Entry(
+        "write-to-index-copy bad 4",
+        ("all in a function",),
+        Difference(missing=("TCL601[named]@8 error/high",), extra=("TCL601[named]@8 error/medium",)),
+        "what is passed on is known from the call alone",
+    ),
+    Entry(
+        "write-to-index-copy bad 4",
+        ("conditional expression", "through a second name", "unpacked from a tuple", "walrus"),
+        Difference(missing=("TCL601[named]@8 error/high",)),
+        "a copy with two names is taken to be wanted",
+    ),
+    Entry(
         "state-dict-by-reference bad 1",
         ("loop of one turn",),
         Difference(missing=("TCL701@15 error/high",)),

@@ -8,17 +8,22 @@ from torchcopylint.flow.facts import ParameterRebound
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import RETAINS, TENSORS, Cell, Fact, How, Key, Kind, Object, Sure, Value
 
+_KEPT = frozenset({How.PARAMETERS, How.FIELD, How.STATE, How.ROW})
+_COMPUTING = (t.Operate, t.Invoke, t.Call)
+
 
 def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> None:
     """A name that held a tensor is bound to a value. `before` is what it held."""
     if before is None or not before.refs or before.refs == value.refs or not value.refs:
         return
     old = m.state.object(before.refs[0])
-    if old.kind not in TENSORS or not isinstance(m.unit.definitions[event.value], t.Operate | t.Invoke | t.Call):
+    if old.kind not in TENSORS:
         return
     name = event.name
-    computed = uses.expression(m, event.value)
-    if not any(isinstance(part, t.Load) and part.name == name for part in computed):
+    computed = uses.expression(m, event.value, name)
+    if not any(isinstance(part, _COMPUTING) for part in computed) or not any(
+        isinstance(part, t.Load) and part.name == name for part in computed
+    ):
         return
     if _writes(m, computed):
         return
@@ -26,7 +31,7 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
     _note_rebound(m, name, before, value, event.site, gradient)
     if m.in_loop and _from_loop(m, name, before) and uses.is_dead_in_loop(m, name, event.site):
         kinds = [m.state.object(ref) for ref in (*before.refs, *value.refs)]
-        if all(obj.kind in TENSORS for obj in kinds):
+        if all(obj.kind in TENSORS for obj in kinds) and (gradient or _lives_elsewhere(m, before)):
             sure = max(old.sure, Sure.LIKELY) if gradient else min(obj.sure for obj in kinds)
             source = _source(m, name, before)
             m.fact(ParameterRebound(event.site, naming.key_text(m, name), "loop", source, event.site, sure))
@@ -37,9 +42,7 @@ def note_store(m: Machine, slot: Key, text: str, register: int, value: Value, si
     before = m.state.cell(slot)
     if before is None or not before.refs or before.refs == value.refs or not value.refs:
         return
-    if not isinstance(m.unit.definitions[register], t.Operate | t.Invoke | t.Call):
-        return
-    computed = uses.expression(m, register)
+    computed = uses.expression(m, register, "")
     if _reads_gradient(m, computed, text) and not _writes(m, computed):
         _note_rebound(m, slot, before, value, site, True)
 
@@ -83,6 +86,18 @@ def _reads_gradient(m: Machine, computed: list[t.Event], text: str) -> bool:
 def _from_loop(m: Machine, name: str, before: Cell) -> bool:
     bound = next((use for use in uses.of_name(m, name) if use.site == before.site and not use.loads), None)
     return bound is not None and uses.from_iteration(m, bound.register)
+
+
+def _lives_elsewhere(m: Machine, before: Cell) -> bool:
+    """Whether the loop goes through tensors that are kept: a batch of a data loader is nobody else's, and is dropped."""
+    for ref in before.refs:
+        if any(share.how in _KEPT for share in m.state.object(ref).shares):
+            return True
+        for key in m.state.holders.get(ref, ()):
+            held = isinstance(key, tuple) and m.state.object(key[0]).kind in (Kind.LIST, Kind.DICT)
+            if held and ref in m.state.refs_of(key):
+                return True
+    return False
 
 
 def _source(m: Machine, name: str, before: Cell) -> str:

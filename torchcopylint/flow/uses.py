@@ -84,6 +84,8 @@ def is_dead_in_loop(m: Machine, name: str, site: int) -> bool:
         if use.position <= bound.position:
             continue
         if use.loads:
+            if isinstance(m.consumer_of(use.register), t.Discard):
+                continue
             return False
         if use.loops[: len(loop)] != loop:
             # Behind the loop, it is bound to something else before it is looked at.
@@ -101,8 +103,8 @@ def seen_from_inside(m: Machine, name: str) -> bool:
     )
 
 
-def expression(m: Machine, register: int) -> list[t.Event]:
-    """The events that a value is computed by, down to the names that it starts from, the outermost first."""
+def expression(m: Machine, register: int, name: str) -> list[t.Event]:
+    """The events that a value is computed by, the outermost first, through other names down to the loads of `name`."""
     found: list[t.Event] = []
     pending = [register]
     seen: set[int] = set()
@@ -115,6 +117,8 @@ def expression(m: Machine, register: int) -> list[t.Event]:
         if event is None:
             continue
         found.append(event)
+        if isinstance(event, t.Load) and event.name != name:
+            pending += _bindings_before(m, event)
         if isinstance(event, t.Item):
             pending += [part for part in event.subscript if isinstance(part, int)]
         pending += reversed(t.operands(event))
@@ -139,3 +143,10 @@ def _is_write(m: Machine, register: int) -> bool:
     if isinstance(event, t.StoreItem):
         return event.base == register
     return isinstance(event, t.Augment) and event.target == register
+
+
+def _bindings_before(m: Machine, load: t.Load) -> list[int]:
+    """What a name was bound to before it is loaded: the last two bindings, which may be the arms of one condition."""
+    uses = of_name(m, load.name)
+    position = next((use.position for use in uses if use.register == load.out and use.loads), 0)
+    return [use.register for use in uses if not use.loads and use.position < position][-2:]
