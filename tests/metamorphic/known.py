@@ -29,6 +29,24 @@ _IN_FUNCTIONS = (
 )
 KNOWN: tuple[Entry, ...] = (
     Entry(
+        "stale-optimizer-parameters bad 2",
+        ("all in a function",),
+        Difference(missing=("TCL802@10 error/high",)),
+        "an annotation or a base class is looked up among the imports of the file, not among those of a function",
+    ),
+    Entry(
+        "stale-optimizer-parameters bad 3",
+        ("all in a function",),
+        Difference(missing=("TCL802@7 error/high",)),
+        "an annotation or a base class is looked up among the imports of the file, not among those of a function",
+    ),
+    Entry(
+        "parameter-in-two-groups bad 1",
+        ("all in a function",),
+        Difference(missing=("TCL805@14 error/high",)),
+        "an annotation or a base class is looked up among the imports of the file, not among those of a function",
+    ),
+    Entry(
         "parameter-rebound bad 1",
         ("through a second name",),
         Difference(extra=("TCL308@8 error/high",)),

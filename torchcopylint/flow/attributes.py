@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import kinds, memory, naming, rebinding, slots, writing
+from torchcopylint.flow import kinds, memory, naming, ownership, rebinding, slots, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import AttributeSet, DataAccess, DataShared, GradientRead
 from torchcopylint.flow.machine import Machine, handles
@@ -230,14 +230,16 @@ def _is_property(m: Machine, obj: Object, name: str) -> bool:
 
 
 def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, value: Value) -> None:
+    text = f"{naming.text_of(m, event.base)}.{event.name}"
     if obj.kind is Kind.MODULE:
+        ownership.note_field(m, event, value, text)
+        ownership.note_replaced(m, ref, Part("field", event.name), value, text, event.site)
         slots.register_module(m, ref, obj, event.name, value, event.site)
     for held in value.refs:
         inner = m.state.object(held)
         if not inner.text or inner.text.endswith(")") or inner.text == "...":
             m.state.set_object(held, inner._replace(text=f"{obj.text}.{event.name}"))
     if not event.augmented:
-        text = f"{naming.text_of(m, event.base)}.{event.name}"
         rebinding.note_store(m, (ref, f".{event.name}"), text, event.value, value, event.site)
     slots.bind_slot(m, (ref, f".{event.name}"), value, event.site, weak=ref & 1 == 1)
     m.world.stored(m, obj, event.name, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import memory, naming, reading, slots
+from torchcopylint.flow import memory, naming, ownership, reading, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.machine import Machine, handles
@@ -71,6 +71,8 @@ def _return(m: Machine, event: t.Return) -> None:
         value = m.value(event.value)
         reading.read(m, value, event.site, "return")
         reading.needed_by_backward(m, value, event.site, "return")
+        for held in (value, *_elements(m, value)):
+            ownership.note_used(m, held, event.site, "")
         for held in _elements(m, value):
             reading.needed_by_backward(m, held, event.site, "return")
         slots.field_read(m, value.root, event.site, "return")

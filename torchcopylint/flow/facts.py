@@ -286,9 +286,51 @@ class ParameterRebound(NamedTuple):
     sure: Sure
 
 
+class NonleafKept(NamedTuple):
+    """At `site`, `name`, which requires grad and is computed (at `made`), is kept as if it were a parameter.
+
+    It is given to the optimizer that `optimizer` calls, or set as a field of a module, computed from `source`, a leaf
+    that nobody else has. `when` is the condition under which nothing is computed.
+    """
+
+    site: int
+    name: str
+    made: int
+    source: str
+    when: str
+    optimizer: str
+    sure: Sure
+
+
+class OptimizerStale(NamedTuple):
+    """At `stored`, `name` was set, a part of what an optimizer in use had been built over at `built`.
+
+    `optimizer` is the use at `site`, such as `optimizer.step()`; an empty text if it is returned, or, where `site` is
+    `stored`, kept in a field.
+    """
+
+    site: int
+    name: str
+    stored: int
+    built: int
+    optimizer: str
+    sure: Sure
+
+
+class ParameterTwice(NamedTuple):
+    """At `site`, an optimizer is given `name`, whose parameters are among those of `source` (`across` two groups)."""
+
+    site: int
+    name: str
+    source: str
+    across: bool
+    sure: Sure
+
+
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
     " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | ParameterRebound"
+    " | NonleafKept | OptimizerStale | ParameterTwice"
 )
 
 

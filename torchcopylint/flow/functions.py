@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     modules,
     naming,
     operations,
+    ownership,
     reading,
     slots,
     writing,
@@ -168,7 +169,9 @@ def _list(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
         _copy_in_order(m, source.refs[0], made.refs[0], event.site)
         return made
     item = iterate(m, source, event.site, _receiver_text(m, event))
-    return containers.iterator(m, event.site, item, "list", kind)
+    made = containers.iterator(m, event.site, item, "list", kind)
+    ownership.note_taken(m, [source], made)
+    return made
 
 
 def _copy_in_order(m: Machine, source: int, target: int, site: int) -> None:
@@ -182,13 +185,19 @@ def _copy_in_order(m: Machine, source: int, target: int, site: int) -> None:
 @special("itertools.chain")
 def _chain(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     items = [iterate(m, v, event.site, "...", str(i)) for i, v in enumerate(arguments.positional)]
-    return containers.iterator(m, event.site, slots.join_values(items))
+    made = containers.iterator(m, event.site, slots.join_values(items))
+    ownership.note_taken(m, arguments.positional, made)
+    return made
 
 
 @special("builtins.filter", "builtins.map")
 def _filter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     if name == "filter":
-        return arguments.at(1)
+        source = arguments.at(1)
+        if not any(ref | 1 in m.wholes for ref in source.refs):
+            return source
+        # Some of a module's parameters: no longer every one of them.
+        return containers.iterator(m, event.site, iterate(m, source, event.site, "..."), "filtered")
     return containers.iterator(m, event.site, memory.fresh(m, event.site, Object(text="...", flags=EACH), "mapped"))
 
 

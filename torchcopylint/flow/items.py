@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import indexing, memory, naming, rebinding, slots
+from torchcopylint.flow import indexing, memory, naming, ownership, rebinding, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, UNKNOWN, Kind, Object, Value
+from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, UNKNOWN, Kind, Object, Part, Value
 from torchcopylint.flow.tape import Dotted
 
 
@@ -43,6 +43,9 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
                 indexing.store_into_buffer(m, single, event, value, text)
             continue
         ref = single.refs[0]
+        if obj.kind is Kind.MODULE:
+            place = f"{text}[{naming.index_text(m, event.subscript)}]"
+            ownership.note_replaced(m, ref, Part("item", key), value, place, event.site)
         slot = (ref, f"[{key!r}]" if key is not None else ANY_ELEMENT)
         if not event.augmented:
             place = f"{text}[{naming.index_text(m, event.subscript)}]"

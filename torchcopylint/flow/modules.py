@@ -8,6 +8,7 @@ from torchcopylint.flow import (
     memory,
     naming,
     operations,
+    ownership,
     reading,
     slots,
     summaries,
@@ -127,6 +128,7 @@ def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, nam
     ref = m.made_at(site)
     made = Object(Kind.OPTIMIZER, Sure.PROVEN, (*shares, Share(ref, How.OWN, site, ref)), type=dotted, site=site)
     m.state.make(ref, made._replace(text=f"{name}(...)"))
+    ownership.note_built(m, ref, given, parameters_in(m, given), site, name)
     return Value((ref,), Kind.OPTIMIZER)
 
 
@@ -343,6 +345,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name == "register_parameter" or name == "add_module" or name == "register_module":
         key = rest.at(0).const
         if isinstance(key, str):
+            place = f"{text}.{key}"
+            ownership.note_replaced(m, base.refs[0], Part("field", key), rest.at(1), place, event.site)
             slots.bind_slot(m, (base.refs[0], f".{key}"), rest.at(1), event.site)
         return Value(kind=Kind.NONE)
     if name == "append" and rest.positional:
@@ -433,7 +437,10 @@ def _parameters(m: Machine, base: Value, obj: Object, event: t.Invoke, name: str
     one = one._replace(root=None)
     if name.startswith("named"):
         return containers.lazily(m, event.site, containers.NAMED, containers.iterator(m, event.site, one))
-    return containers.iterator(m, event.site, one)
+    iterator = containers.iterator(m, event.site, one)
+    if name == "parameters" and not event.arguments:
+        ownership.note_whole(m, iterator, naming.text_of(m, event.out), one)
+    return iterator
 
 
 def _register_buffer(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, text: str) -> Value:
@@ -472,6 +479,8 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
         return _load_state_dict(m, base, event, rest, text)
     if event.name == "zero_grad":
         return Value(kind=Kind.NONE)
+    if event.name == "add_param_group":
+        ownership.note_added(m, base.refs[0])
     return unknowns.call_unknown(m, rest, event.site, f"{text}.{event.name}")
 
 
@@ -481,6 +490,7 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     known = any(share.how is How.PARAMETERS for share in obj.shares)
     targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *m.reached}))
     target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
+    ownership.note_used(m, optimizer, site, f"{text}.step()")
     writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()")
 
 

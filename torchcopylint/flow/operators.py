@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import grads, indexing, memory, naming, operations, reading, slots, writing
+from torchcopylint.flow import grads, indexing, memory, naming, operations, ownership, reading, slots, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -108,6 +108,7 @@ def _concatenate(m: Machine, values: list[Value], event: t.Operate) -> Value:
                 if cell is not None:
                     held = Value(cell.refs, cell.kind, cell.const, cell.marks)
                     slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
+    ownership.note_taken(m, values, made)
     return made
 
 

@@ -89,7 +89,7 @@ def _from_loop(m: Machine, name: str, before: Cell) -> bool:
 
 
 def _lives_elsewhere(m: Machine, before: Cell) -> bool:
-    """Whether the loop goes through tensors that are kept: a batch of a data loader is nobody else's, and is dropped."""
+    """Whether the loop goes through tensors that are kept: a batch of a data loader is nobody else's."""
     for ref in before.refs:
         if any(share.how in _KEPT for share in m.state.object(ref).shares):
             return True
