@@ -29,6 +29,24 @@ _IN_FUNCTIONS = (
 )
 KNOWN: tuple[Entry, ...] = (
     Entry(
+        "state-dict-item-assigned bad 2",
+        ("conditional expression", "through a second name", "unpacked from a tuple"),
+        Difference(missing=("TCL604@9 error/high",)),
+        "a dict with two names is taken to be wanted",
+    ),
+    Entry(
+        "state-dict-item-assigned bad 3",
+        ("all in a function",),
+        Difference(missing=("TCL604@11 error/high",)),
+        "an annotation or a base class is looked up among the imports of the file, not among those of a function",
+    ),
+    Entry(
+        "parameter-assigned-tensor bad 3",
+        ("all in a function",),
+        Difference(missing=("TCL803@6 error/high",)),
+        "an annotation or a base class is looked up among the imports of the file, not among those of a function",
+    ),
+    Entry(
         "stale-optimizer-parameters bad 2",
         ("all in a function",),
         Difference(missing=("TCL802@10 error/high",)),

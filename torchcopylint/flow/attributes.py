@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import kinds, memory, naming, ownership, rebinding, slots, writing
+from torchcopylint.flow import grads, kinds, lost, memory, naming, ownership, rebinding, slots, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import AttributeSet, DataAccess, DataShared, GradientRead
 from torchcopylint.flow.machine import Machine, handles
@@ -232,6 +232,7 @@ def _is_property(m: Machine, obj: Object, name: str) -> bool:
 def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, value: Value) -> None:
     text = f"{naming.text_of(m, event.base)}.{event.name}"
     if obj.kind is Kind.MODULE:
+        lost.note_parameter(m, event, ref, obj, value)
         ownership.note_field(m, event, value, text)
         ownership.note_replaced(m, ref, Part("field", event.name), value, text, event.site)
         slots.register_module(m, ref, obj, event.name, value, event.site)
@@ -262,6 +263,7 @@ def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Objec
     if obj.kind is Kind.MODULE:
         m.fact(AttributeSet(event.site, text, "requires_grad", _constant_text(value), obj.kind, obj.sure))
         return
+    grads.note_switched(m, ref, wanted, event.site, text)
     set_requires_grad(m, ref, wanted)
 
 

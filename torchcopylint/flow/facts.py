@@ -327,10 +327,46 @@ class ParameterTwice(NamedTuple):
     sure: Sure
 
 
+class StateItemLost(NamedTuple):
+    """At `site`, an item of `name` is set, the state dict of `source` taken at `taken`, which nobody reads (`held`: it
+    has a name)."""
+
+    site: int
+    name: str
+    source: str
+    taken: int
+    held: bool
+    sure: Sure
+
+
+class ParameterOverwritten(NamedTuple):
+    """At `site`, `name`, a registered parameter, is set to `source`, a plain tensor unless `when`."""
+
+    site: int
+    name: str
+    source: str
+    when: str
+    sure: Sure
+
+
+class RequiresGradRefused(NamedTuple):
+    """At `site`, `requires_grad` of `name` is switched, which torch refuses.
+
+    `form` is `nonleaf` (computed at `made`) or `integer` (its dtype is `dtype`).
+    """
+
+    site: int
+    name: str
+    form: str
+    made: int
+    dtype: str
+    sure: Sure
+
+
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
     " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | ParameterRebound"
-    " | NonleafKept | OptimizerStale | ParameterTwice"
+    " | NonleafKept | OptimizerStale | ParameterTwice | StateItemLost | ParameterOverwritten | RequiresGradRefused"
 )
 
 

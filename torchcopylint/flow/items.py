@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import indexing, memory, naming, ownership, rebinding, slots
+from torchcopylint.flow import indexing, lost, memory, naming, ownership, rebinding, slots
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.containers import SHALLOW
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, UNKNOWN, Kind, Object, Part, Value
 from torchcopylint.flow.tape import Dotted
@@ -43,6 +44,8 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
                 indexing.store_into_buffer(m, single, event, value, text)
             continue
         ref = single.refs[0]
+        if obj.kind is Kind.STATE_DICT and not event.augmented and SHALLOW not in obj.flags:
+            lost.note_state_item(m, event, obj)
         if obj.kind is Kind.MODULE:
             place = f"{text}[{naming.index_text(m, event.subscript)}]"
             ownership.note_replaced(m, ref, Part("item", key), value, place, event.site)

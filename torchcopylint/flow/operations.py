@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchcopylint.flow import grads, memory, naming, reading, slots, writing
+from torchcopylint.flow import dtypes, grads, memory, naming, reading, slots, writing
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -149,8 +149,11 @@ def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, in
 
 def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:
     """The object that an operation returns: its dtype, dimensions, gradient."""
-    dtype = dtype_argument(arguments) or op.dtype or _source_dtype(m, source, op)
-    short = op.name.rpartition(".")[2]
+    short = op.name.rpartition(".")[2].partition("(")[0]
+    dtype = dtype_argument(arguments) or op.dtype or dtypes.made(m, short, arguments) or _source_dtype(m, source, op)
+    if dtype in dtypes.INTEGERS and not op.dtype and op.differentiable and op.shares == "fresh":
+        # `integers * 0.5` is not an integer tensor.
+        dtype = dtype if short in dtypes.KEEPING or dtype_argument(arguments) else ""
     flags = {BLANK} if short in FACTORIES else set()
     if short in _WITH_DIMENSIONS or (source.refs and kind_of(source, m.state) is Kind.LIST):
         flags.add(DIMENSIONS)
@@ -163,6 +166,7 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     if made.kind in TENSORS:
         wanted = arguments.flag("requires_grad")
         if wanted is True:
+            grads.note_made(m, dtype, at)
             return made._replace(leaf=Fact.YES, requires_grad=Fact.YES)
         return grads.result_of(m, made, [*arguments.positional, *arguments.keywords.values()], op.differentiable)
     return made
