@@ -363,10 +363,24 @@ class RequiresGradRefused(NamedTuple):
     sure: Sure
 
 
+class GeneratorReused(NamedTuple):
+    """At `site`, `name` is gone through, a generator of parameters made at `made` and gone through at `first` before.
+
+    Where it is not `local`, `name` is a field, and both happened in `__init__`.
+    """
+
+    site: int
+    name: str
+    made: int
+    first: int
+    local: bool
+
+
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
     " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | ParameterRebound"
     " | NonleafKept | OptimizerStale | ParameterTwice | StateItemLost | ParameterOverwritten | RequiresGradRefused"
+    " | GeneratorReused"
 )
 
 

@@ -80,6 +80,7 @@ class Machine:
         self.reached: set[int] = set()
         self.tables: dict[int, int] = {}
         self.uses: dict[str, list[Use]] | None = None
+        self.generators: dict[int, int] = {}
         self.optimizers: dict[int, Built] = {}
         self.wholes: dict[int, tuple[Whole, ...]] = {}
         self.lateness: dict[int, tuple[str, int, Sure]] = {}

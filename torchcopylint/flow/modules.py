@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import (
     containers,
+    generators,
     grads,
     memory,
     naming,
@@ -120,6 +121,7 @@ def wrap(m: Machine, inner: Value, site: int, name: str) -> Value:
 def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
     """An optimizer: it moves what the parameters that it was given sit on."""
     given = arguments.at(0) if arguments.positional else arguments.keywords.get("params", UNKNOWN)
+    generators.note_taken(m, given, site)
     shares = [
         Share(s.storage, How.PARAMETERS, site, ref, (), s.when, s.sure)
         for ref in parameters_in(m, given)
@@ -436,10 +438,13 @@ def _parameters(m: Machine, base: Value, obj: Object, event: t.Invoke, name: str
     m.state.set_object(one.refs[0], shared._replace(shares=tuple(s._replace(sure=True) for s in shared.shares)))
     one = one._replace(root=None)
     if name.startswith("named"):
-        return containers.lazily(m, event.site, containers.NAMED, containers.iterator(m, event.site, one))
+        named = containers.lazily(m, event.site, containers.NAMED, containers.iterator(m, event.site, one))
+        generators.note_made(m, named, event.site)
+        return named
     iterator = containers.iterator(m, event.site, one)
     if name == "parameters" and not event.arguments:
         ownership.note_whole(m, iterator, naming.text_of(m, event.out), one)
+    generators.note_made(m, iterator, event.site)
     return iterator
 
 

@@ -150,3 +150,16 @@ def _bindings_before(m: Machine, load: t.Load) -> list[int]:
     uses = of_name(m, load.name)
     position = next((use.position for use in uses if use.register == load.out and use.loads), 0)
     return [use.register for use in uses if not use.loads and use.position < position][-2:]
+
+
+def loops_around(m: Machine, site: int) -> tuple[int, ...]:
+    """The loops that the event at a site stands in, the outermost first."""
+    pending: list[tuple[t.Tape, tuple[int, ...]]] = [(m.unit.tape, ())]
+    while pending:
+        tape, loops = pending.pop()
+        for event in tape:
+            if event.site == site and not isinstance(event, t.Loop):
+                return loops
+            inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
+            pending += [(part, inside) for part in _inner(event)]
+    return ()

@@ -54,6 +54,7 @@ class World:
         self.star_imports: list[Dotted] = []
         self.imports_torch = False
         self.machines: dict[int, Machine] = {}
+        self.used_up: dict[int, set[str]] = {}
         self.call_modes: dict[int, list[Mode]] = {}
         self._exports: dict[int, dict[str, Export]] = {}
         self._fields: dict[int, dict[str, Object]] = {}
