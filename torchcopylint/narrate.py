@@ -81,6 +81,8 @@ PHRASES: Mapping[str, str] = {
     "here.generator": "here: a generator, which can be gone through once",
     "here.first": "here: it is gone through for the first time",
     "read.exhausted": "read here: nothing is left",
+    "written.truncated": "written here: `{op}` has fractions",
+    "written.once": "written here: each element once, with the last of its values",
     "here.grad_data": "here",
     "here.data_index": "here: there is no dimension to index",
     "here.mode_statement": "here: the context manager is never entered",

@@ -376,11 +376,36 @@ class GeneratorReused(NamedTuple):
     local: bool
 
 
+class Truncated(NamedTuple):
+    """At `site`, `op` writes fractions into `name`, whose dtype has been `dtype` since `made`.
+
+    They are cut off (`form` is `stored`), or torch refuses (`raises`).
+    """
+
+    site: int
+    name: str
+    op: str
+    dtype: str
+    made: int
+    form: str
+    sure: Sure
+
+
+class AccumulatedOnce(NamedTuple):
+    """At `site`, `op` accumulates in `name`, which picks by `chosen`, which names some elements more than once."""
+
+    site: int
+    name: str
+    chosen: str
+    op: str
+    sure: Sure
+
+
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
     " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | ParameterRebound"
     " | NonleafKept | OptimizerStale | ParameterTwice | StateItemLost | ParameterOverwritten | RequiresGradRefused"
-    " | GeneratorReused"
+    " | GeneratorReused | Truncated | AccumulatedOnce"
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import grads, memory, naming, reading, writing
+from torchcopylint.flow import grads, memory, naming, numbers, reading, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.machine import Machine
@@ -189,6 +189,7 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     mine = {share.storage for ref in base.refs for share in m.state.object(ref).shares}
     theirs = {share.storage for ref in value.refs for share in m.state.object(ref).shares}
     reading.read(m, value, event.site, "swap" if mine & theirs else "store", text)
+    numbers.note_stored(m, base, value, "[...] =", event.site, text)
     region = region_of(m, event.subscript) if is_advanced(m, event.subscript) is Fact.NO else (Part("?"),)
     whole = all(part.kind == "all" for part in region) or _is_ellipsis(m, event.subscript)
     writing.write(

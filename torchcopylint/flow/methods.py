@@ -10,6 +10,7 @@ from torchcopylint.flow import (
     memory,
     modules,
     naming,
+    numbers,
     operations,
     reading,
     slots,
@@ -143,6 +144,8 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
     if special is not None:
         return special(m, op, arguments, event, at)
     slots.field_read(m, base.root, event.site, "argument", name)
+    if op.writes:
+        numbers.note_method(m, name, arguments, event.site, text)
     result = operations.apply(m, op, arguments, at)
     _note_pure(m, op, event, text, name, base, arguments)
     return result

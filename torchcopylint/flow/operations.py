@@ -154,11 +154,16 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     if dtype in dtypes.INTEGERS and not op.dtype and op.differentiable and op.shares == "fresh":
         # `integers * 0.5` is not an integer tensor.
         dtype = dtype if short in dtypes.KEEPING or dtype_argument(arguments) else ""
+    elif dtype in dtypes.INTEGERS and "dtype" in op.when and not op.dtype and not dtype_argument(arguments):
+        # `integers.to(something)`: a device keeps the dtype, another tensor need not.
+        dtype = dtype if all(v.kind is Kind.STRING for v in arguments.positional[1:]) else ""
     flags = {BLANK} if short in FACTORIES else set()
     if short in _WITH_DIMENSIONS or (source.refs and kind_of(source, m.state) is Kind.LIST):
         flags.add(DIMENSIONS)
     if m.state.mode.inference > 0:
         flags.add(INFERENCE)
+    if repeated := dtypes.repeats(m, short, arguments):
+        flags.add(repeated)
     scalar = _scalar(op, arguments)
     if short in _CONVERTING and arguments.at(0).kind is Kind.NUMBER and not arguments.at(0).refs:
         scalar = Fact.YES
@@ -187,6 +192,8 @@ def _scalar(op: Op, arguments: Arguments) -> Fact:
 def dtype_argument(arguments: Arguments) -> str:
     """The dtype that a call names, by keyword or by position, or an empty text."""
     for value in (arguments.keywords.get("dtype", UNKNOWN), *arguments.positional[1:]):
+        if value.const in _PYTHON_TYPES:
+            return _PYTHON_TYPES[str(value.const)]
         if isinstance(value.const, Dotted):
             name = value.const.rpartition(".")[2]
             name = _DTYPE_ALIASES.get(name, name)
@@ -213,6 +220,7 @@ _DTYPES = frozenset(
         "complex128",
     ]
 )
+_PYTHON_TYPES = {"builtins.int": "int64", "builtins.float": "float64", "builtins.bool": "bool"}
 _DTYPE_ALIASES = {
     "float": "float32",
     "double": "float64",
