@@ -12,6 +12,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     OUTPUT,
     TENSORS,
+    WHOLE,
     Fact,
     Kind,
     Object,
@@ -154,16 +155,22 @@ def _entries(m: Machine, ref: int) -> list[Whole]:
         return list(wholes)
     obj = m.state.object(ref)
     if obj.kind in TENSORS:
-        return [Whole(obj.text, parts_of(obj))]
+        return _single(obj)
     if obj.kind not in (Kind.LIST, Kind.TUPLE):
         return []
     found = []
     for slot in m.state.slot_names(ref):
         held = m.state.refs_of(slot)
         if len(held) == 1 and slot[1] != "[*]" and m.state.object(held[0]).kind in TENSORS:
-            one = m.state.object(held[0])
-            found.append(Whole(one.text, parts_of(one)))
+            found += _single(m.state.object(held[0]))
     return found
+
+
+def _single(obj: Object) -> list[Whole]:
+    """One parameter, unless it is any of several: two elements of a list that nobody has told apart may differ."""
+    parts = parts_of(obj)
+    some = any(step.kind in WHOLE for _, region in parts for step in region)
+    return [] if some else [Whole(obj.text, parts)]
 
 
 def _meet(a: Parts, b: Parts) -> bool:
