@@ -112,7 +112,7 @@ CHAPTERS: dict[str, tuple[Wrong, ...]] = {
         Wrong(
             "C35",
             "parameters are set with `weight.data.zero_()`, because a leaf cannot be written in place",
-            "A leaf can be written inside `torch.no_grad()`, where the write is counted. The functions of `nn.init` do.",
+            "A leaf can be written inside `torch.no_grad()`, where the write is counted; `nn.init` does that.",
         ),
         Wrong(
             "C36",

@@ -29,6 +29,60 @@ _IN_FUNCTIONS = (
 )
 KNOWN: tuple[Entry, ...] = (
     Entry(
+        "state-dict-item-assigned bad 2",
+        ("conditional expression", "through a second name", "unpacked from a tuple"),
+        Difference(missing=("TCL604@9 error/high",)),
+        "a dict with two names is taken to be wanted",
+    ),
+    Entry(
+        "state-dict-item-assigned bad 3",
+        ("all in a function",),
+        Difference(missing=("TCL604@11 error/high",)),
+        "an annotation or a base class is looked up among the imports of the file, not among those of a function",
+    ),
+    Entry(
+        "parameter-assigned-tensor bad 3",
+        ("all in a function",),
+        Difference(missing=("TCL803@6 error/high",)),
+        "an annotation or a base class is looked up among the imports of the file, not among those of a function",
+    ),
+    Entry(
+        "stale-optimizer-parameters bad 2",
+        ("all in a function",),
+        Difference(missing=("TCL802@10 error/high",)),
+        "an annotation or a base class is looked up among the imports of the file, not among those of a function",
+    ),
+    Entry(
+        "stale-optimizer-parameters bad 3",
+        ("all in a function",),
+        Difference(missing=("TCL802@7 error/high",)),
+        "an annotation or a base class is looked up among the imports of the file, not among those of a function",
+    ),
+    Entry(
+        "parameter-in-two-groups bad 1",
+        ("all in a function",),
+        Difference(missing=("TCL805@14 error/high",)),
+        "an annotation or a base class is looked up among the imports of the file, not among those of a function",
+    ),
+    Entry(
+        "parameter-rebound bad 1",
+        ("through a second name",),
+        Difference(extra=("TCL308@8 error/high",)),
+        "the gradient is read in another statement, where the other rule speaks as well",
+    ),
+    Entry(
+        "write-to-index-copy bad 4",
+        ("all in a function",),
+        Difference(missing=("TCL601[named]@8 error/high",), extra=("TCL601[named]@8 error/medium",)),
+        "what is passed on is known from the call alone",
+    ),
+    Entry(
+        "write-to-index-copy bad 4",
+        ("conditional expression", "through a second name", "unpacked from a tuple", "walrus"),
+        Difference(missing=("TCL601[named]@8 error/high",)),
+        "a copy with two names is taken to be wanted",
+    ),
+    Entry(
         "state-dict-by-reference bad 1",
         ("loop of one turn",),
         Difference(missing=("TCL701@15 error/high",)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import kinds, memory, naming, sharing, slots, writing
+from torchcopylint.flow import grads, kinds, lost, memory, naming, ownership, rebinding, sharing, slots, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import AttributeSet, DataAccess, GradientRead
 from torchcopylint.flow.machine import Machine, handles
@@ -162,6 +162,7 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
     ref = base.refs[0]
     if obj.leaf is Fact.NO and obj.requires_grad > 0 and RETAINS not in obj.flags and obj.kind in TENSORS:
         m.fact(GradientRead(site, text, obj.site, obj.text, obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY))
+    rebinding.note_gradient_read(m, ref, obj, site)
     slot = (ref, ".grad")
     if m.state.cell(slot) is None:
         return slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
@@ -229,13 +230,19 @@ def _is_property(m: Machine, obj: Object, name: str) -> bool:
 
 
 def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, value: Value) -> None:
+    text = f"{naming.text_of(m, event.base)}.{event.name}"
     if obj.kind is Kind.MODULE:
+        lost.note_parameter(m, event, ref, obj, value)
+        ownership.note_field(m, event, value, text)
+        ownership.note_replaced(m, ref, Part("field", event.name), value, text, event.site)
         slots.register_module(m, ref, obj, event.name, value, event.site)
     sharing.replaced(m, value, f"{naming.text_of(m, event.base)}.{event.name}")
     for held in value.refs:
         inner = m.state.object(held)
         if not inner.text or inner.text.endswith(")") or inner.text == "...":
             m.state.set_object(held, inner._replace(text=f"{obj.text}.{event.name}"))
+    if not event.augmented:
+        rebinding.note_store(m, (ref, f".{event.name}"), text, event.value, value, event.site)
     slots.bind_slot(m, (ref, f".{event.name}"), value, event.site, weak=ref & 1 == 1)
     m.world.stored(m, obj, event.name, value)
 
@@ -257,6 +264,7 @@ def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Objec
     if obj.kind is Kind.MODULE:
         m.fact(AttributeSet(event.site, text, "requires_grad", _constant_text(value), obj.kind, obj.sure))
         return
+    grads.note_switched(m, ref, wanted, event.site, text)
     set_requires_grad(m, ref, wanted)
 
 

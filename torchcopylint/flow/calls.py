@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import (
     attributes,
     functions,
+    generators,
     kinds,
     memory,
     methods,
@@ -18,6 +19,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
     CONTAINERS,
+    UNKNOWN,
     Kind,
     Object,
     Sure,
@@ -133,6 +135,9 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
 
 def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """A call of something imported or built in."""
+    if dotted in generators.CONSUMING:
+        for value in (*arguments.positional[:2], arguments.keywords.get("parameters", UNKNOWN)):
+            generators.note_taken(m, value, event.site)
     special = functions.SPECIAL.get(dotted)
     if special is not None:
         return special(m, arguments, event, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import memory, naming, reading, slots
+from torchcopylint.flow import memory, naming, ownership, reading, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.machine import Machine, handles
@@ -73,6 +73,8 @@ def _discard(m: Machine, event: t.Discard) -> None:
         if event.value in m.mode_factories:
             m.fact(GradModeUnused(event.site, naming.text_of(m, event.value).removesuffix("()"), "statement"))
         return
+    if isinstance(made, t.Invoke | t.Call) and made.site in m.writes:
+        m.writes[made.site] = m.writes[made.site]._replace(dropped=True)
     if event.value in m.pure_calls and not _of_constants(m, made):
         name, op, method, sure = m.pure_calls[event.value]
         m.fact(Discarded(event.site, name, op, method, m.guards > 0, sure))
@@ -84,6 +86,8 @@ def _return(m: Machine, event: t.Return) -> None:
         value = m.value(event.value)
         reading.read(m, value, event.site, "return")
         reading.needed_by_backward(m, value, event.site, "return")
+        for held in (value, *_elements(m, value)):
+            ownership.note_used(m, held, event.site, "")
         for held in _elements(m, value):
             reading.needed_by_backward(m, held, event.site, "return")
         slots.field_read(m, value.root, event.site, "return")

@@ -28,7 +28,9 @@ class Write(NamedTuple):
     expression started from, `derived` whether it went on from there (`x[0].zero_()`, not `x.zero_()`). `chain` leads
     from what was written to the owner of the memory. `owner` says who else can see that memory: an empty text for
     nobody. `named` is whether a name was bound to an alias on the way there, so that it is not all one expression.
-    `reads_old` is whether the old content mattered. `recording` is grad mode.
+    `reads_old` is whether the old content mattered. `recording` is grad mode. `copied` says how sure it is that what
+    was written is the copy that an advanced index made, and that no other holder has it; `dropped` whether the value of
+    the writing call is thrown away.
     """
 
     site: int
@@ -50,6 +52,8 @@ class Write(NamedTuple):
     kind: Kind
     storages: tuple[int, ...]
     cause: str = ""
+    copied: Sure = Sure.NOT
+    dropped: bool = False
 
 
 class ReadAfter(NamedTuple):
@@ -317,9 +321,141 @@ class Revealed(NamedTuple):
     inference: Fact = Fact.UNKNOWN
 
 
+class ParameterRebound(NamedTuple):
+    """At `bound`, `name` was bound to a new tensor, and at `site` that is seen to be a mistake.
+
+    `form` is `loop` (the variable of a loop, over `source` if that is known; nobody looks at the new tensor) or
+    `gradient` (`.grad` is read of the new tensor, which is computed from the leaf that had the name before).
+    """
+
+    site: int
+    name: str
+    form: str
+    source: str
+    bound: int
+    sure: Sure
+
+
+class NonleafKept(NamedTuple):
+    """At `site`, `name`, which requires grad and is computed (at `made`), is kept as if it were a parameter.
+
+    It is given to the optimizer that `optimizer` calls, or set as a field of a module, computed from `source`, a leaf
+    that nobody else has. `when` is the condition under which nothing is computed.
+    """
+
+    site: int
+    name: str
+    made: int
+    source: str
+    when: str
+    optimizer: str
+    sure: Sure
+
+
+class OptimizerStale(NamedTuple):
+    """At `stored`, `name` was set, a part of what an optimizer in use had been built over at `built`.
+
+    `optimizer` is the use at `site`, such as `optimizer.step()`; an empty text if it is returned, or, where `site` is
+    `stored`, kept in a field.
+    """
+
+    site: int
+    name: str
+    stored: int
+    built: int
+    optimizer: str
+    sure: Sure
+
+
+class ParameterTwice(NamedTuple):
+    """At `site`, an optimizer is given `name`, whose parameters are among those of `source` (`across` two groups)."""
+
+    site: int
+    name: str
+    source: str
+    across: bool
+    sure: Sure
+
+
+class StateItemLost(NamedTuple):
+    """At `site`, an item of `name` is set, the state dict of `source` taken at `taken`, which nobody reads (`held`: it
+    has a name)."""
+
+    site: int
+    name: str
+    source: str
+    taken: int
+    held: bool
+    sure: Sure
+
+
+class ParameterOverwritten(NamedTuple):
+    """At `site`, `name`, a registered parameter, is set to `source`, a plain tensor unless `when`."""
+
+    site: int
+    name: str
+    source: str
+    when: str
+    sure: Sure
+
+
+class RequiresGradRefused(NamedTuple):
+    """At `site`, `requires_grad` of `name` is switched, which torch refuses.
+
+    `form` is `nonleaf` (computed at `made`) or `integer` (its dtype is `dtype`).
+    """
+
+    site: int
+    name: str
+    form: str
+    made: int
+    dtype: str
+    sure: Sure
+
+
+class GeneratorReused(NamedTuple):
+    """At `site`, `name` is gone through, a generator of parameters made at `made` and gone through at `first` before.
+
+    Where it is not `local`, `name` is a field, and both happened in `__init__`.
+    """
+
+    site: int
+    name: str
+    made: int
+    first: int
+    local: bool
+
+
+class Truncated(NamedTuple):
+    """At `site`, `op` writes fractions into `name`, whose dtype has been `dtype` since `made`.
+
+    They are cut off (`form` is `stored`), or torch refuses (`raises`).
+    """
+
+    site: int
+    name: str
+    op: str
+    dtype: str
+    made: int
+    form: str
+    sure: Sure
+
+
+class AccumulatedOnce(NamedTuple):
+    """At `site`, `op` accumulates in `name`, which picks by `chosen`, which names some elements more than once."""
+
+    site: int
+    name: str
+    chosen: str
+    op: str
+    sure: Sure
+
+
 Relation: TypeAlias = (
-    "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
-    " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | Revealed"
+    "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut"
+    " | GradientRead | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | Revealed"
+    " | ParameterRebound | NonleafKept | OptimizerStale | ParameterTwice | StateItemLost | ParameterOverwritten"
+    " | RequiresGradRefused | GeneratorReused | Truncated | AccumulatedOnce"
 )
 
 

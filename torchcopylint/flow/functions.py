@@ -8,11 +8,13 @@ from typing import TypeAlias
 from torchcopylint.flow import (
     attributes,
     containers,
+    generators,
     grads,
     memory,
     modules,
     naming,
     operations,
+    ownership,
     reading,
     sharing,
     slots,
@@ -150,12 +152,15 @@ def _range(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
 @special("builtins.enumerate", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "builtins.reversed")
 def _enumerate(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     if name.rpartition(".")[2] == "enumerate":
+        generators.note_taken(m, arguments.at(0), event.site)
         return containers.lazily(m, event.site, containers.NUMBERED, arguments.at(0))
     return arguments.at(0)
 
 
 @special("builtins.zip", "itertools.product")
 def _zip(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for source in arguments.positional:
+        generators.note_taken(m, source, event.site)
     return containers.lazily(m, event.site, containers.ZIP, *arguments.positional)
 
 
@@ -169,8 +174,11 @@ def _list(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
         made = memory.fresh(m, event.site, Object(kind, Sure.PROVEN, text="..."))
         _copy_in_order(m, source.refs[0], made.refs[0], event.site)
         return made
+    generators.note_taken(m, source, event.site)
     item = iterate(m, source, event.site, _receiver_text(m, event))
-    return containers.iterator(m, event.site, item, "list", kind)
+    made = containers.iterator(m, event.site, item, "list", kind)
+    ownership.note_taken(m, [source], made)
+    return made
 
 
 def _copy_in_order(m: Machine, source: int, target: int, site: int) -> None:
@@ -184,13 +192,21 @@ def _copy_in_order(m: Machine, source: int, target: int, site: int) -> None:
 @special("itertools.chain")
 def _chain(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     items = [iterate(m, v, event.site, "...", str(i)) for i, v in enumerate(arguments.positional)]
-    return containers.iterator(m, event.site, slots.join_values(items))
+    made = containers.iterator(m, event.site, slots.join_values(items))
+    ownership.note_taken(m, arguments.positional, made)
+    return made
 
 
 @special("builtins.filter", "builtins.map")
 def _filter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     if name == "filter":
-        return arguments.at(1)
+        source = arguments.at(1)
+        if not any(ref | 1 in m.wholes for ref in source.refs):
+            return source
+        # Some of a module's parameters: no longer every one of them.
+        made = containers.iterator(m, event.site, iterate(m, source, event.site, "..."), "filtered")
+        generators.note_made(m, made, event.site)
+        return made
     return containers.iterator(m, event.site, memory.fresh(m, event.site, Object(text="...", flags=EACH), "mapped"))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import naming, reading
-from torchcopylint.flow.facts import LeafWritten, Saved
+from torchcopylint.flow import dtypes, naming, reading
+from torchcopylint.flow.facts import LeafWritten, RequiresGradRefused, Saved
 from torchcopylint.flow.model import (
     CONTAINERS,
+    INFERENCE,
     LOCAL,
     RETAINS,
     TENSORS,
@@ -240,3 +241,21 @@ def retain_grad(m: Machine, value: Value) -> None:
     for ref in value.refs:
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(flags=obj.flags | {RETAINS}))
+
+
+def note_switched(m: Machine, ref: int, wanted: bool | None, site: int, name: str) -> None:
+    """`requires_grad` is set: torch refuses to switch it off for what is computed, and on for integers."""
+    obj = m.state.object(ref)
+    if obj.kind not in TENSORS:
+        return
+    if wanted is False and obj.leaf is Fact.NO and obj.requires_grad > 0 and not obj.flags & {INFERENCE}:
+        sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
+        m.fact(RequiresGradRefused(site, name, "nonleaf", obj.site, "", sure))
+    elif wanted is True and obj.dtype in dtypes.INTEGERS:
+        m.fact(RequiresGradRefused(site, name, "integer", obj.site, obj.dtype, obj.sure))
+
+
+def note_made(m: Machine, dtype: str, at: Site) -> None:
+    """A factory is called with `requires_grad=True`."""
+    if dtype in dtypes.INTEGERS:
+        m.fact(RequiresGradRefused(at.site, f"{at.op}(...)", "integer", at.site, dtype, Sure.PROVEN))

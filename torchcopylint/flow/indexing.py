@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import grads, memory, naming, reading, writing
+from torchcopylint.flow import grads, memory, naming, numbers, reading, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     BUFFERS,
+    DIMENSIONS,
+    INDEX_COPY,
+    INDEX_COPY_LIKELY,
     TENSORS,
     Fact,
     How,
@@ -15,6 +18,7 @@ from torchcopylint.flow.model import (
     Object,
     Part,
     Region,
+    Sure,
     Value,
 )
 from torchcopylint.flow.sites import Site
@@ -51,6 +55,34 @@ def is_advanced(m: Machine, index: t.Index) -> Fact:
             continue
         answer = Fact.UNKNOWN
     return answer
+
+
+def sure_copy(m: Machine, index: t.Index) -> Sure:
+    """How sure it is that an advanced index copies: an integer tensor without dimensions is taken for a number."""
+    best = Sure.NOT
+    for part in index:
+        if not isinstance(part, t.Slice):
+            best = max(best, _sure_copy(m, m.value(part)))
+    return best
+
+
+def _sure_copy(m: Machine, value: Value) -> Sure:
+    kind = kind_of(value, m.state)
+    if kind is Kind.LIST:
+        return min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT)
+    if kind not in BUFFERS:
+        return Sure.NOT
+    found = Sure.PROVEN
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        part = any(share.how in (How.ROW, How.INDEX) for share in obj.shares)
+        if obj.dtype == "bool" or {DIMENSIONS, INDEX_COPY} & obj.flags:
+            found = min(found, obj.sure)
+        elif kind in TENSORS and not part and obj.scalar is Fact.UNKNOWN and "argm" not in obj.text:
+            found = min(found, Sure.LIKELY)
+        else:
+            return Sure.NOT
+    return found
 
 
 def region_of(m: Machine, index: t.Index) -> Region:
@@ -128,7 +160,9 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
         made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf)
     if advanced is Fact.YES:
         reading.read(m, base, event.site, "operand")
-        return memory.fresh(m, event.site, made._replace(flags=frozenset({"advanced index"})), "item")
+        sure = min(sure_copy(m, event.subscript), obj.sure)
+        flags = {Sure.PROVEN: {INDEX_COPY}, Sure.LIKELY: {INDEX_COPY_LIKELY}}.get(sure, set())
+        return memory.fresh(m, event.site, made._replace(flags=frozenset(flags)), "item")
     region = region_of(m, event.subscript)
     # One number of a one-dimensional array is a copy, a row of another is a view: only a slice is surely one.
     number = kind is Kind.ARRAY and not any(part.kind in ("all", "slice") for part in region)
@@ -155,6 +189,7 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     mine = {share.storage for ref in base.refs for share in m.state.object(ref).shares}
     theirs = {share.storage for ref in value.refs for share in m.state.object(ref).shares}
     reading.read(m, value, event.site, "swap" if mine & theirs else "store", text)
+    numbers.note_stored(m, base, value, "[...] =", event.site, text)
     region = region_of(m, event.subscript) if is_advanced(m, event.subscript) is Fact.NO else (Part("?"),)
     whole = all(part.kind == "all" for part in region) or _is_ellipsis(m, event.subscript)
     writing.write(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import containers, indexing, memory, naming, slots
+from torchcopylint.flow import containers, indexing, lost, memory, naming, ownership, rebinding, slots
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.containers import SHALLOW
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, UNKNOWN, Kind, Object, Value
+from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, UNKNOWN, Kind, Object, Part, Value
 from torchcopylint.flow.tape import Dotted
 
 
@@ -50,6 +51,15 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
         ref = single.refs[0]
         if obj.kind is Kind.LIST:
             key = containers.position(m, ref, key)
+        if obj.kind is Kind.STATE_DICT and not event.augmented and SHALLOW not in obj.flags:
+            lost.note_state_item(m, event, obj)
+        if obj.kind is Kind.MODULE:
+            place = f"{text}[{naming.index_text(m, event.subscript)}]"
+            ownership.note_replaced(m, ref, Part("item", key), value, place, event.site)
+        slot = (ref, f"[{key!r}]" if key is not None else ANY_ELEMENT)
+        if not event.augmented:
+            place = f"{text}[{naming.index_text(m, event.subscript)}]"
+            rebinding.note_store(m, slot, place, event.value, value, event.site)
         if key is not None:
             slots.bind_slot(m, (ref, f"[{key!r}]"), value, event.site, weak=ref & 1 == 1)
         else:

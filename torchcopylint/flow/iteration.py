@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import containers, indexing, kinds, memory, naming, slots
+from torchcopylint.flow import containers, generators, indexing, kinds, memory, naming, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -22,6 +22,7 @@ from torchcopylint.flow.model import (
 @handles(t.Iterate)
 def _iterate(m: Machine, event: t.Iterate) -> None:
     iterable = m.value(event.iterable)
+    generators.start_loop(m, event.iterable, iterable, event.site)
     m.set(event.out, iterate(m, iterable, event.site, naming.text_of(m, event.iterable)))
 
 

@@ -19,7 +19,9 @@ from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.ownership import Built, Whole
     from torchcopylint.flow.reading import Chain
+    from torchcopylint.flow.uses import Use
     from torchcopylint.flow.world import World
 
 T = TypeVar("T")
@@ -86,6 +88,13 @@ class Machine:
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
         self.tables: dict[int, int] = {}
+        self.uses: dict[str, list[Use]] | None = None
+        self.generators: dict[int, int] = {}
+        self.optimizers: dict[int, Built] = {}
+        self.wholes: dict[int, tuple[Whole, ...]] = {}
+        self.lateness: dict[int, tuple[str, int, Sure]] = {}
+        self.unowned: dict[int, int] = {}
+        self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.guards = 0
         self.lane = 0
         self.put_on: dict[int, PutOn] = {}

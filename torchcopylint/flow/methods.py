@@ -10,6 +10,7 @@ from torchcopylint.flow import (
     memory,
     modules,
     naming,
+    numbers,
     operations,
     reading,
     slots,
@@ -143,6 +144,8 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
     if special is not None:
         return special(m, op, arguments, event, at)
     slots.field_read(m, base.root, event.site, "argument", name)
+    if op.writes:
+        numbers.note_method(m, name, arguments, event.site, text)
     result = operations.apply(m, op, arguments, at)
     _note_pure(m, op, event, text, name, base, arguments)
     return result
@@ -193,6 +196,7 @@ def _requires_grad(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t
     if values:
         wanted = values[0].const if isinstance(values[0].const, bool) else None
     for ref in arguments.positional[0].refs:
+        grads.note_switched(m, ref, wanted, at.site, at.name)
         attributes.set_requires_grad(m, ref, wanted)
     return arguments.positional[0]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from torchcopylint.flow import (
     containers,
+    generators,
     grads,
     memory,
     naming,
     operations,
+    ownership,
     reading,
     sharing,
     slots,
@@ -120,6 +122,7 @@ def wrap(m: Machine, inner: Value, site: int, name: str) -> Value:
 def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
     """An optimizer: it moves what the parameters that it was given sit on."""
     given = arguments.at(0) if arguments.positional else arguments.keywords.get("params", UNKNOWN)
+    generators.note_taken(m, given, site)
     shares = [
         Share(s.storage, How.PARAMETERS, site, ref, (), s.when, s.sure)
         for ref in parameters_in(m, given)
@@ -128,6 +131,7 @@ def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, nam
     ref = m.made_at(site)
     made = Object(Kind.OPTIMIZER, Sure.PROVEN, (*shares, Share(ref, How.OWN, site, ref)), type=dotted, site=site)
     m.state.make(ref, made._replace(text=f"{name}(...)"))
+    ownership.note_built(m, ref, given, parameters_in(m, given), site, name)
     return Value((ref,), Kind.OPTIMIZER)
 
 
@@ -346,6 +350,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         if isinstance(key, str):
             sharing.replaced(m, rest.at(1), f"{text}.{key}")
             slots.register_module(m, base.refs[0], m.state.object(base.refs[0]), key, rest.at(1), event.site)
+            place = f"{text}.{key}"
+            ownership.note_replaced(m, base.refs[0], Part("field", key), rest.at(1), place, event.site)
             slots.bind_slot(m, (base.refs[0], f".{key}"), rest.at(1), event.site)
         return Value(kind=Kind.NONE)
     if name == "append" and rest.positional:
@@ -435,8 +441,14 @@ def _parameters(m: Machine, base: Value, obj: Object, event: t.Invoke, name: str
     m.state.set_object(one.refs[0], shared._replace(shares=tuple(s._replace(sure=True) for s in shared.shares)))
     one = one._replace(root=None)
     if name.startswith("named"):
-        return containers.lazily(m, event.site, containers.NAMED, containers.iterator(m, event.site, one))
-    return containers.iterator(m, event.site, one)
+        named = containers.lazily(m, event.site, containers.NAMED, containers.iterator(m, event.site, one))
+        generators.note_made(m, named, event.site)
+        return named
+    iterator = containers.iterator(m, event.site, one)
+    if name == "parameters" and not event.arguments:
+        ownership.note_whole(m, iterator, naming.text_of(m, event.out), one)
+    generators.note_made(m, iterator, event.site)
+    return iterator
 
 
 def _register_buffer(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, text: str) -> Value:
@@ -475,6 +487,8 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
         return _load_state_dict(m, base, event, rest, text)
     if event.name == "zero_grad":
         return Value(kind=Kind.NONE)
+    if event.name == "add_param_group":
+        ownership.note_added(m, base.refs[0])
     return unknowns.call_unknown(m, rest, event.site, f"{text}.{event.name}")
 
 
@@ -484,6 +498,7 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     known = any(share.how is How.PARAMETERS for share in obj.shares)
     targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *m.reached}))
     target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
+    ownership.note_used(m, optimizer, site, f"{text}.step()")
     writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()")
 
 

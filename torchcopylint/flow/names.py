@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from torchcopylint.flow import indexing, kinds, memory
+from torchcopylint.flow import indexing, kinds, memory, rebinding
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import UNKNOWN, Kind, Object, Value
@@ -70,6 +70,7 @@ def _bind(m: Machine, event: t.Bind) -> None:
         obj = m.state.object(ref)
         if not obj.text or obj.text.endswith(")") or obj.text == "...":
             m.state.set_object(ref, obj._replace(text=event.name.partition("#")[0]))
+    rebinding.note_bind(m, event, m.state.cell(event.name), value)
     memory.bind(m, event.name, value, event.site)
     m.world.bound(m, event.name)
 

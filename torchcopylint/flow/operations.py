@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchcopylint.flow import grads, memory, naming, reading, slots, writing
+from torchcopylint.flow import dtypes, grads, memory, naming, reading, slots, writing
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BLANK,
     BUFFERS,
     CONTAINERS,
+    DIMENSIONS,
     INFERENCE,
     PLACEHOLDER,
     TENSORS,
@@ -28,11 +29,13 @@ from torchcopylint.flow.state import kind_of
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.knowledge.table import Op
 
-MAX_LITERALS = 16
-"""How many numbers of a literal are looked at for its dtype."""
 PARTS = "parts"
 """Flag of a tuple whose elements are parts of one tensor: `x.chunk(2)`."""
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
+_WITH_DIMENSIONS = frozenset({"arange", "randperm", "nonzero", "argwhere", "flatnonzero", "argsort", "unique"})
+"""Operations whose result is never a single number without dimensions."""
+_CONVERTING = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
+"""What they make of a number has no dimensions."""
 _IMPORTING = frozenset({"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray"})
 """Functions that make a tensor over the memory of something else."""
 _RESULT_KINDS = {
@@ -146,17 +149,29 @@ def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, in
 
 def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:
     """The object that an operation returns: its dtype, dimensions, gradient."""
-    short = op.name.rpartition(".")[2]
-    dtype = dtype_argument(arguments) or op.dtype or _literal_dtype(m, short, arguments)
-    dtype = dtype or _source_dtype(m, source, op)
+    short = op.name.rpartition(".")[2].partition("(")[0]
+    dtype = dtype_argument(arguments) or op.dtype or dtypes.made(m, short, arguments) or _source_dtype(m, source, op)
+    if dtype in dtypes.INTEGERS and not op.dtype and op.differentiable and op.shares == "fresh":
+        # `integers * 0.5` is not an integer tensor.
+        dtype = dtype if short in dtypes.KEEPING or dtype_argument(arguments) else ""
+    elif dtype in dtypes.INTEGERS and "dtype" in op.when and not op.dtype and not dtype_argument(arguments):
+        # `integers.to(something)`: a device keeps the dtype, another tensor need not.
+        dtype = dtype if all(v.kind is Kind.STRING for v in arguments.positional[1:]) else ""
     flags = {BLANK} if short in FACTORIES else set()
+    if short in _WITH_DIMENSIONS or (source.refs and kind_of(source, m.state) is Kind.LIST):
+        flags.add(DIMENSIONS)
     if m.state.mode.inference > 0:
         flags.add(INFERENCE)
+    if repeated := dtypes.repeats(m, short, arguments):
+        flags.add(repeated)
     scalar = _scalar(op, arguments)
+    if short in _CONVERTING and arguments.at(0).kind is Kind.NUMBER and not arguments.at(0).refs:
+        scalar = Fact.YES
     made = made._replace(dtype=dtype, flags=frozenset(flags), scalar=scalar, text=f"{at.name}.{at.op}()")
     if made.kind in TENSORS:
         wanted = arguments.flag("requires_grad")
         if wanted is True:
+            grads.note_made(m, dtype, at)
             return made._replace(leaf=Fact.YES, requires_grad=Fact.YES)
         return grads.result_of(m, made, [*arguments.positional, *arguments.keywords.values()], op.differentiable)
     return made
@@ -177,6 +192,8 @@ def _scalar(op: Op, arguments: Arguments) -> Fact:
 def dtype_argument(arguments: Arguments) -> str:
     """The dtype that a call names, by keyword or by position, or an empty text."""
     for value in (arguments.keywords.get("dtype", UNKNOWN), *arguments.positional[1:]):
+        if value.const in _PYTHON_TYPES:
+            return _PYTHON_TYPES[str(value.const)]
         if isinstance(value.const, Dotted):
             name = value.const.rpartition(".")[2]
             name = _DTYPE_ALIASES.get(name, name)
@@ -203,6 +220,7 @@ _DTYPES = frozenset(
         "complex128",
     ]
 )
+_PYTHON_TYPES = {"builtins.int": "int64", "builtins.float": "float64", "builtins.bool": "bool"}
 _DTYPE_ALIASES = {
     "float": "float32",
     "double": "float64",
@@ -213,27 +231,6 @@ _DTYPE_ALIASES = {
     "float_": "float64",
     "bool_": "bool",
 }
-
-
-def _literal_dtype(m: Machine, function: str, arguments: Arguments) -> str:
-    """The dtype that `torch.tensor` or `torch.full` takes from a literal, with torch's default for floating point."""
-    value = arguments.at({"tensor": 0, "full": 1}.get(function, -1)) if function in ("tensor", "full") else UNKNOWN
-    pending = [value]
-    numbers: list[object] = []
-    while pending and len(numbers) < MAX_LITERALS:
-        value = pending.pop()
-        for ref in value.refs:
-            if m.state.object(ref).kind not in (Kind.LIST, Kind.TUPLE):
-                return ""
-            cells = [m.state.cell(slot) for slot in m.state.slot_names(ref)]
-            pending += [Value(cell.refs, cell.kind, cell.const) for cell in cells if cell is not None]
-        if not value.refs:
-            numbers.append(value.const)
-    if not numbers or not all(isinstance(number, int | float) for number in numbers):
-        return ""
-    if any(isinstance(number, float) for number in numbers):
-        return "float32"
-    return "bool" if all(isinstance(number, bool) for number in numbers) else "int64"
 
 
 def _source_dtype(m: Machine, source: Value, op: Op) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import grads, indexing, memory, naming, operations, reading, slots, writing
+from torchcopylint.flow import grads, indexing, memory, naming, numbers, operations, ownership, reading, slots, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -109,6 +109,7 @@ def _concatenate(m: Machine, values: list[Value], event: t.Operate) -> Value:
                 if cell is not None:
                     held = Value(cell.refs, cell.kind, cell.const, cell.marks)
                     slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
+    ownership.note_taken(m, values, made)
     return made
 
 
@@ -126,8 +127,11 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
         reading.read(m, value, event.site, "operand", event.symbol)
         item = m.unit.definitions[event.target]
         if isinstance(item, t.Item) and indexing.is_advanced(m, item.subscript).value > 0:
+            numbers.note_accumulated(m, item, event.symbol, event.site, name)
             return target
         at = Site(event.site, name, event.symbol, "augmented")
+        if kind in TENSORS or not isinstance(item, t.Item):
+            numbers.note_arithmetic(m, target, value, event.symbol, event.site, name)
         operations.write_through(m, target, [value], at, reads_old=True, versioned=kind in TENSORS)
         if kind in TENSORS:
             op = table.inplace_operator(event.symbol)

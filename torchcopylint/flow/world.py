@@ -54,9 +54,11 @@ class World:
         self.star_imports: list[Dotted] = []
         self.imports_torch = False
         self.machines: dict[int, Machine] = {}
+        self.used_up: dict[int, set[str]] = {}
         self.call_modes: dict[int, list[Mode]] = {}
         self._exports: dict[int, dict[str, Export]] = {}
         self._fields: dict[int, dict[str, Object]] = {}
+        self._registered: dict[int, dict[str, bool]] = {}
         self._summaries: dict[int, Summary] = {}
         self._running: set[int] = set()
         self._arguments: dict[int, dict[str, Object]] = {}
@@ -357,6 +359,9 @@ class World:
             obj = found[0]
             for other in found[1:]:
                 obj = join_objects(obj, other)
+        if m.unit.name == "__init__":
+            registered = self._registered.setdefault(local, {})
+            registered[name] = obj.kind is Kind.PARAMETER and registered.get(name, True)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
         template = _template(obj)._replace(graph=frozenset(), flags=frozenset())
@@ -364,6 +369,11 @@ class World:
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
         fields[name] = template if before is None else join_objects(before, template)
+
+    def is_parameter(self, number: int, name: str) -> bool:
+        """Whether the `__init__` of a class, or of one above it, sets a field to a parameter and nothing else."""
+        found = [self._registered.get(current, {}).get(name) for current in self.lineage(number)]
+        return True in found and False not in found
 
     def decorators(self, unit: int) -> tuple[str, ...]:
         """The decorators of a function as written."""

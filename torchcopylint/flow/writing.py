@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import idioms, naming, reading
+from torchcopylint.flow import idioms, naming, reading, uses
 from torchcopylint.flow.facts import DataAccess, Write
 from torchcopylint.flow.model import (
     ARGUMENT,
     BLANK,
     FIELD,
     GLOBAL,
+    INDEX_COPY,
+    INDEX_COPY_LIKELY,
     MAX_MARKS,
     UNVERSIONED,
     Cell,
@@ -102,6 +104,7 @@ def write(
         kind=m.state.object(ref).kind,
         storages=storages,
         cause=cause,
+        copied=_index_copy(m, storages, value.root),
     )
     m.writes[site] = fact
     for _, sat_on in shares:
@@ -109,6 +112,20 @@ def write(
         _spoil_saved(m, sat_on, fact)
     _note_data(m, chain, fact)
     return fact
+
+
+def _index_copy(m: Machine, storages: tuple[int, ...], root: Key | None) -> Sure:
+    """How sure it is that only the copy that an advanced index made is written, and nobody else holds it."""
+    if len(storages) != 1:
+        return Sure.NOT
+    flags = m.state.object(storages[0]).flags
+    if INDEX_COPY not in flags and INDEX_COPY_LIKELY not in flags:
+        return Sure.NOT
+    if any(key != root for key, _ in m.state.holders_of(storages[0])):
+        return Sure.NOT
+    if root is not None and not (isinstance(root, str) and m.unit.kind != "module" and uses.is_only_written(m, root)):
+        return Sure.NOT
+    return Sure.PROVEN if INDEX_COPY in flags else Sure.LIKELY
 
 
 def current(m: Machine, value: Value) -> Value:

@@ -1,0 +1,81 @@
+"""Integer dtypes that follow from how a tensor is made: literals, ranges, random integers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.model import ANY_ELEMENT, REPEATS, REPEATS_LIKELY, Kind, Value
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+    from torchcopylint.flow.sites import Arguments
+
+INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "bool"})
+FLOATS = frozenset({"float16", "float32", "float64", "bfloat16"})
+KEEPING = frozenset(
+    {"clone", "detach", "flip", "roll", "repeat", "cat", "stack", "zeros_like", "ones_like", "empty_like"}
+)
+"""Operations that make something new of the dtype that they are given."""
+MAX_LITERAL = 40
+"""So many numbers of a literal are looked at."""
+
+
+def made(m: Machine, short: str, arguments: Arguments) -> str:
+    """The dtype, if it is an integer one, of what a factory makes without being told a dtype; else an empty text."""
+    if short in ("randint", "randperm"):
+        return "int64"
+    if short in ("arange", "range"):
+        return "int64" if short == "arange" and _literal(m, list(arguments.positional)) == "int64" else ""
+    if short in ("tensor", "as_tensor", "array"):
+        return _literal(m, [arguments.at(0)])
+    if short == "full" and len(arguments.positional) > 1:
+        return _literal(m, [arguments.at(1)])
+    return ""
+
+
+def _literal(m: Machine, values: list[Value]) -> str:
+    """The dtype of some numbers, lists of numbers included, if every one of them is known."""
+    found = {type(number) for number in _numbers(m, values)}
+    return {frozenset({int}): "int64", frozenset({bool}): "bool"}.get(frozenset(found), "")
+
+
+def has_twins(m: Machine, value: Value) -> bool:
+    """Whether a literal list of numbers has one of them twice."""
+    found = _numbers(m, [value])
+    return None not in found and len(found) != len(set(found))
+
+
+def _numbers(m: Machine, values: list[Value]) -> list[object]:
+    """The numbers of a literal; `None` among them for what is not known."""
+    found: list[object] = []
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if len(found) > MAX_LITERAL:
+            return [None]
+        if not value.refs:
+            found.append(value.const)
+            continue
+        for ref in value.refs:
+            slots = m.state.slot_names(ref)
+            if m.state.object(ref).kind not in (Kind.LIST, Kind.TUPLE) or not slots or slots[0][1] == ANY_ELEMENT:
+                return [None]
+            for slot in slots:
+                cell = m.state.cell(slot)
+                pending.append(Value(cell.refs, cell.kind, cell.const) if cell is not None else Value())
+    return found
+
+
+def repeats(m: Machine, short: str, arguments: Arguments) -> str:
+    """The flag of what names some numbers twice: random integers, a literal, the classes of a batch."""
+    if short in ("randint", "randint_like"):
+        sizes = [v for v in (*arguments.positional, arguments.keywords.get("size", Value())) if v.refs]
+        one = any(set(_numbers(m, [size])) == {1} for size in sizes)
+        return REPEATS if sizes and not one else ""
+    if short in ("tensor", "as_tensor", "array"):
+        first = arguments.at(0)
+        return REPEATS if first.refs and has_twins(m, first) else ""
+    if short in ("argmax", "argmin"):
+        axis = next((arguments.keywords[k] for k in ("dim", "axis") if k in arguments.keywords), arguments.at(1))
+        return REPEATS_LIKELY if isinstance(axis.const, int) and axis.const >= 1 else ""
+    return ""

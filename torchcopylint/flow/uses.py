@@ -1,0 +1,165 @@
+"""Where a unit uses a name, and what an expression is made of: looked up when a candidate for a fact turns up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchcopylint.flow import tape as t
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+MAX_EXPRESSION = 60
+"""So many registers of one expression are looked at."""
+
+
+class Use(NamedTuple):
+    """A name is loaded (into `register`) or bound (from `register`) by the event at `position`, inside of `loops`."""
+
+    position: int
+    loads: bool
+    register: int
+    site: int
+    loops: tuple[int, ...]
+
+
+def of_name(m: Machine, name: str) -> list[Use]:
+    """Every load and binding of a name in a unit, in source order."""
+    if m.uses is None:
+        m.uses = {}
+        _collect(m.unit.tape, m.uses)
+    return m.uses.get(name, [])
+
+
+def _collect(tape: t.Tape, found: dict[str, list[Use]]) -> None:
+    pending: list[tuple[t.Tape, int, tuple[int, ...]]] = [(tape, 0, ())]
+    position = 0
+    while pending:
+        current, index, loops = pending.pop()
+        while index < len(current):
+            event = current[index]
+            index += 1
+            position += 1
+            if isinstance(event, t.Load):
+                found.setdefault(event.name, []).append(Use(position, True, event.out, event.site, loops))
+            elif isinstance(event, t.Bind):
+                found.setdefault(event.name, []).append(Use(position, False, event.value, event.site, loops))
+            inner = _inner(event)
+            if inner:
+                inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
+                pending.append((current, index, loops))
+                pending += [(part, 0, inside) for part in reversed(inner)]
+                break
+
+
+def _inner(event: t.Event) -> tuple[t.Tape, ...]:
+    if isinstance(event, t.Branch):
+        return event.arms
+    if isinstance(event, t.Loop):
+        return (event.test, event.body, event.orelse)
+    if isinstance(event, t.Try):
+        return (event.body, *event.handlers, event.orelse, event.final)
+    return ()
+
+
+def from_iteration(m: Machine, register: int) -> bool:
+    """Whether a register holds an element of what a `for` loop goes through, or a part of one."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    while isinstance(event, t.Unpack):
+        event = m.unit.definitions[event.value]
+    return isinstance(event, t.Iterate)
+
+
+def is_dead_in_loop(m: Machine, name: str, site: int) -> bool:
+    """Whether a loop variable that is bound anew at `site` is not looked at again before the loop binds it itself."""
+    uses = of_name(m, name)
+    bound = next((use for use in uses if use.site == site and not use.loads), None)
+    if bound is None or not bound.loops or seen_from_inside(m, name):
+        return False
+    head = [u for u in uses if not u.loads and u.position < bound.position and from_iteration(m, u.register)]
+    if not head or head[-1].loops != bound.loops[: len(head[-1].loops)] or not head[-1].loops:
+        return False
+    loop = head[-1].loops
+    for use in uses:
+        if use.position <= bound.position:
+            continue
+        if use.loads:
+            if isinstance(m.consumer_of(use.register), t.Discard):
+                continue
+            return False
+        if use.loops[: len(loop)] != loop:
+            # Behind the loop, it is bound to something else before it is looked at.
+            return True
+    return True
+
+
+def seen_from_inside(m: Machine, name: str) -> bool:
+    """Whether a function inside this unit speaks of the name."""
+    return any(
+        isinstance(event, t.Load) and event.name == name
+        for unit in m.world.program.units
+        if unit.parent == m.unit.number
+        for event in unit.definitions
+    )
+
+
+def expression(m: Machine, register: int, name: str) -> list[t.Event]:
+    """The events that a value is computed by, the outermost first, through other names down to the loads of `name`."""
+    found: list[t.Event] = []
+    pending = [register]
+    seen: set[int] = set()
+    while pending and len(found) < MAX_EXPRESSION:
+        current = pending.pop()
+        if current < 0 or current in seen:
+            continue
+        seen.add(current)
+        event = m.unit.definitions[current]
+        if event is None:
+            continue
+        found.append(event)
+        if isinstance(event, t.Load) and event.name != name:
+            pending += _bindings_before(m, event)
+        if isinstance(event, t.Item):
+            pending += [part for part in event.subscript if isinstance(part, int)]
+        pending += reversed(t.operands(event))
+    return found
+
+
+def is_only_written(m: Machine, name: str) -> bool:
+    """Whether every use of what a name is bound to is a write into it whose result is thrown away."""
+    if seen_from_inside(m, name):
+        return False
+    loads = [use for use in of_name(m, name) if use.loads]
+    return all(_is_write(m, use.register) for use in loads)
+
+
+def _is_write(m: Machine, register: int) -> bool:
+    event = m.consumer_of(register)
+    if isinstance(event, t.Item) and event.base == register:
+        return _is_write(m, event.out)
+    if isinstance(event, t.Invoke):
+        written = event.base == register and event.name.endswith("_")
+        return written and isinstance(m.consumer_of(event.out), t.Discard)
+    if isinstance(event, t.StoreItem):
+        return event.base == register
+    return isinstance(event, t.Augment) and event.target == register
+
+
+def _bindings_before(m: Machine, load: t.Load) -> list[int]:
+    """What a name was bound to before it is loaded: the last two bindings, which may be the arms of one condition."""
+    uses = of_name(m, load.name)
+    position = next((use.position for use in uses if use.register == load.out and use.loads), 0)
+    return [use.register for use in uses if not use.loads and use.position < position][-2:]
+
+
+def loops_around(m: Machine, site: int) -> tuple[int, ...]:
+    """The loops that the event at a site stands in, the outermost first."""
+    pending: list[tuple[t.Tape, tuple[int, ...]]] = [(m.unit.tape, ())]
+    while pending:
+        tape, loops = pending.pop()
+        for event in tape:
+            if event.site == site and not isinstance(event, t.Loop):
+                return loops
+            inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
+            pending += [(part, inside) for part in _inner(event)]
+    return ()
