@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import (
     attributes,
+    conversions,
     functions,
     kinds,
     memory,
@@ -133,6 +134,7 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
 
 def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """A call of something imported or built in."""
+    conversions.call(m, dotted, arguments, event, name)
     special = functions.SPECIAL.get(dotted)
     if special is not None:
         return special(m, arguments, event, name)
@@ -142,7 +144,10 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
     if op is not None:
         if dotted.startswith("torch.Tensor.") and arguments.positional:
             return methods.call_tensor_method(m, op, arguments, event, dotted.rpartition(".")[2])
-        return functions.call_known(m, op, arguments, event, name)
+        result = functions.call_known(m, op, arguments, event, name)
+        if op.result == "array":
+            conversions.note_layout(m, dotted, arguments, result)
+        return result
     if table.module_class(dotted) is not None:
         return modules.make_module(m, dotted, arguments, event.site, name)
     if kinds.is_optimizer_class(dotted):

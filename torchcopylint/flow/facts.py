@@ -241,6 +241,86 @@ class Repeated(NamedTuple):
     sure: Sure
 
 
+class Constructed(NamedTuple):
+    """At `site`, a constructor of tensors was given `name`, which is of `kind`.
+
+    `function` is its dotted name, `op` the call as the user would name it. `elements` is what the elements of a
+    container are. `requires_grad`, `history` (whether it is no leaf) and `scalar` are those of `name`; `traced` is
+    whether the result requires grad because the call says so. `declared` is whether only an annotation says what
+    `name` is, `temporary` whether it has no name, `outside` whether it is memory that others hold, `matches` whether
+    its dtype is that of the result. `flags` are keywords that are switched on.
+    """
+
+    site: int
+    function: str
+    op: str
+    name: str
+    kind: Kind
+    elements: Kind
+    requires_grad: Fact
+    history: Fact
+    scalar: Fact
+    recording: Fact
+    traced: bool
+    declared: bool
+    temporary: bool
+    outside: bool
+    matches: Fact
+    flags: frozenset[str]
+    sure: Sure
+
+
+class VolatileUsed(NamedTuple):
+    """At `site`, the attribute `name` (`x.volatile`) of a tensor is read or set, which torch ignores."""
+
+    site: int
+    name: str
+    sure: Sure
+
+
+class NumpyRefused(NamedTuple):
+    """At `site`, `op` asks for an array of `name`, which requires grad.
+
+    `made` is the site where `name` was made; `assumed` and `local` as in `LeafWritten`.
+    """
+
+    site: int
+    name: str
+    op: str
+    made: int
+    assumed: bool
+    local: bool
+    sure: Sure
+
+
+class LayoutRefused(NamedTuple):
+    """At `site`, `op` makes a tensor of the array `name`, which is laid out since `since` as no tensor can be.
+
+    `form` is `negative` (a stride is) or `readonly` (the memory is).
+    """
+
+    site: int
+    name: str
+    op: str
+    form: str
+    since: int
+    sure: Sure
+
+
+class Redundant(NamedTuple):
+    """At `site`, `op` is applied to what `before` has just made of `name`, which makes it superfluous.
+
+    `form` is `order` (`clone` before `detach`), `detach`, `copy` or `item` (a number has no graph to detach from).
+    """
+
+    site: int
+    name: str
+    op: str
+    before: str
+    form: str
+    sure: Sure
+
+
 class Kept(NamedTuple):
     """When `method` ends, `field` of `self`, set at `site`, shares memory with `source`, which lives on elsewhere.
 
@@ -269,7 +349,8 @@ class FieldRead(NamedTuple):
 
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
-    " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead"
+    " | Discarded | GradModeUnused | AttributeSet | Repeated | Constructed | VolatileUsed | NumpyRefused"
+    " | LayoutRefused | Redundant | Kept | FieldRead"
 )
 
 

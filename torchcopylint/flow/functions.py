@@ -8,6 +8,7 @@ from typing import TypeAlias
 from torchcopylint.flow import (
     attributes,
     containers,
+    copies,
     grads,
     memory,
     modules,
@@ -289,6 +290,7 @@ def _deepcopy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
     slots.field_read(m, source.root, event.site, "argument", name)
     if not source.refs:
         return source
+    copies.deepcopy(m, source, event, name)
     obj = m.state.object(source.refs[0])
     made = obj._replace(
         text=naming.text_of(m, event.out),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from torchcopylint.flow import (
     attributes,
     containers,
+    conversions,
+    copies,
     grads,
     kinds,
     memory,
@@ -23,6 +25,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     OUTPUT,
     TENSORS,
+    UNKNOWN,
     Fact,
     How,
     Kind,
@@ -139,6 +142,10 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
     base = arguments.positional[0]
     text = naming.text_of(m, event.base) if isinstance(event, t.Invoke) else naming.key_text(m, base.root) or "..."
     at = Site(event.site, text, name)
+    if name in conversions.METHODS:
+        conversions.method(m, name, arguments, event, text)
+    elif name in copies.METHODS and isinstance(event, t.Invoke):
+        copies.method(m, name, arguments, event, text)
     special = _TENSOR_METHODS.get(name)
     if special is not None:
         return special(m, op, arguments, event, at)
@@ -169,6 +176,8 @@ def _independently_sure(m: Machine, ref: int, name: str) -> Sure:
 def _call_array_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke, name: str) -> Value:
     at = Site(event.site, naming.text_of(m, event.base), name)
     slots.field_read(m, arguments.positional[0].root, event.site, "argument", name)
+    if name == "setflags":
+        conversions.set_writeable(m, arguments.positional[0], arguments.keywords.get("write", UNKNOWN))
     return operations.apply(m, op, arguments, at)
 
 

@@ -171,6 +171,15 @@ STEPS = "steps"
 PLACEHOLDER = "placeholder"
 """Stands for any element of a container that nobody has looked into: every look finds another one."""
 
+ADVANCED = "advanced index"
+"""Taken by a mask or by numbers: a copy."""
+NO_TENSOR = "no tensor here"
+"""A test has just said that it is no tensor, whatever else says that it is one."""
+REVERSED = "reversed"
+"""An array with a negative stride where what it was taken from has none: `a[::-1]`, `np.flip(a)`."""
+READ_ONLY = "read-only"
+"""An array whose memory must not be written: `np.broadcast_to(a, shape)`."""
+
 
 class Mark(NamedTuple):
     """A holder's memory was written at site `write`, through itself (`own`) or through another holder.
