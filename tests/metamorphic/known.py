@@ -86,6 +86,12 @@ KNOWN: tuple[Entry, ...] = (
         "a class in a function does not see the imports of that function",
     ),
     Entry(
+        "legacy-tensor-constructor bad 1",
+        ("all in a function",),
+        Difference(missing=("TCL405@10 warning/high",)),
+        "as above",
+    ),
+    Entry(
         "inplace-on-leaf bad 2",
         _IN_FUNCTIONS,
         Difference(missing=("TCL201@7 error/medium",), extra=("TCL201@7 error/low",)),
@@ -123,6 +129,8 @@ KNOWN: tuple[Entry, ...] = (
             ),
             ("result-discarded bad 2", ("TCL602@5 error/high", "TCL602@6 error/high")),
             ("result-discarded bad 4", ("TCL602@11 error/high",)),
+            ("numpy-requires-grad bad 1", ("TCL403@15 error/medium",)),
+            ("from-numpy-layout bad 1", ("TCL404@7 error/high",)),
         )
     ),
     *(

@@ -16,9 +16,10 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if isinstance(fact, LayoutRefused):
             name = fact.name if fact.name != "..." else "(...)"
             shared = Point(Role.SHARED, fact.since, f"shared.{fact.form}", {"result": name})
+            read = Point(Role.READ, fact.site, f"read.{fact.form}", {"name": name})
             yield Report(
                 site=fact.site,
-                points=(shared, Point(Role.READ, fact.site, f"read.{fact.form}", {"name": name})),
+                points=(*((shared,) if fact.since >= 0 else ()), read),
                 values={"name": name, "op": fact.op},
                 confidence=confidence(fact.sure),
                 variant="readonly" if fact.form == "readonly" else "",

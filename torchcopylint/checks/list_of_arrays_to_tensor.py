@@ -8,7 +8,6 @@ from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import Constructed, UnitFacts
-from torchcopylint.flow.model import Kind
 
 NOT_SLOW = frozenset({"torch.autograd.Variable"})
 
@@ -16,9 +15,7 @@ NOT_SLOW = frozenset({"torch.autograd.Variable"})
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report `torch.tensor`, `torch.as_tensor` and the legacy constructors on a list that holds nothing but arrays."""
     for fact in unit.facts:
-        if not isinstance(fact, Constructed) or fact.kind not in (Kind.LIST, Kind.TUPLE):
-            continue
-        if fact.elements is Kind.ARRAY and fact.function not in NOT_SLOW:
+        if isinstance(fact, Constructed) and fact.arrays and fact.function not in NOT_SLOW:
             yield Report(
                 site=fact.site,
                 points=(Point(Role.HERE, fact.site, "here.list", {}),),

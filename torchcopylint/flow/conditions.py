@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import kinds, reading, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import NO_TENSOR, TENSORS, Kind, Object, Sure, Value
+from torchcopylint.flow.model import NO_TENSOR, TENSORS, TESTED, Kind, Object, Sure, Value
 from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.state import kind_of
 from torchcopylint.flow.tape import Dotted
@@ -99,6 +99,9 @@ def _become(m: Machine, register: int, obj: Object) -> None:
         if before.kind is Kind.UNKNOWN or before.sure < obj.sure:
             kind = before.kind if before.kind is obj.kind else obj.kind
             m.state.set_object(ref, before._replace(kind=kind, sure=obj.sure, type=obj.type or before.type))
+        if obj.kind in TENSORS:
+            tested = m.state.object(ref)
+            m.state.set_object(ref, tested._replace(flags=tested.flags | {TESTED}))
 
 
 def _become_no_tensor(m: Machine, register: int) -> None:

@@ -14,14 +14,15 @@ from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ARGUMENT,
-    CONTAINERS,
     FIELD,
     GLOBAL,
-    LOCAL,
+    NDARRAY,
     NO_TENSOR,
     READ_ONLY,
     REVERSED,
+    SEALED,
     TENSORS,
+    TESTED,
     Fact,
     How,
     Kind,
@@ -82,6 +83,13 @@ def method(m: Machine, name: str, arguments: Arguments, event: t.Call | t.Invoke
         _ask_for_array(m, arguments.positional[0], event.site, text, f"{text}.numpy()")
 
 
+def let_go(m: Machine, site: int) -> None:
+    """What was made at `site` is copied at once: that it shares memory is of no consequence."""
+    for index, fact in enumerate(m.facts.get(site, ())):
+        if isinstance(fact, Constructed):
+            m.facts[site][index] = fact._replace(temporary=True)
+
+
 def note_layout(m: Machine, dotted: str, arguments: Arguments, result: Value) -> None:
     """A function has returned an array: how that one is laid out, where its source is not."""
     if dotted in _FLIPS:
@@ -101,7 +109,7 @@ def set_writeable(m: Machine, target: Value, wanted: Value) -> None:
     """`array.flags.writeable = wanted`, or `array.setflags(write=wanted)`."""
     for ref in target.refs:
         obj = m.state.object(ref)
-        flags = obj.flags | {READ_ONLY} if wanted.const is False else obj.flags - {READ_ONLY}
+        flags = obj.flags | {SEALED} if wanted.const is False else obj.flags - {SEALED, READ_ONLY}
         m.state.set_object(ref, obj._replace(flags=flags))
 
 
@@ -149,7 +157,7 @@ def _variable(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
 
 def _window(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
     value = _data(arguments)
-    if m.guards or not value.refs:
+    if not value.refs:
         return
     text = _text_of(m, event)
     found = [_odd_layout(m, ref) for ref in value.refs]
@@ -157,13 +165,15 @@ def _window(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
     if first is None or any(odd is None for odd in found):
         return
     form, since, sure = first
+    if form == "negative" and m.guards:
+        return
     if form == "readonly" and (m.dotted_of(event) not in WINDOWS or "dtype" in arguments.keywords):
         return
     m.fact(LayoutRefused(event.site, text, f"{name}({text})", form, since, sure))
 
 
 def _odd_layout(m: Machine, ref: int) -> tuple[str, int, Sure] | None:
-    """How an array is laid out as no tensor can be: the form, and where that came about."""
+    """How an array is laid out as no tensor can be: the form, and where that came about, or -1."""
     turned = -1
     straightened = False
     sure = Sure.PROVEN
@@ -173,6 +183,8 @@ def _odd_layout(m: Machine, ref: int) -> tuple[str, int, Sure] | None:
             return None
         if READ_ONLY in obj.flags:
             return ("readonly", obj.site, sure)
+        if SEALED in obj.flags:
+            return ("readonly", -1, sure)
         if REVERSED in obj.flags:
             if turned >= 0 or straightened:
                 return None
@@ -197,7 +209,7 @@ def _data(arguments: Arguments) -> Value:
 def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.Invoke, name: str, dtype: str) -> None:
     value = _data(arguments)
     kind = kind_of(value, m.state)
-    if m.guards or value.plain or (not value.refs and dotted != VARIABLE):
+    if value.plain or (not value.refs and dotted != VARIABLE):
         return
     objects = [m.state.object(ref) for ref in value.refs] or [Object(kind)]
     obj = objects[0]
@@ -213,13 +225,13 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
             op=f"{name}({text})",
             name=text,
             kind=kind,
-            elements=_elements(m, value) if kind in CONTAINERS else Kind.UNKNOWN,
+            arrays=kind in (Kind.LIST, Kind.TUPLE) and _holds_arrays(m, value),
             requires_grad=obj.requires_grad,
             history={Fact.NO: Fact.YES, Fact.UNKNOWN: Fact.UNKNOWN}.get(obj.leaf, Fact.NO),
             scalar=obj.scalar,
             recording=m.state.mode.recording,
             traced=arguments.flag("requires_grad") is True,
-            declared=any(o.owner == ARGUMENT and o.sure is Sure.PROVEN for o in objects),
+            declared=any(o.owner == ARGUMENT and TESTED not in o.flags for o in objects),
             temporary=value.root is None,
             outside=any(m.state.object(s.storage).owner in OUTSIDE for o in objects for s in o.shares),
             matches=_same(obj.dtype, dtype),
@@ -235,15 +247,11 @@ def _same(one: str, other: str) -> Fact:
     return Fact.YES if one == other else Fact.NO
 
 
-def _elements(m: Machine, value: Value) -> Kind:
-    """What all elements of a list are, lists in it included."""
-    found: set[Kind] = set()
-    for ref in value.refs:
-        for slot in m.state.slot_names(ref):
-            cell = m.state.cell(slot)
-            if cell is not None:
-                found.add(kind_of(Value(cell.refs, cell.kind), m.state))
-    return found.pop() if len(found) == 1 else Kind.UNKNOWN
+def _holds_arrays(m: Machine, value: Value) -> bool:
+    """Whether all elements of a list are arrays, and none of them one of NumPy's numbers."""
+    slots = [slot for ref in value.refs for slot in m.state.slot_names(ref)]
+    held = [m.state.object(ref) for slot in slots for ref in m.state.refs_of(slot)]
+    return len(held) >= len(slots) > 0 and all(obj.kind is Kind.ARRAY and NDARRAY in obj.flags for obj in held)
 
 
 def _text_of(m: Machine, event: t.Call | t.Invoke) -> str:
@@ -276,8 +284,14 @@ def _ask_for_array(m: Machine, value: Value, site: int, name: str, op: str) -> N
     obj = min(objects, key=lambda o: (o.requires_grad, o.sure))
     sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
     # A leaf requires grad in whatever mode; what was computed, only where autograd recorded.
-    assumed = m.state.mode.assumed and obj.leaf is not Fact.YES
-    m.fact(NumpyRefused(site, name, op, obj.site, assumed, obj.owner in ("", LOCAL) and obj.leaf is Fact.YES, sure))
+    leaf = obj.leaf is Fact.YES or _is_leaf_on_cpu(m, obj)
+    m.fact(NumpyRefused(site, name, op, m.state.mode.assumed and not leaf, sure))
+
+
+def _is_leaf_on_cpu(m: Machine, obj: Object) -> bool:
+    """Whether it is a leaf itself where nothing had to be moved: `weight.cpu()`."""
+    above = [share.of for share in obj.shares if share.how is How.CONDITIONAL]
+    return bool(above) and all(m.state.object(ref).leaf is Fact.YES for ref in above)
 
 
 _OBSERVERS: dict[str, Observer] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import conversions, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Redundant
 from torchcopylint.flow.machine import Machine
@@ -50,6 +50,7 @@ def deepcopy(m: Machine, source: Value, event: t.Call | t.Invoke, name: str) -> 
 
 def _clone(m: Machine, before: t.Event, value: Value, event: t.Invoke, text: str) -> None:
     """A clone of something that nobody else holds."""
+    conversions.let_go(m, before.site)
     if value.root is not None or not _own(m, value):
         return
     if isinstance(before, t.Item):

@@ -244,11 +244,11 @@ class Repeated(NamedTuple):
 class Constructed(NamedTuple):
     """At `site`, a constructor of tensors was given `name`, which is of `kind`.
 
-    `function` is its dotted name, `op` the call as the user would name it. `elements` is what the elements of a
-    container are. `requires_grad`, `history` (whether it is no leaf) and `scalar` are those of `name`; `traced` is
-    whether the result requires grad because the call says so. `declared` is whether only an annotation says what
-    `name` is, `temporary` whether it has no name, `outside` whether it is memory that others hold, `matches` whether
-    its dtype is that of the result. `flags` are keywords that are switched on.
+    `function` is its dotted name, `op` the call as the user would name it. `arrays` is whether it is a list of nothing
+    but arrays. `requires_grad`, `history` (whether it is no leaf) and `scalar` are those of `name`; `traced` is whether
+    the result requires grad because the call says so. `declared` is whether only the signature or a caller says what
+    `name` is, `temporary` whether its memory, or the result, is let go of at once, `outside` whether it is memory that
+    others hold, `matches` whether its dtype is that of the result. `flags` are keywords that are switched on.
     """
 
     site: int
@@ -256,7 +256,7 @@ class Constructed(NamedTuple):
     op: str
     name: str
     kind: Kind
-    elements: Kind
+    arrays: bool
     requires_grad: Fact
     history: Fact
     scalar: Fact
@@ -281,22 +281,20 @@ class VolatileUsed(NamedTuple):
 class NumpyRefused(NamedTuple):
     """At `site`, `op` asks for an array of `name`, which requires grad.
 
-    `made` is the site where `name` was made; `assumed` and `local` as in `LeafWritten`.
+    `assumed` is whether it does only if autograd recorded, which was assumed.
     """
 
     site: int
     name: str
     op: str
-    made: int
     assumed: bool
-    local: bool
     sure: Sure
 
 
 class LayoutRefused(NamedTuple):
-    """At `site`, `op` makes a tensor of the array `name`, which is laid out since `since` as no tensor can be.
+    """At `site`, `op` makes a tensor of the array `name`, which is laid out as no tensor can be.
 
-    `form` is `negative` (a stride is) or `readonly` (the memory is).
+    `form` is `negative` (a stride is) or `readonly` (the memory is), since `since`, or -1.
     """
 
     site: int

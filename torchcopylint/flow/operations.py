@@ -12,6 +12,7 @@ from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
     INFERENCE,
+    NDARRAY,
     PLACEHOLDER,
     TENSORS,
     UNKNOWN,
@@ -31,6 +32,35 @@ from torchcopylint.knowledge.table import Op
 PARTS = "parts"
 """Flag of a tuple whose elements are parts of one tensor: `x.chunk(2)`."""
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
+ARRAY_MAKERS = frozenset(
+    [
+        "torch.Tensor.numpy",
+        "numpy.array",
+        "numpy.asarray",
+        "numpy.ascontiguousarray",
+        "numpy.zeros",
+        "numpy.ones",
+        "numpy.full",
+        "numpy.empty",
+        "numpy.zeros_like",
+        "numpy.ones_like",
+        "numpy.full_like",
+        "numpy.empty_like",
+        "numpy.arange",
+        "numpy.linspace",
+        "numpy.eye",
+        "numpy.stack",
+        "numpy.concatenate",
+        "numpy.vstack",
+        "numpy.hstack",
+        "numpy.dstack",
+        "numpy.tile",
+        "numpy.repeat",
+        "numpy.random.rand",
+        "numpy.random.randn",
+    ]
+)
+"""Functions that return an array, and no number of NumPy's."""
 _IMPORTING = frozenset({"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray"})
 """Functions that make a tensor over the memory of something else."""
 _RESULT_KINDS = {
@@ -147,6 +177,8 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     dtype = dtype_argument(arguments) or op.dtype or _source_dtype(m, source, op)
     short = op.name.rpartition(".")[2]
     flags = {BLANK} if short in FACTORIES else set()
+    if op.name in ARRAY_MAKERS:
+        flags.add(NDARRAY)
     if m.state.mode.inference > 0:
         flags.add(INFERENCE)
     scalar = _scalar(op, arguments)
