@@ -65,6 +65,8 @@ PHRASES: Mapping[str, str] = {
     "saved.output": "saved here: `{op}` keeps its result for backward",
     "saved.other": "saved here: `{op}` keeps `{name}` for backward",
     "saved.parameters": "saved here: `{op}` keeps its parameters for backward",
+    "moved.host": "moved here: a copy of `{source}` to the host is started, and not waited for",
+    "read.in_flight": "read here: `{name}` is not filled yet",
     "cut": "cut here: `{name}` itself loses its history",
     "cut.view": "cut here: `{name}` is a view",
     "cut.copy": "cut here: the copy has no history",

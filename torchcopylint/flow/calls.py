@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     naming,
     slots,
     summaries,
+    transfers,
     unknowns,
 )
 from torchcopylint.flow import tape as t
@@ -61,12 +62,16 @@ def _call(m: Machine, event: t.Call) -> None:
     function = m.value(event.function)
     arguments = gather(m, event.arguments)
     name = naming.text_of(m, event.function)
+    if m.flights and transfers.waits(name):
+        transfers.land(m)
     m.set(event.out, call_value(m, function, arguments, event, name))
 
 
 @handles(t.Invoke)
 def _invoke(m: Machine, event: t.Invoke) -> None:
     base = m.value(event.base)
+    if m.flights and transfers.waits(event.name):
+        transfers.land(m)
     if not base.refs and base.const is None and base.kind in (Kind.UNKNOWN, Kind.NONE):
         # `None` has no methods: what we took for it is something else.
         base = memory.unknown(m, event.site, naming.text_of(m, event.base), "receiver")

@@ -319,6 +319,15 @@ class Redundant(NamedTuple):
     sure: Sure
 
 
+class ReadInFlight(NamedTuple):
+    """At `site`, `name` is read, which the copy of `source` that was started at `copy` may not have filled yet."""
+
+    copy: int
+    source: str
+    name: str
+    site: int
+
+
 class Kept(NamedTuple):
     """When `method` ends, `field` of `self`, set at `site`, shares memory with `source`, which lives on elsewhere.
 
@@ -348,7 +357,7 @@ class FieldRead(NamedTuple):
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
     " | Discarded | GradModeUnused | AttributeSet | Repeated | Constructed | VolatileUsed | NumpyRefused"
-    " | LayoutRefused | Redundant | Kept | FieldRead"
+    " | LayoutRefused | Redundant | ReadInFlight | Kept | FieldRead"
 )
 
 

@@ -377,6 +377,12 @@ def _grad(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     return containers.iterator(m, event.site, one, "gradients", Kind.TUPLE)
 
 
+@special("torch.device")
+def _device(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    named = arguments.at(0).const
+    return Value(kind=Kind.OTHER, const=named if isinstance(named, str) else None)
+
+
 @special("torch.save")
 def _save(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     reading.read(m, arguments.at(0), event.site, "argument", name)

@@ -76,6 +76,7 @@ class Machine:
         self.initial_fields: dict[str, Slot] = {}
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
+        self.flights: dict[int, str] = {}
         self.tables: dict[int, int] = {}
         self.guards = 0
         self.lane = 0

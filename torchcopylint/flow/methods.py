@@ -15,6 +15,7 @@ from torchcopylint.flow import (
     operations,
     reading,
     slots,
+    transfers,
     unknowns,
     writing,
 )
@@ -146,6 +147,7 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
         conversions.method(m, name, arguments, event, text)
     elif name in copies.METHODS and isinstance(event, t.Invoke):
         copies.method(m, name, arguments, event, text)
+    transfers.before(m, name, base)
     special = _TENSOR_METHODS.get(name)
     if special is not None:
         return special(m, op, arguments, event, at)
@@ -277,6 +279,13 @@ def cut(m: Machine, value: Value, site: int) -> None:
 def _to(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
     result = operations.apply(m, op, arguments, at)
     _note_pure(m, op, event, at.name, at.op, arguments.positional[0], arguments)
+    return transfers.to_host(m, arguments, result, event, at.name)
+
+
+def _copy(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    slots.field_read(m, arguments.positional[0].root, event.site, "argument", at.op)
+    result = operations.apply(m, op, arguments, at)
+    transfers.into_host(m, arguments, event, at.name)
     return result
 
 
@@ -293,4 +302,5 @@ _TENSOR_METHODS = {
     "retain_grad": _retain_grad,
     "detach_": _detach_inplace,
     "to": _to,
+    "copy_": _copy,
 }

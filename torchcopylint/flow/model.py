@@ -173,6 +173,8 @@ PLACEHOLDER = "placeholder"
 
 ADVANCED = "advanced index"
 """Taken by a mask or by numbers: a copy."""
+PINNED = "pinned"
+"""Memory of the host that a device can fill by itself: `pin_memory=True`."""
 NDARRAY = "an array"
 """Not one of NumPy's numbers, which have all methods of an array."""
 TESTED = "tested"

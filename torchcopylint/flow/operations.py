@@ -13,6 +13,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     INFERENCE,
     NDARRAY,
+    PINNED,
     PLACEHOLDER,
     TENSORS,
     UNKNOWN,
@@ -177,6 +178,8 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     dtype = dtype_argument(arguments) or op.dtype or _source_dtype(m, source, op)
     short = op.name.rpartition(".")[2]
     flags = {BLANK} if short in FACTORIES else set()
+    if short == "pin_memory" or arguments.flag("pin_memory") is not False:
+        flags.add(PINNED)
     if op.name in ARRAY_MAKERS:
         flags.add(NDARRAY)
     if m.state.mode.inference > 0:
