@@ -102,6 +102,7 @@ def _guess(m: Machine, base: Value, name: str) -> Object:
 
 def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
     """A receiver of unknown kind: what tensors and others have alike may be what it is for tensors."""
+    transfers.before(m, event.name, arguments)
     op = table.tensor_method(event.name)
     for value in (*arguments.positional[1:], *arguments.keywords.values()):
         reading.read(m, value, event.site, "argument", event.name)
@@ -117,7 +118,10 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         return _returns_itself(m, base, obj, event, arguments)
     if op is not None and op.shares in ("view", "maybe", "same") and event.name not in ("type", "get", "copy"):
         made = Object(text=naming.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
-        return memory.alias(m, base, event.site, How.CONDITIONAL, made, when="unknown")
+        result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when="unknown")
+        if event.name == "to":
+            result = transfers.to_host(m, arguments, result, event, naming.text_of(m, event.base))
+        return result
     if op is None or op.reads:
         reading.read(m, base, event.site, "argument", event.name)
     slots.field_read(m, base.root, event.site, "argument", event.name)
@@ -147,7 +151,7 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
         conversions.method(m, name, arguments, event, text)
     elif name in copies.METHODS and isinstance(event, t.Invoke):
         copies.method(m, name, arguments, event, text)
-    transfers.before(m, name, base)
+    transfers.before(m, name, arguments)
     special = _TENSOR_METHODS.get(name)
     if special is not None:
         return special(m, op, arguments, event, at)

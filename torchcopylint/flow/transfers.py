@@ -6,11 +6,11 @@ a fact.
 
 from __future__ import annotations
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import kinds, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ReadInFlight
 from torchcopylint.flow.machine import Machine
-from torchcopylint.flow.model import MAX_MARKS, PINNED, TENSORS, Mark, Value
+from torchcopylint.flow.model import MAX_MARKS, PINNED, TENSORS, Kind, Mark, Value
 from torchcopylint.flow.sites import Arguments
 from torchcopylint.flow.state import kind_of
 
@@ -18,8 +18,8 @@ HOST_READS = frozenset({"operand", "look", "text", "test"})
 """What looks at the content here and now. What is handed on may be waited for elsewhere."""
 _TO_DEVICE = frozenset({"to", "cuda", "copy_", "pin_memory"})
 """Operations that the device carries out in the order in which they are asked for."""
-_WAITING = frozenset({"item", "tolist", "cpu"})
-"""Methods of a tensor on a device that wait for all that was asked before."""
+_WAITING = frozenset({"item", "tolist", "cpu", "to", "cuda"})
+"""Methods that wait for all that the device was asked before, where they have to do with the device at all."""
 _WAITS = ("sync", "wait", "barrier", "join")
 """Parts of names: whatever is called so, waits for something."""
 
@@ -35,9 +35,11 @@ def land(m: Machine) -> None:
         m.state.put(f"@landed{site}", True)
 
 
-def before(m: Machine, name: str, value: Value) -> None:
+def before(m: Machine, name: str, arguments: Arguments) -> None:
     """A method of a tensor is called that may wait: what is on the device lands the copies of others."""
-    if m.flights and name in _WAITING and not any(mark.write in m.flights for mark in value.marks):
+    if not m.flights or name not in _WAITING or any(mark.write in m.flights for mark in arguments.positional[0].marks):
+        return
+    if arguments.flag("non_blocking") is False:
         land(m)
 
 
@@ -46,7 +48,9 @@ def to_host(m: Machine, arguments: Arguments, result: Value, event: t.Call | t.I
     named = arguments.keywords.get("device", arguments.at(1)).const
     if arguments.flag("non_blocking") is not True or not _is_host(named):
         return result
-    if kind_of(arguments.positional[0], m.state) not in TENSORS:
+    kind = kind_of(arguments.positional[0], m.state)
+    if kind not in TENSORS and (kind is not Kind.UNKNOWN or kinds.named_model(name)):
+        # What a module is moved with looks the same, but nothing reads a module.
         return result
     _start(m, event.site, name)
     return result._replace(marks=result.marks | {Mark(event.site, True)}, root=None)
