@@ -69,7 +69,7 @@ def call(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.Invoke
         observer(m, arguments, event, name)
 
 
-METHODS = frozenset({"new", "new_tensor", "numpy"})
+METHODS = frozenset({"new", "new_tensor", "numpy", "cuda"})
 
 
 def method(m: Machine, name: str, arguments: Arguments, event: t.Call | t.Invoke, text: str) -> None:
@@ -79,15 +79,20 @@ def method(m: Machine, name: str, arguments: Arguments, event: t.Call | t.Invoke
         rest = Arguments(arguments.positional[1:], arguments.keywords)
         dtype = dtypes.pop() if name == "new" and len(dtypes) == 1 else ""
         _construct(m, f"torch.Tensor.{name}", rest, event, f"{text}.{name}", dtype)
+    elif name == "cuda" and isinstance(event, t.Invoke):
+        # What is made of an array is on the host: this copies.
+        let_go(m, m.unit.definitions[event.base])
     elif name == "numpy" and arguments.flag("force") is False:
         _ask_for_array(m, arguments.positional[0], event.site, text, f"{text}.numpy()")
 
 
-def let_go(m: Machine, site: int) -> None:
-    """What was made at `site` is copied at once: that it shares memory is of no consequence."""
-    for index, fact in enumerate(m.facts.get(site, ())):
+def let_go(m: Machine, made: t.Event | None) -> None:
+    """What an expression has made is copied by the next: that it shares memory is of no consequence."""
+    if not isinstance(made, t.Call | t.Invoke):
+        return
+    for index, fact in enumerate(m.facts.get(made.site, ())):
         if isinstance(fact, Constructed):
-            m.facts[site][index] = fact._replace(temporary=True)
+            m.facts[made.site][index] = fact._replace(temporary=True)
 
 
 def note_layout(m: Machine, dotted: str, arguments: Arguments, result: Value) -> None:

@@ -50,7 +50,7 @@ def deepcopy(m: Machine, source: Value, event: t.Call | t.Invoke, name: str) -> 
 
 def _clone(m: Machine, before: t.Event, value: Value, event: t.Invoke, text: str) -> None:
     """A clone of something that nobody else holds."""
-    conversions.let_go(m, before.site)
+    conversions.let_go(m, before)
     if value.root is not None or not _own(m, value):
         return
     if isinstance(before, t.Item):

@@ -102,7 +102,8 @@ def _guess(m: Machine, base: Value, name: str) -> Object:
 
 def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
     """A receiver of unknown kind: what tensors and others have alike may be what it is for tensors."""
-    transfers.before(m, event.name, arguments)
+    if m.flights:
+        transfers.before(m, event.name, arguments)
     op = table.tensor_method(event.name)
     for value in (*arguments.positional[1:], *arguments.keywords.values()):
         reading.read(m, value, event.site, "argument", event.name)
@@ -151,7 +152,8 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
         conversions.method(m, name, arguments, event, text)
     elif name in copies.METHODS and isinstance(event, t.Invoke):
         copies.method(m, name, arguments, event, text)
-    transfers.before(m, name, arguments)
+    if m.flights:
+        transfers.before(m, name, arguments)
     special = _TENSOR_METHODS.get(name)
     if special is not None:
         return special(m, op, arguments, event, at)
@@ -197,6 +199,9 @@ def _backward(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call
         obj = m.state.object(ref)
         if len(arguments.positional) == 1 and "gradient" not in arguments.keywords:
             obj = obj._replace(scalar=Fact.YES)
+        if obj.requires_grad is Fact.UNKNOWN:
+            # Else the call raises.
+            obj = obj._replace(requires_grad=Fact.YES, leaf=Fact.NO if obj.leaf is Fact.UNKNOWN else obj.leaf)
         m.state.set_object(ref, obj)
     grads.backward(m, value, at.site, arguments.flag("retain_graph") is not False)
     return Value(kind=Kind.NONE)

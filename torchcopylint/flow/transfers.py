@@ -37,7 +37,7 @@ def land(m: Machine) -> None:
 
 def before(m: Machine, name: str, arguments: Arguments) -> None:
     """A method of a tensor is called that may wait: what is on the device lands the copies of others."""
-    if not m.flights or name not in _WAITING or any(mark.write in m.flights for mark in arguments.positional[0].marks):
+    if name not in _WAITING or any(mark.write in m.flights for mark in arguments.positional[0].marks):
         return
     if arguments.flag("non_blocking") is False:
         land(m)
