@@ -257,5 +257,8 @@ CANNOT_TELL = {
     "TCL103": "writing through `.data` and under `no_grad` give the same values; only the version counter differs",
     "TCL104": "`.data` and `.detach()` give the same values",
     "TCL105": "a gradient without a graph is the same with `.data` and without",
+    "TCL901": "in either order the values are the same; only a node of the graph is made and dropped",
+    "TCL904": "a copy of what nobody else holds has the same values",
+    "TCL905": "stacked or not, the values are the same; only the time differs",
 }
 """Rules whose findings torch's output does not show: that they stay rests on the page, not on what a program prints."""

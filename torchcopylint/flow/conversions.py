@@ -238,7 +238,7 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
             traced=arguments.flag("requires_grad") is True,
             declared=any(o.owner == ARGUMENT and TESTED not in o.flags for o in objects),
             temporary=value.root is None,
-            outside=any(m.state.object(s.storage).owner in OUTSIDE for o in objects for s in o.shares),
+            outside=any(s.sure and m.state.object(s.storage).owner in OUTSIDE for o in objects for s in o.shares),
             matches=_same(obj.dtype, dtype),
             flags=frozenset(key for key in arguments.keywords if arguments.flag(key) is True),
             sure=min(o.sure for o in objects),

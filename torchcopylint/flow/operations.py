@@ -33,6 +33,8 @@ from torchcopylint.knowledge.table import Op
 PARTS = "parts"
 """Flag of a tuple whose elements are parts of one tensor: `x.chunk(2)`."""
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
+SIZED = {"numpy.random.choice": 1, "numpy.random.randint": 2}
+"""Functions that return a number, or an array where a size is given: at which position."""
 ARRAY_MAKERS = frozenset(
     [
         "torch.Tensor.numpy",
@@ -146,6 +148,9 @@ def write_through(
 
 
 def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inplace: bool) -> Value:
+    if op.name in SIZED and ("size" in arguments.keywords or len(arguments.positional) > SIZED[op.name]):
+        made = Object(Kind.ARRAY, Sure.PROVEN, text=f"{at.op}(...)", flags=frozenset({NDARRAY}))
+        return memory.fresh(m, at.site, made)
     if op.result in _RESULT_KINDS:
         return Value(kind=_RESULT_KINDS[op.result])
     if inplace or (op.shares == "same" and op.of == 0 and not op.when):
