@@ -34,6 +34,10 @@ PHRASES: Mapping[str, str] = {
     "shared.fromkeys": "shared here: every key gets the same object",
     "shared.field": "shared here: `{result}` is a part of `{source}`",
     "shared.assigned": "shared here: `{result}` is put on the storage of `{source}`",
+    "shared.tensor": "shared here: a tensor on the memory of `{source}`",
+    "shared.legacy": "shared here, if the dtype fits: else a converted copy of `{source}`",
+    "shared.negative": "shared here: a view that goes backwards",
+    "shared.readonly": "shared here: an array that must not be written",
     "written": "written here: `{op}`",
     "written.cause": "written here: `{cause}`",
     "written.data": "written here: `{op}`, unseen by autograd",
@@ -53,16 +57,24 @@ PHRASES: Mapping[str, str] = {
     "read.history": "read here: `{name}` is used, without its history",
     "read.data": "read here",
     "read.grad": "read here: `.grad` is None",
+    "read.numpy": "read here: NumPy knows nothing of gradients",
+    "read.negative": "read here: no tensor has a negative stride",
+    "read.readonly": "read here: no tensor is read-only",
     "read.field": "read here, in another method: `{name}`",
     "saved.input": "saved here: `{op}` keeps `{name}` for backward",
     "saved.output": "saved here: `{op}` keeps its result for backward",
     "saved.other": "saved here: `{op}` keeps `{name}` for backward",
     "saved.parameters": "saved here: `{op}` keeps its parameters for backward",
+    "moved.host": "moved here: a copy of `{source}` to the host is started, and not waited for",
+    "read.in_flight": "read here: `{name}` is not filled yet",
     "cut": "cut here: `{name}` itself loses its history",
     "cut.view": "cut here: `{name}` is a view",
     "here.index_copy": "here: `{source}` is a copy of what the index picks",
     "discarded.leaf": "discarded here: from now on `{name}` is a new tensor, not the leaf",
     "discarded.rebound": "discarded here: nobody looks at the new tensor",
+    "cut.copy": "cut here: the copy has no history",
+    "cut.clone": "cut here: what `clone()` has just recorded",
+    "cut.variable": "cut here: a new leaf without the history of `{name}`",
     "discarded": "discarded here: `{op}` changes nothing",
     "kept.optimizer": "kept here: `{optimizer}` is given it",
     "read.optimizer_used": "read here: `{optimizer}` moves what it was given",
@@ -87,6 +99,13 @@ PHRASES: Mapping[str, str] = {
     "here.data_index": "here: there is no dimension to index",
     "here.mode_statement": "here: the context manager is never entered",
     "here.mode_with": "here: the class is entered, not an instance of it",
+    "here.copy": "here: a copy, and a warning at run time",
+    "here.variable": "here: the result is a plain tensor",
+    "here.volatile": "here: nothing looks at it",
+    "here.redundant_copy": "here: nobody else holds what `{cause}` has made",
+    "here.redundant_detach": "here: it has been detached already",
+    "here.redundant_item": "here: a number has no history",
+    "here.list": "here: every number goes through Python",
     "here.attribute": "here: nothing reads this attribute",
     "here.reveal": "here",
 }
@@ -142,7 +161,7 @@ def settle(told: list[Told]) -> list[Told]:
     return kept
 
 
-ONCE_A_STATEMENT = frozenset({"TCL103", "TCL104", "TCL105"})
+ONCE_A_STATEMENT = frozenset({"TCL103", "TCL104", "TCL105", "TCL903"})
 
 
 def outdone(told: list[Told], kept: list[Told]) -> list[tuple[Told, Told | None]]:

@@ -21,11 +21,15 @@ ClassCheck: TypeAlias = "Callable[[Sequence[UnitFacts]], Iterator[Report]]"
 
 
 class Rule(NamedTuple):
-    """A page and the check that goes with it. `check_class`, if there is one, sees all methods of a class at once."""
+    """A page and the check that goes with it.
+
+    `check_class`, if there is one, sees all methods of a class at once, and `check_file` all units of a file.
+    """
 
     page: Page
     check: Check
     check_class: ClassCheck | None
+    check_file: ClassCheck | None = None
 
     def reports(self, units: Sequence[UnitFacts]) -> Iterator[Report]:
         """What the rule reports of a file's units."""
@@ -38,6 +42,8 @@ class Rule(NamedTuple):
                     classes.setdefault(unit.class_number, []).append(unit)
             for methods in classes.values():
                 yield from self.check_class(methods)
+        if self.check_file is not None:
+            yield from self.check_file(units)
 
 
 @cache
@@ -49,5 +55,6 @@ def load_rules() -> tuple[Rule, ...]:
         stem = page.name.replace("-", "_")
         if stem in modules:
             module = importlib.import_module(f"torchcopylint.checks.{stem}")
-            found.append(Rule(page, module.check, getattr(module, "check_class", None)))
+            others = (getattr(module, "check_class", None), getattr(module, "check_file", None))
+            found.append(Rule(page, module.check, *others))
     return tuple(found)

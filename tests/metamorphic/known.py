@@ -131,6 +131,12 @@ KNOWN: tuple[Entry, ...] = (
         "as above, for the annotation of a function in a function",
     ),
     Entry(
+        "legacy-tensor-constructor bad 1",
+        ("all in a function",),
+        Difference(missing=("TCL405@10 warning/high",)),
+        "as above",
+    ),
+    Entry(
         "inplace-on-leaf bad 2",
         _IN_FUNCTIONS,
         Difference(missing=("TCL201@7 error/medium",), extra=("TCL201@7 error/low",)),
@@ -168,6 +174,8 @@ KNOWN: tuple[Entry, ...] = (
             ),
             ("result-discarded bad 2", ("TCL602@5 error/high", "TCL602@6 error/high")),
             ("result-discarded bad 4", ("TCL602@11 error/high",)),
+            ("numpy-requires-grad bad 1", ("TCL403@15 error/medium",)),
+            ("from-numpy-layout bad 1", ("TCL404@7 error/high",)),
         )
     ),
     *(
@@ -294,5 +302,8 @@ CANNOT_TELL = {
     "TCL103": "writing through `.data` and under `no_grad` give the same values; only the version counter differs",
     "TCL104": "`.data` and `.detach()` give the same values",
     "TCL105": "a gradient without a graph is the same with `.data` and without",
+    "TCL901": "in either order the values are the same; only a node of the graph is made and dropped",
+    "TCL904": "a copy of what nobody else holds has the same values",
+    "TCL905": "stacked or not, the values are the same; only the time differs",
 }
 """Rules whose findings torch's output does not show: that they stay rests on the page, not on what a program prints."""

@@ -92,7 +92,7 @@ def main() -> None:
     """Answer every request until standard input ends. `--here` forbids forking."""
     warm()
     run = execute_forked if hasattr(os, "fork") and "--here" not in sys.argv else execute_here
-    print(json.dumps({"torch": torch.__version__}), flush=True)
+    print(json.dumps({"torch": torch.__version__, "cuda": torch.cuda.is_available()}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         print(json.dumps(run(request["code"], request["seed"])), flush=True)

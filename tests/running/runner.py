@@ -48,7 +48,9 @@ class Runner:
         self._child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
         )
-        self.torch_version = str(self._answer()["torch"]).partition("+")[0]
+        hello = self._answer()
+        self.torch_version = str(hello["torch"]).partition("+")[0]
+        self._has = {"cuda": bool(hello["cuda"])}
 
     def __enter__(self) -> Runner:
         return self
@@ -59,6 +61,10 @@ class Runner:
         assert self._child.stdin is not None
         self._child.stdin.close()
         self._child.wait()
+
+    def lacks(self, needs: str) -> str:
+        """The first of the things that a page `needs` (words, as in its front matter) and that are not here, or ""."""
+        return next((need for need in needs.replace(",", " ").split() if not self._has[need]), "")
 
     def run(self, code: str, *, seed: int = 0) -> Outcome:
         """Execute `code` and say what it did. Raises `RuntimeError` when the child itself has ended.
@@ -80,6 +86,10 @@ class Runner:
             raise RuntimeError(f"the child that executes examples ended with status {self._child.wait()}")
         answer: dict[str, Any] = json.loads(line)
         return answer
+
+
+NOT_RUN = "not run: needs "
+"""How an `observed` block begins that says what its example waits for."""
 
 
 def observed_text(outcome: Outcome) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from torchcopylint.pages import Page, pages_directory, parse_page
 
-from .runner import Runner, observed_text
+from .runner import NOT_RUN, Runner, observed_text
 
 _FENCE = re.compile(r"^(`{3,})(.*)$")
 
@@ -63,7 +63,15 @@ def _after_observed(lines: list[str], row: int) -> int:
 
 
 def refreshed(page: Page, runner: Runner) -> str:
-    """The page's text as it should be under the runner's torch."""
+    """The page's text as it should be under the runner's torch.
+
+    Where something is not here that the page needs, its blocks stay as they are, and new ones say what they wait for.
+    """
+    text = page.path.read_text(encoding="utf-8")
+    lacking = runner.lacks(page.keys.get("needs", ""))
+    if lacking:
+        known = {example.code: example.observed for example in page.examples}
+        return with_observed(text, lambda code: known.get(code) or NOT_RUN + lacking)
     text = with_observed(page.path.read_text(encoding="utf-8"), lambda code: observed_text(runner.run(code)))
     if not page.examples:
         return text

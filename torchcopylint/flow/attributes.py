@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import grads, kinds, lost, memory, naming, ownership, rebinding, sharing, slots, writing
+from torchcopylint.flow import (
+    conversions,
+    grads,
+    kinds,
+    lost,
+    memory,
+    naming,
+    ownership,
+    rebinding,
+    sharing,
+    slots,
+    writing,
+)
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import AttributeSet, DataAccess, GradientRead
+from torchcopylint.flow.facts import AttributeSet, DataAccess, GradientRead, VolatileUsed
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -105,6 +117,8 @@ def _of_tensor(m: Machine, base: Value, ref: int, obj: Object, name: str, site: 
         return _data(m, single, obj, site, text, out)
     if name == "grad":
         return _grad(m, single, obj, site, text)
+    if name == "volatile":
+        m.fact(VolatileUsed(site, f"{text}.{name}", obj.sure))
     op = table.tensor_property(name)
     if op is None:
         return slots.slot_value(m, (ref, f".{name}"))
@@ -213,15 +227,25 @@ def _param_groups(m: Machine, ref: int, site: int) -> Value:
 def _store_attribute(m: Machine, event: t.StoreAttribute) -> None:
     base, value = m.value(event.base), m.value(event.value)
     text = naming.text_of(m, event.base)
+    if event.name == "writeable":
+        conversions.set_writeable(m, _flagged(m, event.base), value)
     for ref in base.refs:
         obj = m.state.object(ref)
         if obj.kind in TENSORS | {Kind.UNKNOWN} and event.name == "data" and not event.augmented:
             _assign_data(m, event, base, ref, value, text)
         elif event.name == "requires_grad" and not _is_property(m, obj, event.name):
             _set_requires_grad(m, event, ref, obj, value, text)
+        elif event.name == "volatile" and obj.kind in TENSORS:
+            m.fact(VolatileUsed(event.site, f"{text}.{event.name}", obj.sure))
         elif event.name in _MISSPELT and obj.kind in (*TENSORS, Kind.MODULE) and not _is_property(m, obj, event.name):
             m.fact(AttributeSet(event.site, text, event.name, _constant_text(value), obj.kind, obj.sure))
         _store_field(m, event, ref, obj, value)
+
+
+def _flagged(m: Machine, register: int) -> Value:
+    """The array that `array.flags` belongs to."""
+    made = m.unit.definitions[register]
+    return m.value(made.base) if isinstance(made, t.Attribute) and made.name == "flags" else UNKNOWN
 
 
 def _is_property(m: Machine, obj: Object, name: str) -> bool:

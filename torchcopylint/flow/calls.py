@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import (
     attributes,
+    conversions,
     functions,
     generators,
     kinds,
@@ -13,6 +14,7 @@ from torchcopylint.flow import (
     naming,
     slots,
     summaries,
+    transfers,
     unknowns,
 )
 from torchcopylint.flow import tape as t
@@ -62,12 +64,16 @@ def _call(m: Machine, event: t.Call) -> None:
     function = m.value(event.function)
     arguments = gather(m, event.arguments)
     name = naming.text_of(m, event.function)
+    if m.flights and transfers.waits(name):
+        transfers.land(m)
     m.set(event.out, call_value(m, function, arguments, event, name))
 
 
 @handles(t.Invoke)
 def _invoke(m: Machine, event: t.Invoke) -> None:
     base = m.value(event.base)
+    if m.flights and transfers.waits(event.name):
+        transfers.land(m)
     if not base.refs and base.const is None and base.kind in (Kind.UNKNOWN, Kind.NONE):
         # `None` has no methods: what we took for it is something else.
         base = memory.unknown(m, event.site, naming.text_of(m, event.base), "receiver")
@@ -138,6 +144,7 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
     if dotted in generators.CONSUMING:
         for value in (*arguments.positional[:2], arguments.keywords.get("parameters", UNKNOWN)):
             generators.note_taken(m, value, event.site)
+    conversions.call(m, dotted, arguments, event, name)
     special = functions.SPECIAL.get(dotted)
     if special is not None:
         return special(m, arguments, event, name)
@@ -147,7 +154,10 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
     if op is not None:
         if dotted.startswith("torch.Tensor.") and arguments.positional:
             return methods.call_tensor_method(m, op, arguments, event, dotted.rpartition(".")[2])
-        return functions.call_known(m, op, arguments, event, name)
+        result = functions.call_known(m, op, arguments, event, name)
+        if op.result == "array":
+            conversions.note_layout(m, dotted, arguments, result)
+        return result
     if table.module_class(dotted) is not None:
         return modules.make_module(m, dotted, arguments, event.site, name)
     if kinds.is_optimizer_class(dotted):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import kinds, reading, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import TENSORS, Kind, Object, Sure, Value
+from torchcopylint.flow.model import NO_TENSOR, TENSORS, TESTED, Kind, Object, Sure, Value
 from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.state import kind_of
 from torchcopylint.flow.tape import Dotted
@@ -35,14 +35,17 @@ def assume(m: Machine, register: int, truth: bool) -> None:
                 assume(m, operand, truth)
         elif event.symbol in ("is", "is not") and len(event.operands) == 2:
             _assume_none(m, event, truth == (event.symbol == "is"))
-    elif isinstance(event, t.Call) and truth:
+    elif isinstance(event, t.Call):
         function = m.value(event.function)
         if function.const == "builtins.isinstance" and len(event.arguments) == 2:
-            _assume_instance(m, event.arguments[0].register, event.arguments[1].register)
-    elif isinstance(event, t.Invoke) and truth:
+            _assume_instance(m, event.arguments[0].register, event.arguments[1].register, truth)
+    elif isinstance(event, t.Invoke):
         base = m.value(event.base)
         if isinstance(base.const, Dotted) and f"{base.const}.{event.name}" == "torch.is_tensor" and event.arguments:
-            _become(m, event.arguments[0].register, Object(Kind.TENSOR, Sure.PROVEN))
+            if truth:
+                _become(m, event.arguments[0].register, Object(Kind.TENSOR, Sure.PROVEN))
+            else:
+                _become_no_tensor(m, event.arguments[0].register)
 
 
 def _assume_none(m: Machine, event: t.Logic, is_none: bool) -> None:
@@ -56,13 +59,20 @@ def _assume_none(m: Machine, event: t.Logic, is_none: bool) -> None:
             m.state.put_cell(source.name, cell._replace(refs=(), kind=Kind.NONE, const=None, marks=frozenset()))
 
 
-def _assume_instance(m: Machine, subject: int, classes: int) -> None:
+def _assume_instance(m: Machine, subject: int, classes: int, truth: bool) -> None:
     named = m.value(classes)
     options = [named]
     if named.refs and kind_of(named, m.state) is Kind.TUPLE:
         options = [slots.slot_value(m, slot) for slot in m.state.slot_names(named.refs[0])]
     objects = [instance_of(m, option) for option in options]
     found = {obj.kind for obj in objects if obj is not None}
+    if not truth:
+        if Kind.TENSOR in found:
+            _become_no_tensor(m, subject)
+        return
+    if None not in objects and not found & TENSORS:
+        # Tests are right more often than annotations are.
+        _become_no_tensor(m, subject)
     if len(found) == 1 and None not in objects and objects[0] is not None:
         _become(m, subject, objects[0])
     elif objects and all(obj is not None and obj.kind not in TENSORS for obj in objects):
@@ -89,3 +99,14 @@ def _become(m: Machine, register: int, obj: Object) -> None:
         if before.kind is Kind.UNKNOWN or before.sure < obj.sure:
             kind = before.kind if before.kind is obj.kind else obj.kind
             m.state.set_object(ref, before._replace(kind=kind, sure=obj.sure, type=obj.type or before.type))
+        if obj.kind in TENSORS:
+            tested = m.state.object(ref)
+            m.state.set_object(ref, tested._replace(flags=tested.flags | {TESTED}))
+
+
+def _become_no_tensor(m: Machine, register: int) -> None:
+    """Here, a value is no tensor. Where paths meet again the flag goes: it holds on one of them only."""
+    for ref in m.value(register).refs:
+        obj = m.state.object(ref)
+        if NO_TENSOR not in obj.flags:
+            m.state.set_object(ref, obj._replace(flags=obj.flags | {NO_TENSOR}))

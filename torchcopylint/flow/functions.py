@@ -8,6 +8,7 @@ from typing import TypeAlias
 from torchcopylint.flow import (
     attributes,
     containers,
+    copies,
     generators,
     grads,
     memory,
@@ -307,6 +308,7 @@ def _deepcopy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
     slots.field_read(m, source.root, event.site, "argument", name)
     if not source.refs:
         return source
+    copies.deepcopy(m, source, event, name)
     obj = m.state.object(source.refs[0])
     made = obj._replace(
         text=naming.text_of(m, event.out),
@@ -391,6 +393,12 @@ def _grad(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
         grads.backward(m, value, event.site, arguments.flag("retain_graph") is not False)
     one = memory.fresh(m, event.site, Object(Kind.TENSOR, Sure.PROVEN, text="grad", flags=EACH), "gradient")
     return containers.iterator(m, event.site, one, "gradients", Kind.TUPLE)
+
+
+@special("torch.device")
+def _device(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    named = arguments.at(0).const
+    return Value(kind=Kind.OTHER, const=named if isinstance(named, str) else None)
 
 
 @special("torch.save")

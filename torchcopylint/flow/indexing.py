@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import grads, memory, naming, numbers, reading, writing
+from torchcopylint.flow import conversions, grads, memory, naming, numbers, reading, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
+    ADVANCED,
     BUFFERS,
     DIMENSIONS,
     INDEX_COPY,
@@ -162,12 +163,14 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
         reading.read(m, base, event.site, "operand")
         sure = min(sure_copy(m, event.subscript), obj.sure)
         flags = {Sure.PROVEN: {INDEX_COPY}, Sure.LIKELY: {INDEX_COPY_LIKELY}}.get(sure, set())
-        return memory.fresh(m, event.site, made._replace(flags=frozenset(flags)), "item")
+        return memory.fresh(m, event.site, made._replace(flags=frozenset(flags | {ADVANCED})), "item")
     region = region_of(m, event.subscript)
     # One number of a one-dimensional array is a copy, a row of another is a view: only a slice is surely one.
     number = kind is Kind.ARRAY and not any(part.kind in ("all", "slice") for part in region)
     certain = advanced is Fact.NO and not number
     value = memory.alias(m, base, event.site, How.INDEX, made, region=region, sure=certain, tag="item")
+    if kind not in TENSORS:
+        conversions.reverse(m, value, event.subscript)
     for part in region:
         if part.kind == "name":
             m.region_names.setdefault(str(part.value), set()).add(value.refs[0])

@@ -87,6 +87,7 @@ class Machine:
         self.initial_fields: dict[str, Slot] = {}
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
+        self.flights: dict[int, str] = {}
         self.tables: dict[int, int] = {}
         self.uses: dict[str, list[Use]] | None = None
         self.generators: dict[int, int] = {}

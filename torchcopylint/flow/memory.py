@@ -83,7 +83,7 @@ def by_kind(m: Machine, value: Value) -> list[tuple[Value, Object]]:
     """A value that may be any of several objects, as one value per kind of treatment, each with what is known of it.
 
     Tensors are taken together, and so are arrays, and what may be either: an operation on "one of these two" makes one
-    object, on one of two storages, and writes neither of them for sure. Of anything else, each object is taken by itself.
+    object, on one of two storages, and writes neither for sure. Of anything else, each object is taken by itself.
     """
     groups: dict[object, list[int]] = {}
     for ref in value.refs:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from torchcopylint.flow import (
     attributes,
     containers,
+    conversions,
+    copies,
     grads,
     kinds,
     memory,
@@ -14,6 +16,7 @@ from torchcopylint.flow import (
     operations,
     reading,
     slots,
+    transfers,
     unknowns,
     writing,
 )
@@ -24,6 +27,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     OUTPUT,
     TENSORS,
+    UNKNOWN,
     Fact,
     How,
     Kind,
@@ -99,6 +103,8 @@ def _guess(m: Machine, base: Value, name: str) -> Object:
 
 def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
     """A receiver of unknown kind: what tensors and others have alike may be what it is for tensors."""
+    if m.flights:
+        transfers.before(m, event.name, arguments)
     op = table.tensor_method(event.name)
     for value in (*arguments.positional[1:], *arguments.keywords.values()):
         reading.read(m, value, event.site, "argument", event.name)
@@ -114,7 +120,10 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         return _returns_itself(m, base, obj, event, arguments)
     if op is not None and op.shares in ("view", "maybe", "same") and event.name not in ("type", "get", "copy"):
         made = Object(text=naming.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
-        return memory.alias(m, base, event.site, How.CONDITIONAL, made, when="unknown")
+        result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when="unknown")
+        if event.name == "to":
+            result = transfers.to_host(m, arguments, result, event, naming.text_of(m, event.base))
+        return result
     if op is None or op.reads:
         reading.read(m, base, event.site, "argument", event.name)
     slots.field_read(m, base.root, event.site, "argument", event.name)
@@ -140,6 +149,12 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
     base = arguments.positional[0]
     text = naming.text_of(m, event.base) if isinstance(event, t.Invoke) else naming.key_text(m, base.root) or "..."
     at = Site(event.site, text, name)
+    if name in conversions.METHODS:
+        conversions.method(m, name, arguments, event, text)
+    elif name in copies.METHODS and isinstance(event, t.Invoke):
+        copies.method(m, name, arguments, event, text)
+    if m.flights:
+        transfers.before(m, name, arguments)
     special = _TENSOR_METHODS.get(name)
     if special is not None:
         return special(m, op, arguments, event, at)
@@ -172,6 +187,8 @@ def _independently_sure(m: Machine, ref: int, name: str) -> Sure:
 def _call_array_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke, name: str) -> Value:
     at = Site(event.site, naming.text_of(m, event.base), name)
     slots.field_read(m, arguments.positional[0].root, event.site, "argument", name)
+    if name == "setflags":
+        conversions.set_writeable(m, arguments.positional[0], arguments.keywords.get("write", UNKNOWN))
     return operations.apply(m, op, arguments, at)
 
 
@@ -185,6 +202,9 @@ def _backward(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call
         obj = m.state.object(ref)
         if len(arguments.positional) == 1 and "gradient" not in arguments.keywords:
             obj = obj._replace(scalar=Fact.YES)
+        if obj.requires_grad is Fact.UNKNOWN:
+            # Else the call raises.
+            obj = obj._replace(requires_grad=Fact.YES, leaf=Fact.NO if obj.leaf is Fact.UNKNOWN else obj.leaf)
         m.state.set_object(ref, obj)
     grads.backward(m, value, at.site, arguments.flag("retain_graph") is not False)
     return Value(kind=Kind.NONE)
@@ -272,6 +292,13 @@ def cut(m: Machine, value: Value, site: int) -> None:
 def _to(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
     result = operations.apply(m, op, arguments, at)
     _note_pure(m, op, event, at.name, at.op, arguments.positional[0], arguments)
+    return transfers.to_host(m, arguments, result, event, at.name)
+
+
+def _copy(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    slots.field_read(m, arguments.positional[0].root, event.site, "argument", at.op)
+    result = operations.apply(m, op, arguments, at)
+    transfers.into_host(m, arguments, event, at.name)
     return result
 
 
@@ -288,4 +315,5 @@ _TENSOR_METHODS = {
     "retain_grad": _retain_grad,
     "detach_": _detach_inplace,
     "to": _to,
+    "copy_": _copy,
 }

@@ -181,6 +181,23 @@ DIMENSIONS = "has dimensions"
 PLACEHOLDER = "placeholder"
 """Stands for any element of a container that nobody has looked into: every look finds another one."""
 
+ADVANCED = "advanced index"
+"""Taken by a mask or by numbers: a copy."""
+PINNED = "pinned"
+"""Memory of the host that a device can fill by itself: `pin_memory=True`."""
+NDARRAY = "an array"
+"""Not one of NumPy's numbers, which have all methods of an array."""
+TESTED = "tested"
+"""A test has just said what it is."""
+NO_TENSOR = "no tensor here"
+"""A test has just said that it is no tensor, whatever else says that it is one."""
+REVERSED = "reversed"
+"""An array with a negative stride where what it was taken from has none: `a[::-1]`, `np.flip(a)`."""
+READ_ONLY = "read-only"
+"""An array that is made to be read only: `np.broadcast_to(a, shape)`."""
+SEALED = "sealed"
+"""An array that has been made read-only since: `a.setflags(write=False)`."""
+
 
 class Mark(NamedTuple):
     """A holder's memory was written at site `write`, through itself (`own`) or through another holder.

@@ -13,6 +13,8 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     DIMENSIONS,
     INFERENCE,
+    NDARRAY,
+    PINNED,
     PLACEHOLDER,
     TENSORS,
     UNKNOWN,
@@ -36,6 +38,37 @@ _WITH_DIMENSIONS = frozenset({"arange", "randperm", "nonzero", "argwhere", "flat
 """Operations whose result is never a single number without dimensions."""
 _CONVERTING = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
 """What they make of a number has no dimensions."""
+SIZED = {"numpy.random.choice": 1, "numpy.random.randint": 2}
+"""Functions that return a number, or an array where a size is given: at which position."""
+ARRAY_MAKERS = frozenset(
+    [
+        "torch.Tensor.numpy",
+        "numpy.array",
+        "numpy.asarray",
+        "numpy.ascontiguousarray",
+        "numpy.zeros",
+        "numpy.ones",
+        "numpy.full",
+        "numpy.empty",
+        "numpy.zeros_like",
+        "numpy.ones_like",
+        "numpy.full_like",
+        "numpy.empty_like",
+        "numpy.arange",
+        "numpy.linspace",
+        "numpy.eye",
+        "numpy.stack",
+        "numpy.concatenate",
+        "numpy.vstack",
+        "numpy.hstack",
+        "numpy.dstack",
+        "numpy.tile",
+        "numpy.repeat",
+        "numpy.random.rand",
+        "numpy.random.randn",
+    ]
+)
+"""Functions that return an array, and no number of NumPy's."""
 _IMPORTING = frozenset({"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray"})
 """Functions that make a tensor over the memory of something else."""
 _RESULT_KINDS = {
@@ -120,6 +153,9 @@ def write_through(
 
 
 def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inplace: bool) -> Value:
+    if op.name in SIZED and ("size" in arguments.keywords or len(arguments.positional) > SIZED[op.name]):
+        made = Object(Kind.ARRAY, Sure.PROVEN, text=f"{at.op}(...)", flags=frozenset({NDARRAY}))
+        return memory.fresh(m, at.site, made)
     if op.result in _RESULT_KINDS:
         return Value(kind=_RESULT_KINDS[op.result])
     if inplace or (op.shares == "same" and op.of == 0 and not op.when):
@@ -160,6 +196,10 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     flags = {BLANK} if short in FACTORIES else set()
     if short in _WITH_DIMENSIONS or (source.refs and kind_of(source, m.state) is Kind.LIST):
         flags.add(DIMENSIONS)
+    if short == "pin_memory" or arguments.flag("pin_memory") is not False:
+        flags.add(PINNED)
+    if op.name in ARRAY_MAKERS:
+        flags.add(NDARRAY)
     if m.state.mode.inference > 0:
         flags.add(INFERENCE)
     if repeated := dtypes.repeats(m, short, arguments):

@@ -9,6 +9,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BUFFERS,
     CONTAINERS,
+    NDARRAY,
     TENSORS,
     Kind,
     Object,
@@ -41,6 +42,8 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
         reading.read(m, value, event.site, "operand", symbol)
     if Kind.ARRAY in kinds:
         made = Object(Kind.ARRAY, min(m.state.object(r).sure for v in values for r in v.refs[:1]), text="...")
+        if any(NDARRAY in m.state.object(r).flags for v in values for r in v.refs):
+            made = made._replace(flags=frozenset({NDARRAY}))
         return memory.fresh(m, event.site, made._replace(dtype="bool" if symbol in _COMPARISONS else _dtype(m, values)))
     if symbol == "*" and any(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
         return _repeat(m, values, kinds, event, operands)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import naming, transfers
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
 from torchcopylint.flow.model import CONTAINERS, Fact, How, Key, Kind, Mark, Share, Value, overlap
 
@@ -52,6 +52,9 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
     for mark in sorted(value.marks):
         if mark.write in m.cuts:
             _report_cut(m, value, name, mark, site, consumer)
+            continue
+        if mark.write in m.flights:
+            transfers.read(m, name, mark, site, consumer, target)
             continue
         write = m.writes.get(mark.write)
         if write is None or (not mark.own and _written_through(m, value, mark)):

@@ -17,6 +17,7 @@ from torchcopylint.flow.model import (
     ARGUMENT,
     CONTAINERS,
     GLOBAL,
+    PINNED,
     PLACEHOLDER,
     TENSORS,
     Cell,
@@ -364,7 +365,7 @@ class World:
             registered[name] = obj.kind is Kind.PARAMETER and registered.get(name, True)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
-        template = _template(obj)._replace(graph=frozenset(), flags=frozenset())
+        template = _template(obj)._replace(graph=frozenset(), flags=obj.flags & {PINNED})
         if template.kind in TENSORS and template.kind is not Kind.PARAMETER:
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)

@@ -1,0 +1,47 @@
+"""TCL405: a constructor from before `torch.tensor` is given a tensor or an array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.finding import Role
+from torchcopylint.base.report import Point, Report
+from torchcopylint.checks._common import confidence
+from torchcopylint.flow.facts import Constructed, UnitFacts
+from torchcopylint.flow.model import TENSORS, Fact, Kind
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report `torch.Tensor(x)`, `torch.FloatTensor(x)` and `t.new(x)` where they share memory, or may.
+
+    What only the call itself holds can be shared by nobody, and an array of another dtype is always converted. An array
+    that is made in the same function is shared with nobody who does not see the call.
+    """
+    for fact in unit.facts:
+        if not isinstance(fact, Constructed) or not _is_legacy(fact.function) or fact.temporary:
+            continue
+        variant = _variant(fact)
+        if variant is None:
+            continue
+        phrase = "shared.tensor" if variant == "shares" else "shared.legacy"
+        yield Report(
+            site=fact.site,
+            points=(Point(Role.SHARED, fact.site, phrase, {"source": fact.name}),),
+            values={"name": fact.name, "op": fact.op},
+            confidence=confidence(fact.sure),
+            variant=variant,
+        )
+
+
+def _variant(fact: Constructed) -> str | None:
+    if fact.kind in TENSORS:
+        return "" if fact.function == "torch.Tensor.new" else "shares"
+    if fact.kind is not Kind.ARRAY or fact.matches is Fact.NO:
+        return None
+    if fact.matches is Fact.YES:
+        return "shares"
+    return "" if fact.outside else "local"
+
+
+def _is_legacy(function: str) -> bool:
+    return function == "torch.Tensor.new" or function.endswith("Tensor")
