@@ -65,6 +65,8 @@ PHRASES: Mapping[str, str] = {
     "here.data_index": "here: there is no dimension to index",
     "here.mode_statement": "here: the context manager is never entered",
     "here.mode_with": "here: the class is entered, not an instance of it",
+    "here.reordered": "here: the dimensions change their order, the memory does not",
+    "here.view": "here: a view of this shape would need a copy",
     "here.attribute": "here: nothing reads this attribute",
 }
 NEXT_TURN = ".next"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import kinds, memory, naming, slots, writing
+from torchcopylint.flow import kinds, layout, memory, naming, slots, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import AttributeSet, DataAccess, DataShared, GradientRead
 from torchcopylint.flow.machine import Machine, handles
@@ -22,6 +22,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+from torchcopylint.flow.sites import Arguments
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.knowledge import table
 
@@ -111,6 +112,7 @@ def _of_tensor(m: Machine, base: Value, ref: int, obj: Object, name: str, site: 
     if op.shares in ("view", "same", "maybe", "unversioned"):
         made = Object(Kind.TENSOR, obj.sure, requires_grad=obj.requires_grad, graph=obj.graph, text=f"{text}.{name}")
         made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf, dtype=obj.dtype)
+        made = layout.permuted(made, name, Arguments([single], {}), obj)
         return memory.alias(m, single, site, How.VIEW, made, tag=name)
     if op.result in ("number", "bool"):
         return Value(kind=Kind.NUMBER)

@@ -6,6 +6,7 @@ from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import (  # noqa: F401  (each registers what its events mean)
     attributes,
     calls,
+    conditional,
     conditions,
     control,
     definitions,
@@ -15,7 +16,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     operators,
 )
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import FileFacts, Kept, UnitFacts
+from torchcopylint.flow.facts import ConditionalWrite, FileFacts, Kept, UnitFacts
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import CONTAINERS, Fact, How, Kind
 from torchcopylint.flow.summaries import argument_paths
@@ -38,6 +39,7 @@ def _unit_facts(world: World, m: Machine) -> UnitFacts:
     unit = m.unit
     owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
     found = [fact for site in sorted(m.facts) for fact in m.facts[site]]
+    found = [f for f in found if not isinstance(f, ConditionalWrite) or conditional.still_held(m, f)]
     found += _kept(m)
     return UnitFacts(
         qualname=unit.qualname,
@@ -53,6 +55,7 @@ def _unit_facts(world: World, m: Machine) -> UnitFacts:
         trains=m.trains,
         has_no_grad=m.has_no_grad,
         called_without_grad=_called_without_grad(world, unit.number),
+        takes_inplace=any(parameter.name == "inplace" for parameter in unit.parameters),
     )
 
 

@@ -59,7 +59,9 @@ class ReadAfter(NamedTuple):
     nearest common object down to what was written and to what is read; two names of one object have one link between
     them, without a `how`, in `below_read`. `consumer` says what reads: `operand`, `look` (an operation that keeps no
     graph), `argument`, `return`, `store`, `swap` (stored into the very memory it is a view of), `text`, `test`,
-    `yield`, `load_state_dict`, by `target`. `element` is whether `name` is an element of a container.
+    `yield`, `load_state_dict`, by `target`. `element` is whether `name` is an element of a container. `certain` is
+    whether the two surely share what was written, `conditional` whether they do so where a conversion on the way had
+    nothing to convert.
     """
 
     write: int
@@ -75,6 +77,7 @@ class ReadAfter(NamedTuple):
     sure: Sure
     kind: Kind
     flags: frozenset[str]
+    conditional: bool = False
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -85,6 +88,24 @@ class ReadAfter(NamedTuple):
     def hows(self) -> frozenset[How | None]:
         """The ways in which the two came to share."""
         return frozenset(link.how for link in self.links)
+
+
+class ConditionalWrite(NamedTuple):
+    """The write at `site` reaches `source` as well `when` a conversion on the way (`links`) had nothing to convert.
+
+    `owner` says who else sees `source`, whose memory is `storage`: see `Write`. `own` is whether `source` is a field of
+    the method's own object.
+    """
+
+    site: int
+    name: str
+    source: str
+    owner: str
+    storage: int
+    when: str
+    links: tuple[Link, ...]
+    own: bool
+    sure: Sure
 
 
 class Saved(NamedTuple):
@@ -198,6 +219,15 @@ class GradientRead(NamedTuple):
     sure: Sure
 
 
+class ViewRefused(NamedTuple):
+    """At `site`, `view` of `name` joins dimensions that lie apart in memory since they were reordered at `made`."""
+
+    site: int
+    name: str
+    made: int
+    sure: Sure
+
+
 class Discarded(NamedTuple):
     """At `site`, the result of the out-of-place operation `op` on `name` is dropped."""
 
@@ -268,8 +298,8 @@ class FieldRead(NamedTuple):
 
 
 Relation: TypeAlias = (
-    "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
-    " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead"
+    "ReadAfter | ConditionalWrite | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut"
+    " | GradientRead | ViewRefused | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead"
 )
 
 
@@ -277,7 +307,8 @@ class UnitFacts(NamedTuple):
     """Everything found out about one unit, in source order.
 
     `class_number` is -1 outside of classes. `returns_sources` are the storages that it returns itself, not as a view;
-    `returns_value` whether it returns anything at all. `trains` is whether it calls `backward()`, `has_no_grad` whether
+    `returns_value` whether it returns anything at all, `takes_inplace` whether its caller decides by a parameter
+    `inplace` if it writes. `trains` is whether it calls `backward()`, `has_no_grad` whether
     it switches grad mode off for a part of itself. `called_without_grad` is whether every call of it in the file runs
     without grad (`UNKNOWN` if there is no call).
     """
@@ -295,6 +326,7 @@ class UnitFacts(NamedTuple):
     trains: bool
     has_no_grad: bool
     called_without_grad: Fact
+    takes_inplace: bool = False
 
 
 class FileFacts(NamedTuple):

@@ -7,6 +7,7 @@ from torchcopylint.flow import (
     containers,
     grads,
     kinds,
+    layout,
     memory,
     modules,
     naming,
@@ -113,7 +114,8 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         return _returns_itself(m, base, obj, event, arguments)
     if op is not None and op.shares in ("view", "maybe", "same") and event.name not in ("type", "get", "copy"):
         made = Object(text=naming.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
-        return memory.alias(m, base, event.site, How.CONDITIONAL, made, when="unknown")
+        when = operations.condition(op.when) if op.shares == "maybe" else ""
+        return memory.alias(m, base, event.site, How.CONDITIONAL, made, when=when or "unknown")
     if op is None or op.reads:
         reading.read(m, base, event.site, "argument", event.name)
     slots.field_read(m, base.root, event.site, "argument", event.name)
@@ -143,6 +145,8 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
     if special is not None:
         return special(m, op, arguments, event, at)
     slots.field_read(m, base.root, event.site, "argument", name)
+    if name == "view" and not any(argument.stars for argument in event.arguments):
+        layout.note_view(m, arguments, at)
     result = operations.apply(m, op, arguments, at)
     _note_pure(m, op, event, text, name, base, arguments)
     return result

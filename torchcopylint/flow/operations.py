@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchcopylint.flow import grads, memory, naming, reading, slots, writing
+from torchcopylint.flow import grads, layout, memory, naming, reading, slots, writing
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -30,6 +30,8 @@ from torchcopylint.knowledge.table import Op
 
 PARTS = "parts"
 """Flag of a tuple whose elements are parts of one tensor: `x.chunk(2)`."""
+FLOATING, INTEGRAL = "some float", "some integer"
+"""Dtypes of which no more is known."""
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
 _IMPORTING = frozenset({"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray"})
 """Functions that make a tensor over the memory of something else."""
@@ -213,22 +215,47 @@ _DTYPE_ALIASES = {
 
 
 def _source_dtype(m: Machine, source: Value, op: Op) -> str:
+    if op.name == "torch.tensor":
+        return _dtype_of_numbers(m, source)
     dtypes = {m.state.object(ref).dtype for ref in source.refs}
     return dtypes.pop() if len(dtypes) == 1 else ""
+
+
+def _dtype_of_numbers(m: Machine, source: Value) -> str:
+    """What `torch.tensor` makes of numbers that are written out, in lists or not."""
+    while len(source.refs) == 1 and m.state.object(source.refs[0]).kind in (Kind.LIST, Kind.TUPLE):
+        held = m.state.slot_names(source.refs[0])
+        if not held:
+            break
+        source = slots.slot_value(m, held[0])
+    if isinstance(source.const, bool | int):
+        return "bool" if isinstance(source.const, bool) else "int64"
+    return FLOATING if isinstance(source.const, float) else ""
 
 
 def _shared(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Value:
     """The result object, on the memory that the row says."""
     kind = kind_of(source, m.state)
-    sized = op.name.endswith("Tensor") and (kind is Kind.UNKNOWN or len(arguments.positional) > 1)
-    if op.shares == "fresh" or not source.refs or sized:
-        # A legacy constructor that is given one number or several makes a tensor of that size.
+    if op.shares == "fresh" or not source.refs or _is_size(op, arguments, kind) or _contracts(op, arguments):
         return memory.fresh(m, at.site, made)
     if op.shares in ("view", "same", "multi"):
+        made = layout.permuted(made, op.name.rpartition(".")[2], arguments, m.state.object(source.refs[0]))
         return memory.alias(m, source, at.site, _how(op, made, kind), made)
     if op.shares == "unversioned":
         return memory.alias(m, source, at.site, _how(op, made, kind), made)
     return _conditional(m, op, arguments, source, made, at, kind)
+
+
+def _is_size(op: Op, arguments: Arguments, kind: Kind) -> bool:
+    """A legacy constructor that is given one number or several makes a tensor of that size."""
+    if op.name.endswith("Tensor"):
+        return kind is Kind.UNKNOWN or len(arguments.positional) > 1
+    return op.name.endswith("Tensor.new") and kind not in BUFFERS
+
+
+def _contracts(op: Op, arguments: Arguments) -> bool:
+    """`einsum` of several operands computes something; of one, it may only rearrange it."""
+    return op.name.endswith("einsum") and len(arguments.positional) > 2
 
 
 def _how(op: Op, made: Object, source: Kind) -> How:
@@ -256,9 +283,12 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
     when = op.when
     if kind not in (*BUFFERS, Kind.UNKNOWN):
         return memory.fresh(m, at.site, made)
+    if "layout" in when and all(layout.is_permuted(m.state.object(ref)) for ref in source.refs):
+        # Somebody who asks for another layout right after transposing knows that it copies.
+        return memory.fresh(m, at.site, made)
     if "dtype" in when:
         wanted = dtype_argument(arguments) or op.dtype
-        if wanted and before and wanted != before:
+        if wanted and before and _differ(before, wanted):
             return memory.fresh(m, at.site, made)
         if not wanted or (before and wanted == before):
             when = when.replace("dtype", "").strip(" ,")
@@ -268,6 +298,13 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
     if how is How.VIEW:
         how = How.CONDITIONAL
     return memory.alias(m, source, at.site, how, made, when=condition(when))
+
+
+def _differ(before: str, wanted: str) -> bool:
+    """Whether a tensor of one dtype has to be converted to be of another."""
+    if before in (FLOATING, INTEGRAL):
+        return (before == FLOATING) != ("float" in wanted)
+    return wanted != before
 
 
 def _names_device(arguments: Arguments) -> bool:

@@ -175,11 +175,19 @@ class World:
         called = self._arguments.get(m.unit.number, {}).get(parameter.name, Object())
         if called.kind is not Kind.UNKNOWN and kind in (Kind.UNKNOWN, called.kind):
             return called
+        if kind is Kind.UNKNOWN and self._is_index(m.unit, parameter):
+            return Object(Kind.NUMBER, Sure.LIKELY)
         if kind is Kind.UNKNOWN:
             kind, sure = kinds.from_name(parameter.name)
             if kind is Kind.TENSOR:
                 kind, sure = Kind.UNKNOWN, Sure.NOT
         return Object(kind, sure)
+
+    def _is_index(self, unit: t.Unit, parameter: t.Parameter) -> bool:
+        """The index that a sequence or a dataset is asked for is a number."""
+        if unit.owner < 0 or unit.name != "__getitem__" or len(unit.parameters) != 2:
+            return False
+        return parameter is unit.parameters[1] and self.method(unit.owner, "__len__") is not None
 
     def _bind_element(self, m: Machine, ref: int, annotation: Annotation | None) -> None:
         """`list[Tensor]`, `dict[str, Tensor]`: what the elements are."""

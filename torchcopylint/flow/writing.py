@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import idioms, naming, reading
+from torchcopylint.flow import conditional, idioms, naming, reading
 from torchcopylint.flow.facts import DataAccess, Write
 from torchcopylint.flow.model import (
     ARGUMENT,
@@ -103,6 +103,8 @@ def write(
         cause=cause,
     )
     m.writes[site] = fact
+    if any(not sat_on.sure for _, sat_on in shares):
+        conditional.note_write(m, value, fact)
     for _, sat_on in shares:
         _mark_holders(m, (value.root, also_own), sat_on, region, fact)
         _spoil_saved(m, sat_on, fact)
