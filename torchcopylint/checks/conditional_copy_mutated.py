@@ -54,8 +54,8 @@ def _of_a_source(read: ReadAfter) -> bool:
     """
     if any(link.site == read.site for link in read.links):
         return False
-    if read.element and all(link.source != read.name for link in read.below_written):
-        # Elements that cannot be told apart.
+    if read.element and not read.name.endswith("']"):
+        # Elements of a list are not told apart.
         return False
     conditions = {link.when for link in read.below_written if link.when}
     return read.conditional and bool(conditions) and read.hows <= HOWS and read.kind in TENSORS

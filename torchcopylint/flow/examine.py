@@ -16,9 +16,9 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     operators,
 )
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import ConditionalWrite, FileFacts, Kept, UnitFacts
+from torchcopylint.flow.facts import ConditionalWrite, DefaultWritten, FileFacts, Kept, UnitFacts
 from torchcopylint.flow.machine import Machine
-from torchcopylint.flow.model import CONTAINERS, Fact, How, Kind
+from torchcopylint.flow.model import ARGUMENT, CONTAINERS, Fact, How, Kind
 from torchcopylint.flow.summaries import argument_paths
 from torchcopylint.flow.world import World
 
@@ -41,6 +41,7 @@ def _unit_facts(world: World, m: Machine) -> UnitFacts:
     found = [fact for site in sorted(m.facts) for fact in m.facts[site]]
     found = [f for f in found if not isinstance(f, ConditionalWrite) or conditional.still_held(m, f)]
     found += _kept(m)
+    found += _defaults_written(world, m)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,
@@ -57,6 +58,18 @@ def _unit_facts(world: World, m: Machine) -> UnitFacts:
         called_without_grad=_called_without_grad(world, unit.number),
         takes_inplace=any(parameter.name == "inplace" for parameter in unit.parameters),
     )
+
+
+def _defaults_written(world: World, m: Machine) -> list[DefaultWritten]:
+    """Writes that surely reach a parameter whose default is a tensor."""
+    found = []
+    for write in m.writes.values():
+        owner = m.state.object(write.storages[0])
+        default = world.default(m.unit.number, owner.text) if owner.owner == ARGUMENT else None
+        if default is not None and len(write.storages) == 1 and write.chain[0].sure:
+            sure = min(default.sure, write.sure)
+            found.append(DefaultWritten(write.site, owner.text, write.op, default.site, sure))
+    return found
 
 
 def _returned_sources(m: Machine) -> set[int]:

@@ -108,6 +108,20 @@ class ConditionalWrite(NamedTuple):
     sure: Sure
 
 
+class OverlappingWrite(NamedTuple):
+    """At `site`, `op` writes `name` while it reads `source`, another part of the same memory that overlaps with it.
+
+    `links` lead from what both are parts of down to `source`, if that has a name; else it is made on the spot.
+    """
+
+    site: int
+    name: str
+    source: str
+    op: str
+    links: tuple[Link, ...]
+    sure: Sure
+
+
 class Saved(NamedTuple):
     """At `site`, the operation `op` kept `name` for backward: its `what` (`input`, `output`, `other`)."""
 
@@ -228,6 +242,42 @@ class ViewRefused(NamedTuple):
     sure: Sure
 
 
+class Resized(NamedTuple):
+    """At `site`, `op` resizes `name`, whose memory is shared with `other` since `since`, `how`.
+
+    Without a `how`, `name` requires grad.
+    """
+
+    site: int
+    name: str
+    other: str
+    op: str
+    how: How | None
+    since: int
+    sure: Sure
+
+
+class ViewStored(NamedTuple):
+    """At `site`, `name` is written to a file: a part of `source` only, since `taken`, but stored with all of it."""
+
+    site: int
+    name: str
+    source: str
+    taken: int
+    how: How
+    sure: Sure
+
+
+class DefaultWritten(NamedTuple):
+    """At `site`, `op` writes the parameter `name`, whose default is a tensor that is made once, at `made`."""
+
+    site: int
+    name: str
+    op: str
+    made: int
+    sure: Sure
+
+
 class Discarded(NamedTuple):
     """At `site`, the result of the out-of-place operation `op` on `name` is dropped."""
 
@@ -298,8 +348,9 @@ class FieldRead(NamedTuple):
 
 
 Relation: TypeAlias = (
-    "ReadAfter | ConditionalWrite | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut"
-    " | GradientRead | ViewRefused | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead"
+    "ReadAfter | ConditionalWrite | OverlappingWrite | Clobbered | DataAccess | DataShared | DefaultWritten"
+    " | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead | ViewRefused | Resized | ViewStored | Discarded"
+    " | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead"
 )
 
 

@@ -15,6 +15,7 @@ from torchcopylint.flow import (
     operations,
     reading,
     slots,
+    storing,
     writing,
 )
 from torchcopylint.flow import tape as t
@@ -377,6 +378,7 @@ def _grad(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
 
 @special("torch.save")
 def _save(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    storing.note(m, arguments.at(0), event.site)
     reading.read(m, arguments.at(0), event.site, "argument", name)
     slots.field_read(m, arguments.at(0).root, event.site, "argument", name)
     return Value(kind=Kind.NONE)

@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     naming,
     operations,
     reading,
+    resizing,
     slots,
     unknowns,
     writing,
@@ -112,7 +113,12 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         return modules.call_method(m, base, event, arguments)
     if event.name in ("requires_grad_", "eval", "train"):
         return _returns_itself(m, base, obj, event, arguments)
-    if op is not None and op.shares in ("view", "maybe", "same") and event.name not in ("type", "get", "copy"):
+    if (
+        op is not None
+        and op.shares in ("view", "maybe", "same")
+        and op.of == 0
+        and event.name not in ("type", "get", "copy")
+    ):
         made = Object(text=naming.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
         when = operations.condition(op.when) if op.shares == "maybe" else ""
         return memory.alias(m, base, event.site, How.CONDITIONAL, made, when=when or "unknown")
@@ -147,6 +153,8 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
     slots.field_read(m, base.root, event.site, "argument", name)
     if name == "view" and not any(argument.stars for argument in event.arguments):
         layout.note_view(m, arguments, at)
+    elif name in resizing.RESIZING:
+        resizing.note(m, base, at)
     result = operations.apply(m, op, arguments, at)
     _note_pure(m, op, event, text, name, base, arguments)
     return result

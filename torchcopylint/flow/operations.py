@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchcopylint.flow import grads, layout, memory, naming, reading, slots, writing
+from torchcopylint.flow import grads, layout, memory, naming, overlaps, reading, slots, writing
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -101,6 +101,8 @@ def write_through(
     if kind in CONTAINERS:
         return
     root = naming.key_text(m, target.root)
+    if sources and kind in TENSORS:
+        overlaps.note(m, target, region, sources, at)
     writing.write(
         m,
         target,
