@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import (  # noqa: F401  (each registers what its events mean)
     attributes,
+    callers,
     calls,
     conditional,
     conditions,
@@ -16,7 +17,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     operators,
 )
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import ConditionalWrite, DefaultWritten, FileFacts, Kept, UnitFacts
+from torchcopylint.flow.facts import CallerSuffers, ConditionalWrite, DefaultWritten, FileFacts, Kept, UnitFacts
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, Fact, How, Kind
 from torchcopylint.flow.summaries import argument_paths
@@ -30,18 +31,20 @@ def examine(program: t.Program) -> FileFacts:
     world = World(program)
     with deep_recursion():
         world.run()
-        units = tuple(_unit_facts(world, world.machines[number]) for number in sorted(world.machines))
+        suffered = callers.suffering(world)
+        units = tuple(_unit_facts(world, world.machines[number], suffered) for number in sorted(world.machines))
     gaps = tuple((reason, site) for number in sorted(world.machines) for reason, site in world.machines[number].gaps)
     return FileFacts(units, gaps, sum(machine.steps for machine in world.machines.values()))
 
 
-def _unit_facts(world: World, m: Machine) -> UnitFacts:
+def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers]]) -> UnitFacts:
     unit = m.unit
     owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
     found = [fact for site in sorted(m.facts) for fact in m.facts[site]]
     found = [f for f in found if not isinstance(f, ConditionalWrite) or conditional.still_held(m, f)]
     found += _kept(m)
     found += _defaults_written(world, m)
+    found += suffered.get(unit.number, [])
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,

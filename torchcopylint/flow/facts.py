@@ -278,6 +278,21 @@ class DefaultWritten(NamedTuple):
     sure: Sure
 
 
+class CallerSuffers(NamedTuple):
+    """At `site`, `op` writes the parameter `name`, for which the call at `call` in another unit passes `passed`.
+
+    The function returns that memory, and at `read` the caller still uses `passed` beside what was returned.
+    """
+
+    site: int
+    name: str
+    op: str
+    call: int
+    passed: str
+    read: int
+    sure: Sure
+
+
 class Discarded(NamedTuple):
     """At `site`, the result of the out-of-place operation `op` on `name` is dropped."""
 
@@ -350,7 +365,7 @@ class FieldRead(NamedTuple):
 Relation: TypeAlias = (
     "ReadAfter | ConditionalWrite | OverlappingWrite | Clobbered | DataAccess | DataShared | DefaultWritten"
     " | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead | ViewRefused | Resized | ViewStored | Discarded"
-    " | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead"
+    " | CallerSuffers | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead"
 )
 
 

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 Order: TypeAlias = "tuple[int | str, ...]"
 """Which dimension of the memory each one is; or `swap` and two of them, `reverse`, or `?` for some other order."""
-PERMUTED = "permuted"
+PERMUTED, EXPANDED = "permuted", "expanded"
 MOST_DIMENSIONS = 6
 _SWAPPING = frozenset({"transpose", "swapaxes", "swapdims"})
+_EXPANDING = frozenset({"expand", "expand_as", "broadcast_to"})
 _LAST_TWO = frozenset({"mT", "mH", "adjoint"})
 
 
@@ -42,7 +43,12 @@ def order_of(name: str, arguments: Arguments) -> Order:
 
 
 def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> Object:
-    """The result of a view, with the order of its dimensions. Twice out of order is some order that nobody knows."""
+    """The result of a view, with the order of its dimensions, or that some are repeated.
+
+    Twice out of order is some order that nobody knows.
+    """
+    if name in _EXPANDING:
+        return made._replace(config=((EXPANDED, True),))
     order = order_of(name, arguments)
     if not order or PERMUTED in dict(source.config):
         return made
@@ -52,6 +58,11 @@ def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> O
 def is_permuted(obj: Object) -> bool:
     """Whether an object's dimensions are surely not in the order of its memory, sizes of one aside."""
     return PERMUTED in dict(obj.config)
+
+
+def is_strided(obj: Object) -> bool:
+    """Whether an object is surely not contiguous, sizes of one aside."""
+    return is_permuted(obj) or EXPANDED in dict(obj.config)
 
 
 def note_view(m: Machine, arguments: Arguments, at: Site) -> None:

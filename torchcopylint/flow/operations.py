@@ -30,8 +30,9 @@ from torchcopylint.knowledge.table import Op
 
 PARTS = "parts"
 """Flag of a tuple whose elements are parts of one tensor: `x.chunk(2)`."""
-FLOATING, INTEGRAL = "some float", "some integer"
-"""Dtypes of which no more is known."""
+FLOATING, INTEGRAL, DEFAULT = "some float", "some integer", "the default float"
+"""Dtypes of which no more is known. The default is float32, unless a program sets another."""
+_OF_DEFAULT = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn", "eye", "linspace"))
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
 _IMPORTING = frozenset({"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray"})
 """Functions that make a tensor over the memory of something else."""
@@ -148,6 +149,8 @@ def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, in
 
 def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:
     """The object that an operation returns: its dtype, dimensions, gradient."""
+    if op.name == "torch.full":
+        source = arguments.keywords.get("fill_value", arguments.at(1))
     dtype = dtype_argument(arguments) or op.dtype or _source_dtype(m, source, op)
     short = op.name.rpartition(".")[2]
     flags = {BLANK} if short in FACTORIES else set()
@@ -217,7 +220,9 @@ _DTYPE_ALIASES = {
 
 
 def _source_dtype(m: Machine, source: Value, op: Op) -> str:
-    if op.name == "torch.tensor":
+    if op.name in _OF_DEFAULT:
+        return DEFAULT
+    if op.name in ("torch.tensor", "torch.full"):
         return _dtype_of_numbers(m, source)
     dtypes = {m.state.object(ref).dtype for ref in source.refs}
     return dtypes.pop() if len(dtypes) == 1 else ""
@@ -232,7 +237,7 @@ def _dtype_of_numbers(m: Machine, source: Value) -> str:
         source = slots.slot_value(m, held[0])
     if isinstance(source.const, bool | int):
         return "bool" if isinstance(source.const, bool) else "int64"
-    return FLOATING if isinstance(source.const, float) else ""
+    return DEFAULT if isinstance(source.const, float) else ""
 
 
 def _shared(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Value:
@@ -285,8 +290,8 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
     when = op.when
     if kind not in (*BUFFERS, Kind.UNKNOWN):
         return memory.fresh(m, at.site, made)
-    if "layout" in when and all(layout.is_permuted(m.state.object(ref)) for ref in source.refs):
-        # Somebody who asks for another layout right after transposing knows that it copies.
+    if "layout" in when and all(layout.is_strided(m.state.object(ref)) for ref in source.refs):
+        # Somebody who asks for another layout right after transposing or expanding knows that it copies.
         return memory.fresh(m, at.site, made)
     if "dtype" in when:
         wanted = dtype_argument(arguments) or op.dtype
@@ -306,7 +311,7 @@ def _differ(before: str, wanted: str) -> bool:
     """Whether a tensor of one dtype has to be converted to be of another."""
     if before in (FLOATING, INTEGRAL):
         return (before == FLOATING) != ("float" in wanted)
-    return wanted != before
+    return wanted != ("float32" if before == DEFAULT else before)
 
 
 def _names_device(arguments: Arguments) -> bool:
