@@ -104,7 +104,10 @@ def _read_after(m: Machine, value: Value, ref: int, mark: Mark, write: Write, na
         sure=obj.sure,
         kind=obj.kind,
         flags=obj.flags,
-        conditional=meets and not derived and _but_for_a_condition(below_written, below_read),
+        conditional=meets
+        and not derived
+        and value.root is not None
+        and _but_for_a_condition(below_written, below_read),
     )
 
 
