@@ -6,6 +6,7 @@ from torchcopylint.flow import (
     conversions,
     grads,
     kinds,
+    layout,
     lost,
     memory,
     naming,
@@ -34,6 +35,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+from torchcopylint.flow.sites import Arguments
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.knowledge import table
 
@@ -125,6 +127,7 @@ def _of_tensor(m: Machine, base: Value, ref: int, obj: Object, name: str, site: 
     if op.shares in ("view", "same", "maybe", "unversioned"):
         made = Object(Kind.TENSOR, obj.sure, requires_grad=obj.requires_grad, graph=obj.graph, text=f"{text}.{name}")
         made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf, dtype=obj.dtype)
+        made = layout.permuted(made, name, Arguments([single], {}), obj)
         return memory.alias(m, single, site, How.VIEW, made, tag=name)
     if op.result in ("number", "bool"):
         return Value(kind=Kind.NUMBER)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import kinds, reading, slots
+from torchcopylint.flow import dtypes, kinds, reading, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import NO_TENSOR, TENSORS, TESTED, Kind, Object, Sure, Value
@@ -46,6 +46,17 @@ def assume(m: Machine, register: int, truth: bool) -> None:
                 _become(m, event.arguments[0].register, Object(Kind.TENSOR, Sure.PROVEN))
             else:
                 _become_no_tensor(m, event.arguments[0].register)
+    if isinstance(event, t.Invoke) and event.name == "is_floating_point":
+        _assume_dtype(m, event, dtypes.FLOATING if truth else dtypes.INTEGRAL)
+
+
+def _assume_dtype(m: Machine, event: t.Invoke, dtype: str) -> None:
+    base = m.value(event.base)
+    asked = m.value(event.arguments[0].register) if isinstance(base.const, Dotted) and event.arguments else base
+    for ref in asked.refs:
+        obj = m.state.object(ref)
+        if not obj.dtype:
+            m.state.set_object(ref, obj._replace(dtype=dtype))
 
 
 def _assume_none(m: Machine, event: t.Logic, is_none: bool) -> None:

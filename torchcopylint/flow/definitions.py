@@ -10,6 +10,8 @@ from torchcopylint.flow.references import ClassReference, FunctionReference
 
 @handles(t.Function)
 def _function(m: Machine, event: t.Function) -> None:
+    for name, register in event.defaults:
+        m.world.note_default(m, event.unit, name, m.value(register))
     m.set(event.out, Value(kind=Kind.FUNCTION, const=FunctionReference(event.unit)))
 
 

@@ -1,4 +1,4 @@
-"""Integer dtypes that follow from how a tensor is made: literals, ranges, random integers."""
+"""Dtypes that follow from how a tensor is made: literals, ranges, random integers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "bool"})
 FLOATS = frozenset({"float16", "float32", "float64", "bfloat16"})
+FLOATING, INTEGRAL, DEFAULT = "some float", "some integer", "the default float"
+"""What is known of a dtype that is not known exactly."""
 KEEPING = frozenset(
     {"clone", "detach", "flip", "roll", "repeat", "cat", "stack", "zeros_like", "ones_like", "empty_like"}
 )
@@ -21,7 +23,7 @@ MAX_LITERAL = 40
 
 
 def made(m: Machine, short: str, arguments: Arguments) -> str:
-    """The dtype, if it is an integer one, of what a factory makes without being told a dtype; else an empty text."""
+    """The dtype of what a factory makes of numbers without being told a dtype; else an empty text."""
     if short in ("randint", "randperm"):
         return "int64"
     if short in ("arange", "range"):
@@ -36,6 +38,8 @@ def made(m: Machine, short: str, arguments: Arguments) -> str:
 def _literal(m: Machine, values: list[Value]) -> str:
     """The dtype of some numbers, lists of numbers included, if every one of them is known."""
     found = {type(number) for number in _numbers(m, values)}
+    if float in found and found <= {float, int, bool}:
+        return DEFAULT
     return {frozenset({int}): "int64", frozenset({bool}): "bool"}.get(frozenset(found), "")
 
 

@@ -6,7 +6,9 @@ from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import (  # noqa: F401  (each registers what its events mean)
     asking,
     attributes,
+    callers,
     calls,
+    conditional,
     conditions,
     control,
     definitions,
@@ -17,9 +19,17 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     operators,
 )
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import DataShared, FileFacts, Kept, UnitFacts
+from torchcopylint.flow.facts import (
+    CallerSuffers,
+    ConditionalWrite,
+    DataShared,
+    DefaultWritten,
+    FileFacts,
+    Kept,
+    UnitFacts,
+)
 from torchcopylint.flow.machine import Machine
-from torchcopylint.flow.model import CONTAINERS, LOCAL, Fact, How, Kind, Sure
+from torchcopylint.flow.model import ARGUMENT, CONTAINERS, LOCAL, Fact, How, Kind, Sure
 from torchcopylint.flow.summaries import argument_paths
 from torchcopylint.flow.world import World
 
@@ -31,22 +41,23 @@ def examine(program: t.Program) -> FileFacts:
     world = World(program)
     with deep_recursion():
         world.run()
-        units = tuple(_unit_facts(world, world.machines[number]) for number in sorted(world.machines))
+        suffered = callers.suffering(world)
+        units = tuple(_unit_facts(world, world.machines[number], suffered) for number in sorted(world.machines))
     gaps = tuple((reason, site) for number in sorted(world.machines) for reason, site in world.machines[number].gaps)
     return FileFacts(units, gaps, sum(machine.steps for machine in world.machines.values()))
 
 
-def _unit_facts(world: World, m: Machine) -> UnitFacts:
+def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers]]) -> UnitFacts:
     unit = m.unit
     owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
-    found = [
-        _settled(m, fact) if isinstance(fact, DataShared) else fact
-        for site in sorted(m.facts)
-        for fact in m.facts[site]
-    ]
+    stated = [fact for site in sorted(m.facts) for fact in m.facts[site]]
+    found = [_settled(m, fact) if isinstance(fact, DataShared) else fact for fact in stated]
+    found = [fact for fact in found if not isinstance(fact, ConditionalWrite) or conditional.still_held(m, fact)]
     found += _kept(m)
     if world.program.asked:
         found += asking.unanswered(m, world.program)
+    found += _defaults_written(world, m)
+    found += suffered.get(unit.number, [])
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,
@@ -61,7 +72,20 @@ def _unit_facts(world: World, m: Machine) -> UnitFacts:
         trains=m.trains,
         has_no_grad=m.has_no_grad,
         called_without_grad=_called_without_grad(world, unit.number),
+        takes_inplace=any(parameter.name == "inplace" for parameter in unit.parameters),
     )
+
+
+def _defaults_written(world: World, m: Machine) -> list[DefaultWritten]:
+    """Writes that surely reach a parameter whose default is a tensor."""
+    found = []
+    for write in m.writes.values():
+        owner = m.state.object(write.storages[0])
+        default = world.default(m.unit.number, owner.text) if owner.owner == ARGUMENT else None
+        if default is not None and len(write.storages) == 1 and write.chain[0].sure:
+            sure = min(default.sure, write.sure)
+            found.append(DefaultWritten(write.site, owner.text, write.op, default.site, sure))
+    return found
 
 
 def _returned_sources(m: Machine) -> set[int]:

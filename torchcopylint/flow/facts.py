@@ -63,7 +63,9 @@ class ReadAfter(NamedTuple):
     nearest common object down to what was written and to what is read; two names of one object have one link between
     them, without a `how`, in `below_read`. `consumer` says what reads: `operand`, `look` (an operation that keeps no
     graph), `argument`, `return`, `store`, `swap` (stored into the very memory it is a view of), `text`, `test`,
-    `yield`, `load_state_dict`, by `target`. `element` is whether `name` is an element of a container.
+    `yield`, `load_state_dict`, by `target`. `element` is whether `name` is an element of a container. `certain` is
+    whether the two surely share what was written, `conditional` whether they do so where a conversion on the way had
+    nothing to convert.
     """
 
     write: int
@@ -79,6 +81,7 @@ class ReadAfter(NamedTuple):
     sure: Sure
     kind: Kind
     flags: frozenset[str]
+    conditional: bool = False
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -538,12 +541,105 @@ class ReadInFlight(NamedTuple):
     site: int
 
 
+class ConditionalWrite(NamedTuple):
+    """The write at `site` reaches `source` as well `when` a conversion on the way (`links`) had nothing to convert.
+
+    `owner` says who else sees `source`, whose memory is `storage`: see `Write`. `own` is whether `source` is a field of
+    the method's own object.
+    """
+
+    site: int
+    name: str
+    source: str
+    owner: str
+    storage: int
+    when: str
+    links: tuple[Link, ...]
+    own: bool
+    sure: Sure
+
+
+class OverlappingWrite(NamedTuple):
+    """At `site`, `op` writes `name` while it reads `source`, another part of the same memory that overlaps with it.
+
+    `links` lead from what both are parts of down to `source`, if that has a name; else it is made on the spot.
+    """
+
+    site: int
+    name: str
+    source: str
+    op: str
+    links: tuple[Link, ...]
+    sure: Sure
+
+
+class ViewRefused(NamedTuple):
+    """At `site`, `view` of `name` joins dimensions that lie apart in memory since they were reordered at `made`."""
+
+    site: int
+    name: str
+    made: int
+    sure: Sure
+
+
+class Resized(NamedTuple):
+    """At `site`, `op` resizes `name`, whose memory is shared with `other` since `since`, `how`.
+
+    Without a `how`, `name` requires grad.
+    """
+
+    site: int
+    name: str
+    other: str
+    op: str
+    how: How | None
+    since: int
+    sure: Sure
+
+
+class ViewStored(NamedTuple):
+    """At `site`, `name` is written to a file: a part of `source` only, since `taken`, but stored with all of it."""
+
+    site: int
+    name: str
+    source: str
+    taken: int
+    how: How
+    sure: Sure
+
+
+class DefaultWritten(NamedTuple):
+    """At `site`, `op` writes the parameter `name`, whose default is a tensor that is made once, at `made`."""
+
+    site: int
+    name: str
+    op: str
+    made: int
+    sure: Sure
+
+
+class CallerSuffers(NamedTuple):
+    """At `site`, `op` writes the parameter `name`, for which the call at `call` in another unit passes `passed`.
+
+    The function returns that memory, and at `read` the caller still uses `passed` beside what was returned.
+    """
+
+    site: int
+    name: str
+    op: str
+    call: int
+    passed: str
+    read: int
+    sure: Sure
+
+
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut"
     " | GradientRead | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | Revealed"
     " | ParameterRebound | NonleafKept | OptimizerStale | ParameterTwice | StateItemLost | ParameterOverwritten"
     " | RequiresGradRefused | GeneratorReused | Truncated | AccumulatedOnce | Constructed | VolatileUsed"
-    " | NumpyRefused | LayoutRefused | Redundant | ReadInFlight"
+    " | NumpyRefused | LayoutRefused | Redundant | ReadInFlight | ConditionalWrite | OverlappingWrite"
+    " | DefaultWritten | ViewRefused | Resized | ViewStored | CallerSuffers"
 )
 
 
@@ -551,7 +647,8 @@ class UnitFacts(NamedTuple):
     """Everything found out about one unit, in source order.
 
     `class_number` is -1 outside of classes. `returns_sources` are the storages that it returns itself, not as a view;
-    `returns_value` whether it returns anything at all. `trains` is whether it calls `backward()`, `has_no_grad` whether
+    `returns_value` whether it returns anything at all, `takes_inplace` whether its caller decides by a parameter
+    `inplace` if it writes. `trains` is whether it calls `backward()`, `has_no_grad` whether
     it switches grad mode off for a part of itself. `called_without_grad` is whether every call of it in the file runs
     without grad (`UNKNOWN` if there is no call).
     """
@@ -569,6 +666,7 @@ class UnitFacts(NamedTuple):
     trains: bool
     has_no_grad: bool
     called_without_grad: Fact
+    takes_inplace: bool = False
 
 
 class FileFacts(NamedTuple):

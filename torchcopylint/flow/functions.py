@@ -19,6 +19,7 @@ from torchcopylint.flow import (
     reading,
     sharing,
     slots,
+    storing,
     writing,
 )
 from torchcopylint.flow import tape as t
@@ -403,6 +404,7 @@ def _device(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
 
 @special("torch.save")
 def _save(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    storing.note(m, arguments.at(0), event.site)
     reading.read(m, arguments.at(0), event.site, "argument", name)
     slots.field_read(m, arguments.at(0).root, event.site, "argument", name)
     return Value(kind=Kind.NONE)

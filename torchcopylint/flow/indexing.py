@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import conversions, grads, memory, naming, numbers, reading, writing
+from torchcopylint.flow import conversions, grads, memory, naming, numbers, overlaps, reading, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.machine import Machine
@@ -89,7 +89,7 @@ def _sure_copy(m: Machine, value: Value) -> Sure:
 def region_of(m: Machine, index: t.Index) -> Region:
     """The part of a storage that a basic index covers."""
     parts: list[Part] = []
-    for part in index:
+    for number, part in enumerate(index):
         if isinstance(part, t.Slice):
             bounds = [None if r == t.NO_REGISTER else _bound(m, r) for r in (part.lower, part.upper)]
             if bounds == [None, None] and part.step == t.NO_REGISTER:
@@ -103,8 +103,9 @@ def region_of(m: Machine, index: t.Index) -> Region:
         if isinstance(value.const, int):
             parts.append(Part("int", int(value.const)))
         elif value.kind is Kind.NONE or value.const is ...:
-            # These shift the dimensions; what follows cannot be compared.
-            parts.append(Part("?"))
+            # These shift the dimensions: what follows can be compared with what follows the same thing only.
+            behind = region_of(m, index[number + 1 :]) if value.const is ... else None
+            parts.append(Part("?", behind))
             break
         else:
             parts.append(_named(m, part))
@@ -195,6 +196,9 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     numbers.note_stored(m, base, value, "[...] =", event.site, text)
     region = region_of(m, event.subscript) if is_advanced(m, event.subscript) is Fact.NO else (Part("?"),)
     whole = all(part.kind == "all" for part in region) or _is_ellipsis(m, event.subscript)
+    if kind_of(base, m.state) in TENSORS and is_advanced(m, event.subscript) is Fact.NO:
+        written = Site(event.site, f"{text}[{naming.index_text(m, event.subscript)}]", "[...] =", "item")
+        overlaps.note(m, base, () if whole else region, [value], written)
     writing.write(
         m,
         base,

@@ -96,6 +96,7 @@ class Machine:
         self.lateness: dict[int, tuple[str, int, Sure]] = {}
         self.unowned: dict[int, int] = {}
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
+        self.argument_writes: dict[int, tuple[int, str]] = {}
         self.guards = 0
         self.lane = 0
         self.put_on: dict[int, PutOn] = {}

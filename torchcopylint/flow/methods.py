@@ -9,12 +9,14 @@ from torchcopylint.flow import (
     copies,
     grads,
     kinds,
+    layout,
     memory,
     modules,
     naming,
     numbers,
     operations,
     reading,
+    resizing,
     slots,
     transfers,
     unknowns,
@@ -118,9 +120,15 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         return modules.call_method(m, base, event, arguments)
     if event.name in ("requires_grad_", "eval", "train"):
         return _returns_itself(m, base, obj, event, arguments)
-    if op is not None and op.shares in ("view", "maybe", "same") and event.name not in ("type", "get", "copy"):
+    if (
+        op is not None
+        and op.shares in ("view", "maybe", "same")
+        and op.of == 0
+        and event.name not in ("type", "get", "copy")
+    ):
         made = Object(text=naming.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
-        result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when="unknown")
+        when = operations.condition(op.when) if op.shares == "maybe" else ""
+        result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when=when or "unknown")
         if event.name == "to":
             result = transfers.to_host(m, arguments, result, event, naming.text_of(m, event.base))
         return result
@@ -161,6 +169,10 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
     slots.field_read(m, base.root, event.site, "argument", name)
     if op.writes:
         numbers.note_method(m, name, arguments, event.site, text)
+    if name == "view" and not any(argument.stars for argument in event.arguments):
+        layout.note_view(m, arguments, at)
+    elif name in resizing.RESIZING:
+        resizing.note(m, base, at)
     result = operations.apply(m, op, arguments, at)
     _note_pure(m, op, event, text, name, base, arguments)
     return result

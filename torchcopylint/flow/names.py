@@ -66,7 +66,7 @@ def _bind(m: Machine, event: t.Bind) -> None:
         if kind is not Kind.UNKNOWN:
             memory.refine(m, value, kind, sure)
             m.note_evidence(value, frozenset(use.removesuffix("()") for use in uses))
-    for ref in value.refs:
+    for ref in value.refs if not event.name.startswith("%") else ():
         obj = m.state.object(ref)
         if not obj.text or obj.text.endswith(")") or obj.text == "...":
             m.state.set_object(ref, obj._replace(text=event.name.partition("#")[0]))

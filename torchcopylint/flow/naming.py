@@ -26,6 +26,8 @@ def text_of(m: Machine, register: int) -> str:
         return f"{text_of(m, event.value)}[{event.position if event.position >= 0 else '...'}]"
     if isinstance(event, t.Const):
         return repr(event.value) if event.value is not ... else "..."
+    if isinstance(event, t.Operate) and len(event.operands) == 1:
+        return event.symbol + text_of(m, event.operands[0])
     if isinstance(event, t.Invoke):
         return f"{text_of(m, event.base)}.{event.name}({'...' if event.arguments else ''})"
     if isinstance(event, t.Call):

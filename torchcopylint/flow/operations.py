@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchcopylint.flow import dtypes, grads, memory, naming, reading, slots, writing
+from torchcopylint.flow import dtypes, grads, layout, memory, naming, overlaps, reading, slots, writing
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -33,6 +33,8 @@ from torchcopylint.knowledge.table import Op
 
 PARTS = "parts"
 """Flag of a tuple whose elements are parts of one tensor: `x.chunk(2)`."""
+"""Dtypes of which no more is known. The default is float32, unless a program sets another."""
+_OF_DEFAULT = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn", "eye", "linspace"))
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
 _WITH_DIMENSIONS = frozenset({"arange", "randperm", "nonzero", "argwhere", "flatnonzero", "argsort", "unique"})
 """Operations whose result is never a single number without dimensions."""
@@ -137,6 +139,8 @@ def write_through(
     if kind in CONTAINERS:
         return
     root = naming.key_text(m, target.root)
+    if sources and kind in TENSORS:
+        overlaps.note(m, target, region, sources, at)
     writing.write(
         m,
         target,
@@ -274,22 +278,35 @@ _DTYPE_ALIASES = {
 
 
 def _source_dtype(m: Machine, source: Value, op: Op) -> str:
-    dtypes = {m.state.object(ref).dtype for ref in source.refs}
-    return dtypes.pop() if len(dtypes) == 1 else ""
+    if op.name in _OF_DEFAULT:
+        return dtypes.DEFAULT
+    found = {m.state.object(ref).dtype for ref in source.refs}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _shared(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Value:
     """The result object, on the memory that the row says."""
     kind = kind_of(source, m.state)
-    sized = op.name.endswith("Tensor") and (kind is Kind.UNKNOWN or len(arguments.positional) > 1)
-    if op.shares == "fresh" or not source.refs or sized:
-        # A legacy constructor that is given one number or several makes a tensor of that size.
+    if op.shares == "fresh" or not source.refs or _is_size(op, arguments, kind) or _contracts(op, arguments):
         return memory.fresh(m, at.site, made)
     if op.shares in ("view", "same", "multi"):
+        made = layout.permuted(made, op.name.rpartition(".")[2], arguments, m.state.object(source.refs[0]))
         return memory.alias(m, source, at.site, _how(op, made, kind), made)
     if op.shares == "unversioned":
         return memory.alias(m, source, at.site, _how(op, made, kind), made)
     return _conditional(m, op, arguments, source, made, at, kind)
+
+
+def _is_size(op: Op, arguments: Arguments, kind: Kind) -> bool:
+    """A legacy constructor that is given one number or several makes a tensor of that size."""
+    if op.name.endswith("Tensor"):
+        return kind is Kind.UNKNOWN or len(arguments.positional) > 1
+    return op.name.endswith("Tensor.new") and kind not in BUFFERS
+
+
+def _contracts(op: Op, arguments: Arguments) -> bool:
+    """`einsum` of several operands computes something; of one, it may only rearrange it."""
+    return op.name.endswith("einsum") and len(arguments.positional) > 2
 
 
 def _how(op: Op, made: Object, source: Kind) -> How:
@@ -317,9 +334,12 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
     when = op.when
     if kind not in (*BUFFERS, Kind.UNKNOWN):
         return memory.fresh(m, at.site, made)
+    if "layout" in when and all(layout.is_strided(m.state.object(ref)) for ref in source.refs):
+        # Somebody who asks for another layout right after transposing or expanding knows that it copies.
+        return memory.fresh(m, at.site, made)
     if "dtype" in when:
         wanted = dtype_argument(arguments) or op.dtype
-        if wanted and before and wanted != before:
+        if wanted and before and _differ(before, wanted):
             return memory.fresh(m, at.site, made)
         if not wanted or (before and wanted == before):
             when = when.replace("dtype", "").strip(" ,")
@@ -329,6 +349,13 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
     if how is How.VIEW:
         how = How.CONDITIONAL
     return memory.alias(m, source, at.site, how, made, when=condition(when))
+
+
+def _differ(before: str, wanted: str) -> bool:
+    """Whether a tensor of one dtype has to be converted to be of another."""
+    if before in (dtypes.FLOATING, dtypes.INTEGRAL):
+        return (before == dtypes.FLOATING) != ("float" in wanted)
+    return wanted != ("float32" if before == dtypes.DEFAULT else before)
 
 
 def _names_device(arguments: Arguments) -> bool:

@@ -62,6 +62,8 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
         for ref in value.refs:
             fact = _read_after(m, value, ref, mark, write, name, whole)
             if fact is not None:
+                if fact.conditional and _bound_between(m, value.root, write.site, site):
+                    fact = fact._replace(conditional=False)
                 m.fact(fact._replace(site=site, consumer=consumer, target=target))
                 break
 
@@ -91,8 +93,15 @@ def _read_after(
         return None
     chain = held_part(m, value.root, chain_of(m, ref, share))
     below_written, below_read = relation(m, write, chain, value.root)
-    if mark.late and not _kept_from_before(m, value.root, mark):
+    derived = mark.late and not _kept_from_before(m, value.root, mark)
+    if derived:
         below_read = ()
+    meets = (
+        share.storage & 1 == 0
+        and share.storage in m.certain_storages[mark.write]
+        and ((whole and _is_element(value.root)) or all(_sits_on(m, other, share.storage) for other in value.refs))
+        and overlap(m.regions[mark.write].get(share.storage | 1, ()), share.region) is Fact.YES
+    )
     return ReadAfter(
         write=mark.write,
         name=name or obj.text or "this value",
@@ -103,15 +112,40 @@ def _read_after(
         below_written=below_written,
         below_read=below_read,
         element=_is_element(value.root),
-        certain=share.sure
-        and share.storage & 1 == 0
-        and share.storage in m.certain_storages[mark.write]
-        and ((whole and _is_element(value.root)) or all(_sits_on(m, other, share.storage) for other in value.refs))
-        and all(link.sure for link in (*below_written, *below_read))
-        and overlap(m.regions[mark.write].get(share.storage | 1, ()), share.region) is Fact.YES,
+        certain=meets and share.sure and all(link.sure for link in (*below_written, *below_read)),
         sure=obj.sure,
         kind=obj.kind,
         flags=obj.flags,
+        conditional=meets
+        and not derived
+        and value.root is not None
+        and _but_for_a_condition(below_written, below_read),
+    )
+
+
+def condition_of(links: tuple[Link, ...]) -> str:
+    """On what the topmost conditional copy of a chain depends, if all above it is sure; else an empty text.
+
+    Links lead from an alias up. What is below a conditional copy is not sure for that reason alone.
+    """
+    for link in reversed(links):
+        if link.when.startswith("when "):
+            return link.when
+        if not link.sure:
+            return ""
+    return ""
+
+
+def _bound_between(m: Machine, root: Key | None, write: int, site: int) -> bool:
+    """Whether a place got its object after the write and is read after that: it holds what was made of the written."""
+    cell = m.state.cell(root) if root is not None else None
+    return cell is not None and write < cell.site < site
+
+
+def _but_for_a_condition(*sides: tuple[Link, ...]) -> bool:
+    conditions = [condition_of(side) for side in sides]
+    return any(conditions) and all(
+        condition or all(link.sure for link in side) for side, condition in zip(sides, conditions, strict=True)
     )
 
 

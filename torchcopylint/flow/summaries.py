@@ -183,6 +183,8 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         return memory.unknown(m, site, f"{name}(...)")
     for item in summary.writes:
         _apply_write(m, item, bound, site, name)
+        if not item.path and any(r.parameter == item.parameter and not r.path and not r.when for r in summary.returned):
+            m.argument_writes[site] = (reference.unit, item.parameter)
     if summary.trains:
         m.trains = m.trains or False
     return _result(m, summary, bound, arguments, site, name)

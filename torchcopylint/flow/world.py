@@ -65,6 +65,7 @@ class World:
         self._arguments: dict[int, dict[str, Object]] = {}
         self._seen_arguments: dict[int, dict[str, Object]] = {}
         self._decorators = _decorators_of(program)
+        self._defaults: dict[int, dict[str, Object]] = {}
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
         self._class_kinds: dict[int, tuple[Kind, Sure]] = {}
         self._class_names = {info.name: info.number for info in program.classes}
@@ -173,16 +174,27 @@ class World:
             return declared
         if parameter.annotation is not None and parameter.annotation.name not in ("|", "typing.Any", "Any"):
             return Object()
+        default = self.default(m.unit.number, parameter.name)
+        if default is not None:
+            return Object(Kind.TENSOR, default.sure, dtype=default.dtype)
         uses = m.unit.uses.get(parameter.name, frozenset())
         kind, sure = kinds.from_uses(uses)
         called = self._arguments.get(m.unit.number, {}).get(parameter.name, Object())
         if called.kind is not Kind.UNKNOWN and kind in (Kind.UNKNOWN, called.kind):
             return called
+        if kind is Kind.UNKNOWN and self._is_index(m.unit, parameter):
+            return Object(Kind.NUMBER, Sure.LIKELY)
         if kind is Kind.UNKNOWN:
             kind, sure = kinds.from_name(parameter.name)
             if kind is Kind.TENSOR:
                 kind, sure = Kind.UNKNOWN, Sure.NOT
         return Object(kind, sure)
+
+    def _is_index(self, unit: t.Unit, parameter: t.Parameter) -> bool:
+        """The index that a sequence or a dataset is asked for is a number."""
+        if unit.owner < 0 or unit.name != "__getitem__" or len(unit.parameters) != 2:
+            return False
+        return parameter is unit.parameters[1] and self.method(unit.owner, "__len__") is not None
 
     def _bind_element(self, m: Machine, ref: int, annotation: Annotation | None) -> None:
         """`list[Tensor]`, `dict[str, Tensor]`: what the elements are."""
@@ -399,6 +411,15 @@ class World:
                 template = _passed(m.state.object(ref))
                 obj = template if number == 0 else join_objects(obj, template)
             known[name] = join_objects(known.get(name, obj), obj)
+
+    def note_default(self, m: Machine, unit: int, name: str, value: Value) -> None:
+        """A parameter has a default, which is made when the function is defined."""
+        if len(value.refs) == 1 and m.state.object(value.refs[0]).kind in TENSORS:
+            self._defaults.setdefault(unit, {})[name] = m.state.object(value.refs[0])
+
+    def default(self, unit: int, name: str) -> Object | None:
+        """The tensor that is the default of a parameter."""
+        return self._defaults.get(unit, {}).get(name)
 
     def summary(self, unit: int) -> Summary | None:
         """The summary of a function, if it has been run already."""

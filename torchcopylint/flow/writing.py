@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import idioms, naming, reading, uses
+from torchcopylint.flow import conditional, idioms, naming, reading, uses
 from torchcopylint.flow.facts import DataAccess, Write
 from torchcopylint.flow.model import (
     ARGUMENT,
@@ -107,6 +107,8 @@ def write(
         copied=_index_copy(m, storages, value.root),
     )
     m.writes[site] = fact
+    if any(not sat_on.sure for _, sat_on in shares):
+        conditional.note_write(m, value, fact)
     for _, sat_on in shares:
         _mark_holders(m, (value.root, also_own), sat_on, region, fact)
         _spoil_saved(m, sat_on, fact)

@@ -1,0 +1,86 @@
+"""TCL502: what a conversion returned is written, and its source is still wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.report import Report
+from torchcopylint.checks._common import (
+    DIRECT_FORMS,
+    PLAIN_HOWS,
+    confidence,
+    first_reads,
+    once_a_sharing,
+    order_of,
+    read_point,
+    shared_points,
+    suffers_caller,
+    written_point,
+)
+from torchcopylint.flow.facts import ConditionalWrite, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.model import ARGUMENT, TENSORS, How
+
+HOWS = PLAIN_HOWS | {How.CONDITIONAL}
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report such writes: the source is read later, or belongs to the caller, or is an attribute."""
+    owns = first_reads(unit, own=True)
+    others = first_reads(unit, own=False)
+    found = []
+    for write in unit.writes.values():
+        if write.form not in DIRECT_FORMS or write.kind not in TENSORS:
+            continue
+        reads = [read for read in others.get(write.site, []) if _of_a_source(read)]
+        if reads:
+            found.append((write, min(reads, key=order_of)))
+    told = {write.site for write, _ in found}
+    for write, read in once_a_sharing(found):
+        when = next(link.when for link in read.below_written if link.when)
+        yield Report(
+            site=write.site,
+            points=(*shared_points(read.links), written_point(write), read_point(read, write)),
+            values={"name": write.root or write.name, "op": write.op, "source": read.name, "when": when},
+            confidence=confidence(write.sure, read.sure),
+        )
+    outside = [fact for fact in unit.facts if isinstance(fact, ConditionalWrite) and fact.site not in told]
+    yield from _outside(unit, outside, owns)
+
+
+def _of_a_source(read: ReadAfter) -> bool:
+    """Whether what is read is what the written value was converted from.
+
+    Where the conversion itself reads it, on a loop's next turn, it is converted anew.
+    """
+    if any(link.site == read.site for link in read.links):
+        return False
+    if read.element and not read.name.endswith("']"):
+        # Elements of a list are not told apart.
+        return False
+    conditions = {link.when for link in read.below_written if link.when}
+    return read.conditional and bool(conditions) and read.hows <= HOWS and read.kind in TENSORS
+
+
+def _outside(unit: UnitFacts, facts: list[ConditionalWrite], owns: dict[int, list[ReadAfter]]) -> Iterator[Report]:
+    """Writes that reach what others hold: once for each source, at the first."""
+    seen: set[int] = set()
+    for fact in sorted(facts, key=lambda fact: fact.site):
+        write = unit.writes[fact.site]
+        if fact.storage in seen or not owns.get(fact.site) or not {link.how for link in fact.links} <= HOWS:
+            continue
+        variant = "field" if fact.own else "caller" if _suffers_caller(unit, fact, write) else ""
+        if not variant:
+            continue
+        seen.add(fact.storage)
+        yield Report(
+            site=fact.site,
+            points=(*shared_points(tuple(reversed(fact.links))), written_point(write)),
+            values={"name": fact.name, "op": write.op, "source": fact.source, "when": fact.when},
+            confidence=confidence(write.sure, fact.sure),
+            variant=variant,
+        )
+
+
+def _suffers_caller(unit: UnitFacts, fact: ConditionalWrite, write: Write) -> bool:
+    argument = fact.owner == ARGUMENT and fact.storage not in unit.returns_sources
+    return argument and write.form in DIRECT_FORMS and suffers_caller(unit, write._replace(owner=ARGUMENT))

@@ -1,0 +1,124 @@
+"""The order of dimensions in memory: what transposing does to it, and which views it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, TypeAlias
+
+from torchcopylint.flow.facts import ViewRefused
+from torchcopylint.flow.model import CONTAINERS, Kind, Object, Value
+from torchcopylint.flow.sites import Arguments, Site
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+Order: TypeAlias = "tuple[int | str, ...]"
+"""Which dimension of the memory each one is; or `swap` and two of them, `reverse`, or `?` for some other order."""
+PERMUTED, EXPANDED = "permuted", "expanded"
+MOST_DIMENSIONS = 6
+_SWAPPING = frozenset({"transpose", "swapaxes", "swapdims"})
+_EXPANDING = frozenset({"expand", "expand_as", "broadcast_to"})
+_LAST_TWO = frozenset({"mT", "mH", "adjoint"})
+
+
+def order_of(name: str, arguments: Arguments) -> Order:
+    """The order that an operation gives the dimensions of its first argument; empty if it leaves them as they are."""
+    if name in ("t", "H"):
+        return (1, 0)
+    if name == "T":
+        return ("reverse",)
+    if name in _LAST_TWO:
+        return ("swap", -2, -1)
+    if name in _SWAPPING:
+        dimensions = _dimensions(arguments, ("dim0", "dim1"))
+        if len(dimensions) != 2:
+            return ("?",)
+        return ("swap", *dimensions) if dimensions[0] != dimensions[1] else ()
+    if name == "permute":
+        dimensions = _dimensions(arguments, ())
+        known = sorted(dimensions) == list(range(len(dimensions))) and bool(dimensions)
+        return () if dimensions == tuple(sorted(dimensions)) and known else dimensions if known else ("?",)
+    return ("?",) if name in ("movedim", "moveaxis") else ()
+
+
+def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> Object:
+    """The result of a view, with the order of its dimensions, or that some are repeated.
+
+    Twice out of order is some order that nobody knows.
+    """
+    if name in _EXPANDING:
+        return made._replace(config=((EXPANDED, True),))
+    order = order_of(name, arguments)
+    if not order or PERMUTED in dict(source.config):
+        return made
+    return made._replace(config=((PERMUTED, order),))
+
+
+def is_permuted(obj: Object) -> bool:
+    """Whether an object's dimensions are surely not in the order of its memory, sizes of one aside."""
+    return PERMUTED in dict(obj.config)
+
+
+def is_strided(obj: Object) -> bool:
+    """Whether an object is surely not contiguous, sizes of one aside."""
+    return is_permuted(obj) or EXPANDED in dict(obj.config)
+
+
+def note_view(m: Machine, arguments: Arguments, at: Site) -> None:
+    """`x.view(...)` of a transposed tensor: whether dimensions would have to be joined that do not lie side by side."""
+    count = _count(m, arguments.positional[1:])
+    objects = [m.state.object(ref) for ref in arguments.positional[0].refs]
+    if count is None or not objects:
+        return
+    orders = [dict(obj.config).get(PERMUTED) for obj in objects]
+    if all(isinstance(order, tuple) and _refuses(order, count) for order in orders):
+        obj = min(objects, key=lambda obj: obj.sure)
+        m.fact(ViewRefused(at.site, at.name, obj.site, obj.sure))
+
+
+def _dimensions(arguments: Arguments, names: tuple[str, ...]) -> tuple[int, ...]:
+    values = arguments.positional[1:] or [arguments.keywords[name] for name in names if name in arguments.keywords]
+    found = [value.const for value in values]
+    return tuple(d for d in found if isinstance(d, int)) if all(isinstance(d, int) for d in found) else ()
+
+
+def _count(m: Machine, sizes: Sequence[Value]) -> int | None:
+    """How many dimensions a view is asked to have."""
+    if len(sizes) != 1:
+        return len(sizes) or None
+    only = sizes[0]
+    if only.kind is Kind.NUMBER:
+        return 1
+    held = [m.state.slot_names(ref) for ref in only.refs if m.state.object(ref).kind in CONTAINERS]
+    apart = len(held) == 1 and held[0] and all(name == f"[{i}]" for i, (_, name) in enumerate(held[0]))
+    return len(held[0]) if apart else None
+
+
+def _refuses(order: Order, count: int) -> bool:
+    return all(_joins_apart(candidate, count) for candidate in _candidates(order))
+
+
+def _candidates(order: Order) -> Iterator[Order]:
+    """The orders that are meant, for every number of dimensions that is possible."""
+    if order[0] == "reverse":
+        for size in range(2, MOST_DIMENSIONS + 1):
+            yield tuple(reversed(range(size)))
+    elif order[0] == "swap":
+        first, second = int(order[1]), int(order[2])
+        least = max(first + 1, second + 1, -first, -second, 2)
+        for size in range(least, MOST_DIMENSIONS + 1):
+            dimensions = list(range(size))
+            dimensions[first], dimensions[second] = dimensions[second], dimensions[first]
+            yield tuple(dimensions)
+    else:
+        yield order
+
+
+def _joins_apart(order: Order, count: int) -> bool:
+    """Whether every way to join neighbours into `count` dimensions joins some that are not neighbours in memory."""
+    if order[0] == "?" or count >= len(order):
+        return False
+    joints = [a + 1 == b for a, b in pairwise(order) if isinstance(a, int) and isinstance(b, int)]
+    ways = combinations(range(len(joints)), len(order) - count)
+    return not any(all(joints[place] for place in way) for way in ways)

@@ -1,0 +1,126 @@
+"""Operations that read a part of a tensor while they write another part of it which overlaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import layout, reading
+from torchcopylint.flow.facts import Link, OverlappingWrite
+from torchcopylint.flow.model import TENSORS, How, Part, Region, Share, Value
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+    from torchcopylint.flow.sites import Site
+
+BOUNDED = frozenset({"int", "slice", "name"})
+PARTS = frozenset({How.INDEX, How.ROW})
+COPIES = frozenset({"[...] =", "copy_"})
+
+
+def note(m: Machine, target: Value, region: Region, sources: Sequence[Value], at: Site) -> None:
+    """`target` (of it, `region`) is written from `sources`, element by element: do they overlap without being equal?"""
+    if len(target.refs) != 1:
+        return
+    written = target.refs[0]
+    mine = {share.storage: share for share in m.state.object(written).shares if share.sure}
+    for source in sources:
+        if len(source.refs) != 1 or m.state.object(source.refs[0]).kind not in TENSORS:
+            continue
+        for share in m.state.object(source.refs[0]).shares:
+            own = mine.get(share.storage)
+            if own is not None and share.sure:
+                links = _partly_shared(m, (written, own, region), (source.refs[0], share), at.op in COPIES)
+                if links is not None:
+                    obj = m.state.object(source.refs[0])
+                    bound = source.root is not None and source.refs[0] in m.state.refs_of(source.root)
+                    m.fact(OverlappingWrite(at.site, at.name, obj.text, at.op, links if bound else (), obj.sure))
+                break
+
+
+def _partly_shared(
+    m: Machine, target: tuple[int, Share, Region], source: tuple[int, Share], copies: bool
+) -> tuple[Link, ...] | None:
+    """The links from what both are parts of down to the source, if the source overlaps the target partly."""
+    above = reading.chain_of(m, *target[:2])
+    ups = [number for number, _ in above]
+    below_read: list[Link] = []
+    common = -1
+    for number, link in reading.chain_of(m, *source):
+        if number in ups:
+            common = number
+            break
+        below_read.append(link)
+    below_written = [link for _, link in above[: ups.index(common)]] if common >= 0 else []
+    base = next((s.region for s in m.state.object(common & ~1).shares if s.storage == target[1].storage), None)
+    reordered = layout.is_permuted(m.state.object(source[0])) and [link.how for link in below_read] == [How.VIEW]
+    followed = (*below_written, *(() if reordered else below_read))
+    if base is None or any(link.how not in PARTS for link in followed):
+        return None
+    written = (*target[1].region[len(base) :], *target[2])
+    read = source[1].region[len(base) :]
+    apart = bool(written) if reordered else not partly_overlap(written, read, broadcast=not copies)
+    return None if apart else tuple(reversed(below_read))
+
+
+def partly_overlap(written: Region, read: Region, *, broadcast: bool) -> bool:
+    """Whether two parts of one tensor overlap for sure, and are not the same part.
+
+    A part of what is written, spread over it, harms arithmetic (`broadcast`); where it is copied, it is copied onto
+    itself as it is.
+    """
+    written, read = _aligned(written, read)
+    shifted = False
+    for one, two in zip(written, read, strict=False):
+        if one == two and one.kind != "?":
+            continue
+        if one.kind == two.kind == "slice" and (_shifted(one, two) or _shifted(two, one) or _counted(one, two)):
+            shifted = True
+        elif not (one.kind == "all" and two.kind in BOUNDED):
+            # An index is the same as another one or apart from it; of the rest, nobody knows whether they meet.
+            return False
+        else:
+            shifted = shifted or broadcast
+    rest = [*_flat(written[len(read) :]), *_flat(read[len(written) :])]
+    if any(part.kind not in (*BOUNDED, "all") for part in rest) or (len(written) > len(read) and rest):
+        return False
+    return shifted or (broadcast and any(part.kind in BOUNDED for part in rest))
+
+
+def _flat(region: Region) -> Iterator[Part]:
+    for part in region:
+        if part.kind == "?" and isinstance(part.value, tuple):
+            yield from part.value
+        else:
+            yield part
+
+
+def _aligned(written: Region, read: Region) -> tuple[Region, Region]:
+    """`[..., 1:]` and `[..., :-1]` are compared from the end, where both have as many parts behind the dots."""
+    if written and read and written[0].kind == read[0].kind == "?":
+        behind = written[0].value, read[0].value
+        if all(isinstance(parts, tuple) for parts in behind) and len(behind[0]) == len(behind[1]):  # type: ignore[arg-type]
+            return behind  # type: ignore[return-value]
+    return written, read
+
+
+def _shifted(late: Part, early: Part) -> bool:
+    """`x[1:]` and `x[:-1]`: everything but an end, and everything but the other end."""
+    cut = early.upper
+    ends = cut < 0 if isinstance(cut, int) else isinstance(cut, str) and cut.startswith("-")
+    starts = late.value > 0 if isinstance(late.value, int) else isinstance(late.value, str)
+    return early.value in (None, 0) and late.upper is None and ends and starts
+
+
+def _counted(one: Part, two: Part) -> bool:
+    """Slices whose bounds are all numbers from the start."""
+    bounds = []
+    for part in (one, two):
+        lower, upper = part.value or 0, part.upper
+        if not isinstance(lower, int) or not (upper is None or isinstance(upper, int)):
+            return False
+        if lower < 0 or (upper is not None and upper < 0):
+            return False
+        bounds.append((lower, upper))
+    (a, b), (c, d) = bounds
+    return (b is None or c < b) and (d is None or a < d)
