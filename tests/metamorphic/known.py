@@ -29,18 +29,6 @@ _IN_FUNCTIONS = (
 )
 KNOWN: tuple[Entry, ...] = (
     Entry(
-        "state-dict-by-reference bad 1",
-        ("loop of one turn",),
-        Difference(missing=("TCL701@15 error/high",)),
-        "a loop around the training loop (folds, runs, seeds) hides the snapshot that the inner loop takes",
-    ),
-    Entry(
-        "detach-shares-memory bad 3",
-        ("loop of one turn",),
-        Difference(missing=("TCL303@8 error/high",)),
-        "as above: what an inner loop writes through is lost where an outer loop surrounds it",
-    ),
-    Entry(
         "data-write-corrupts-gradient bad 4",
         ("conditional expression",),
         Difference(missing=("TCL101@10 error/high",), extra=("TCL103@10 warning/high",)),

@@ -130,7 +130,7 @@ class Machine:
         state = self.state
         entry = state.fork()
         if event.site in self._heads:
-            state.join_in(self._heads[event.site])
+            state.resume(self._heads[event.site])
         frame = LoopFrame(entry + 1)
         self._loops.append(frame)
         for _ in range(MAX_TURNS):
