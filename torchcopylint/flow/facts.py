@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from torchcopylint.flow.model import Fact, How, Kind, Sure
+from torchcopylint.flow.model import Fact, How, Kind, Region, Sure
 
 
 class Link(NamedTuple):
@@ -59,7 +59,8 @@ class ReadAfter(NamedTuple):
     nearest common object down to what was written and to what is read; two names of one object have one link between
     them, without a `how`, in `below_read`. `consumer` says what reads: `operand`, `look` (an operation that keeps no
     graph), `argument`, `return`, `store`, `swap` (stored into the very memory it is a view of), `text`, `test`,
-    `yield`, `load_state_dict`, by `target`. `element` is whether `name` is an element of a container.
+    `yield`, `load_state_dict`, by `target`. `element` is whether `name` is an element of a container. `place` is the
+    storage that was written and the part of it that is read, `bound` the site where `name` was bound, or -1.
     """
 
     write: int
@@ -75,6 +76,8 @@ class ReadAfter(NamedTuple):
     sure: Sure
     kind: Kind
     flags: frozenset[str]
+    place: tuple[int, Region] = (-1, ())
+    bound: int = -1
 
     @property
     def links(self) -> tuple[Link, ...]:

@@ -100,7 +100,14 @@ def _read_after(m: Machine, value: Value, ref: int, mark: Mark, write: Write, na
         sure=obj.sure,
         kind=obj.kind,
         flags=obj.flags,
+        place=(share.storage | 1, share.region),
+        bound=_bound(m, value.root),
     )
+
+
+def _bound(m: Machine, root: Key | None) -> int:
+    cell = m.state.cell(root) if root is not None else None
+    return cell.site if cell is not None else -1
 
 
 def _is_element(root: Key | None) -> bool:
