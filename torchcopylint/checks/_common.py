@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point
-from torchcopylint.flow.facts import Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import Collected, Link, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import ARGUMENT, Fact, How, Sure
 
 PLAIN_HOWS = frozenset({None, How.VIEW, How.INDEX, How.ROW})
@@ -53,10 +53,16 @@ def read_point(read: ReadAfter, write: Write) -> Point:
 
 
 def first_reads(unit: UnitFacts, own: bool) -> dict[int, list[ReadAfter]]:
-    """For each write, what is read after it: through the written holder itself (`own`) or through another."""
+    """For each write, what is read after it: through the written holder itself (`own`) or through another.
+
+    Elements of what was collected from one buffer are left out: that is a fault of its own, told where it happens.
+    """
+    put = {site for fact in unit.facts if isinstance(fact, Collected) for site in fact.put}
     found: dict[int, list[ReadAfter]] = {}
     for fact in unit.facts:
-        if isinstance(fact, ReadAfter) and fact.own is own:
+        if not isinstance(fact, ReadAfter) or fact.own is not own:
+            continue
+        if fact.bound not in put and not any(link.site in put for link in fact.below_read):
             found.setdefault(fact.write, []).append(fact)
     return found
 

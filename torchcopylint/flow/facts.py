@@ -244,6 +244,26 @@ class Repeated(NamedTuple):
     sure: Sure
 
 
+class Collected(NamedTuple):
+    """At `site`, `name` is put into `container`, which holds the same memory already: `write` came in between.
+
+    `source` owns the memory, `links` lead from `name` up to it. `put` are the sites where the elements were put in,
+    `outside` is whether others than this unit see the container. `form`: `append`, `item` or `yield`.
+    """
+
+    site: int
+    name: str
+    source: str
+    container: str
+    outside: bool
+    write: int
+    links: tuple[Link, ...]
+    put: frozenset[int]
+    form: str
+    kind: Kind
+    sure: Sure
+
+
 class Kept(NamedTuple):
     """When `method` ends, `field` of `self`, set at `site`, shares memory with `source`, which lives on elsewhere.
 
@@ -272,7 +292,7 @@ class FieldRead(NamedTuple):
 
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
-    " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead"
+    " | Discarded | GradModeUnused | AttributeSet | Repeated | Collected | Kept | FieldRead"
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import grads, indexing, memory, naming, operations, reading, slots, writing
+from torchcopylint.flow import collecting, grads, indexing, memory, naming, operations, reading, slots, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -159,7 +159,7 @@ def _extend(m: Machine, target: Value, value: Value, site: int) -> None:
                 cell = m.state.cell(slot)
                 if cell is not None:
                     held = Value(cell.refs, cell.kind, cell.const, cell.marks)
-                    slots.bind_slot(m, (ref, ANY_ELEMENT), held, site, weak=True)
+                    collecting.put(m, (ref, ANY_ELEMENT), held, site, "append")
 
 
 @handles(t.Logic)
@@ -228,7 +228,7 @@ def _collect(m: Machine, event: t.Collect) -> None:
     for ref in m.value(event.container).refs:
         if (item.root is not None and not isinstance(item.root, str | int)) or _from_outside(m, item):
             slots.note_repeated(m, item, event.site, "comprehension", naming.text_of(m, event.container))
-        slots.bind_slot(m, (ref, ANY_ELEMENT), item._replace(root=None), event.site, weak=True)
+        collecting.put(m, (ref, ANY_ELEMENT), item._replace(root=None), event.site, "append")
 
 
 def _from_outside(m: Machine, item: Value) -> bool:
