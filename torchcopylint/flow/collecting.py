@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     WHOLE,
     Cell,
     Fact,
+    How,
     Mark,
     Share,
     Slot,
