@@ -28,7 +28,8 @@ class Write(NamedTuple):
     expression started from, `derived` whether it went on from there (`x[0].zero_()`, not `x.zero_()`). `chain` leads
     from what was written to the owner of the memory. `owner` says who else can see that memory: an empty text for
     nobody. `named` is whether a name was bound to an alias on the way there, so that it is not all one expression.
-    `reads_old` is whether the old content mattered. `recording` is grad mode.
+    `reads_old` is whether the old content mattered. `recording` is grad mode. `bound` is the site where the root was
+    bound, or -1.
     """
 
     site: int
@@ -50,6 +51,7 @@ class Write(NamedTuple):
     kind: Kind
     storages: tuple[int, ...]
     cause: str = ""
+    bound: int = -1
 
 
 class ReadAfter(NamedTuple):
@@ -232,7 +234,7 @@ class AttributeSet(NamedTuple):
 
 
 class Repeated(NamedTuple):
-    """At `site`, one object (`name`, made at `made`) is put into a container `times` times over."""
+    """At `site`, one object (`name`, made at `made`, on `storages`) is put into a container several times over."""
 
     site: int
     name: str
@@ -242,6 +244,7 @@ class Repeated(NamedTuple):
     form: str
     container: str
     sure: Sure
+    storages: frozenset[int] = frozenset()
 
 
 class Collected(NamedTuple):

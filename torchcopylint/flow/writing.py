@@ -101,6 +101,7 @@ def write(
         kind=m.state.object(ref).kind,
         storages=storages,
         cause=cause,
+        bound=m.roots[site][0] if site in m.roots else -1,
     )
     m.writes[site] = fact
     for _, sat_on in shares:
