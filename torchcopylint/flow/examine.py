@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import (  # noqa: F401  (each registers what its events mean)
+    aliasing,
     attributes,
     calls,
     conditions,
@@ -39,6 +40,7 @@ def _unit_facts(world: World, m: Machine) -> UnitFacts:
     owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
     found = [fact for site in sorted(m.facts) for fact in m.facts[site]]
     found += _kept(m)
+    found += aliasing.aliased_fields(m)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,

@@ -247,6 +247,52 @@ class Repeated(NamedTuple):
     storages: frozenset[int] = frozenset()
 
 
+class ModulePaired(NamedTuple):
+    """At `site`, one module meets itself: `name`, bound at `bound`, and `source` both hold it.
+
+    `form` is `load` (its own state is loaded into it) or `zip` (its parameters are paired with themselves).
+    """
+
+    site: int
+    name: str
+    source: str
+    bound: int
+    form: str
+    sure: Sure
+
+
+class ModuleKept(NamedTuple):
+    """At `site`, `consumer` uses the module `name`, which has been put aside on a condition at `bound`: it is `source`,
+    and `write` came in between."""
+
+    site: int
+    name: str
+    source: str
+    bound: int
+    write: int
+    consumer: str
+    sure: Sure
+
+
+class FieldAliased(NamedTuple):
+    """When `method` ends, `field` of `self`, set at `site`, is the module that the field `source` holds."""
+
+    field: str
+    source: str
+    site: int
+    sure: Sure
+    method: str
+
+
+class FieldsPaired(NamedTuple):
+    """At `site`, the modules that two fields of `self` have held since before the method meet: see `ModulePaired`."""
+
+    site: int
+    field: str
+    other: str
+    form: str
+
+
 class Collected(NamedTuple):
     """At `site`, `name` is put into `container`, which holds the same memory already: `write` came in between.
 
@@ -296,6 +342,7 @@ class FieldRead(NamedTuple):
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
     " | Discarded | GradModeUnused | AttributeSet | Repeated | Collected | Kept | FieldRead"
+    " | ModulePaired | ModuleKept | FieldAliased | FieldsPaired"
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from torchcopylint.flow import (
+    aliasing,
     attributes,
     containers,
     grads,
@@ -154,6 +155,7 @@ def _enumerate(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name:
 
 @special("builtins.zip", "itertools.product")
 def _zip(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    aliasing.note_zip(m, arguments.positional, event.site)
     return containers.lazily(m, event.site, containers.ZIP, *arguments.positional)
 
 

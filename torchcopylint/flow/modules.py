@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import (
+    aliasing,
     containers,
     grads,
     memory,
@@ -163,6 +164,7 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
 def call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
     """The result of calling a module."""
     obj = m.state.object(function.refs[0])
+    aliasing.note_use(m, function, site, "call")
     row = table.module_class(obj.type) if obj.type else None
     if row is not None and not row.container:
         return _call_known(m, function, obj, row, arguments, site, name)
@@ -315,6 +317,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     unit = m.world.method(local, event.name) if local is not None else None
     text = naming.text_of(m, event.base)
     name = event.name
+    if name != "load_state_dict":
+        aliasing.note_use(m, base, event.site, "call")
     if unit is not None and name not in ("forward",):
         static = "staticmethod" in m.world.decorators(unit)
         positional = arguments.positional[1:] if static else arguments.positional
@@ -405,6 +409,8 @@ def _load_state_dict(m: Machine, base: Value, event: t.Invoke, arguments: Argume
     source = arguments.at(0) if arguments.positional else arguments.keywords.get("state_dict", UNKNOWN)
     reading.read(m, source, event.site, "load_state_dict", text)
     slots.field_read(m, source.root, event.site, "load_state_dict", text)
+    if source.root is None:
+        aliasing.note_pair(m, base, source, event.site, "load")
     writing.write(
         m,
         base,

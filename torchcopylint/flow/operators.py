@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import collecting, grads, indexing, memory, naming, operations, reading, slots, writing
+from torchcopylint.flow import (
+    aliasing,
+    collecting,
+    grads,
+    indexing,
+    memory,
+    naming,
+    operations,
+    reading,
+    slots,
+    writing,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -195,6 +206,7 @@ def _make(m: Machine, event: t.Make) -> None:
     apart = len(event.items) <= MAX_ITEMS and not any(event.stars) and event.kind in ("tuple", "list")
     for position, register in enumerate(event.items):
         value = m.value(register)
+        aliasing.note_use(m, value, event.site, "store")
         if event.stars[position]:
             _spread(m, ref, value, event)
         elif event.kind == "dict":

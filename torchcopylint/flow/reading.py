@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import aliasing, naming
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
 from torchcopylint.flow.model import CONTAINERS, Fact, How, Key, Kind, Mark, Share, Value, overlap
 
@@ -27,6 +27,7 @@ def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -
     """The content of a value is looked at (rule 4), its elements included if it is a container."""
     if value.marks:
         _report_reads(m, value, naming.key_text(m, value.root), site, consumer, target)
+        aliasing.note_use(m, value, site, consumer)
     for ref in value.refs:
         if m.state.object(ref).kind in CONTAINERS:
             _read_elements(m, ref, site, consumer, target, MAX_DEPTH)
