@@ -36,6 +36,7 @@ PHRASES: Mapping[str, str] = {
     "shared.assigned": "shared here: `{result}` is put on the storage of `{source}`",
     "kept.append": "kept here: `{container}` gets the memory of `{name}`, not a copy",
     "kept.item": "kept here: `{container}` gets the memory of `{name}`, not a copy",
+    "kept.gradient": "kept here: `{name}` itself, not a copy",
     "kept.yield": "kept here: `{name}` itself is handed out, not a copy",
     "written": "written here: `{op}`",
     "written.cause": "written here: `{cause}`",

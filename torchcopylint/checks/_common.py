@@ -46,6 +46,12 @@ def written_point(write: Write) -> Point:
     return Point(Role.WRITTEN, write.site, phrase, {"op": write.op, "name": write.name, "cause": write.cause})
 
 
+def written_since(write: Write, kept: int) -> Point:
+    """The step that writes, after something was put aside; if it stands before that, on the loop's next turn."""
+    point = written_point(write)
+    return point if write.site > kept else point._replace(phrase=f"{point.phrase}.next")
+
+
 def read_point(read: ReadAfter, write: Write) -> Point:
     """The step that reads; a read that stands before its write happens on the loop's next turn."""
     later = "" if read.site > write.site else ".next"
@@ -65,6 +71,14 @@ def first_reads(unit: UnitFacts, own: bool) -> dict[int, list[ReadAfter]]:
         if fact.bound not in put and not any(link.site in put for link in fact.below_read):
             found.setdefault(fact.write, []).append(fact)
     return found
+
+
+def kept_gradient(unit: UnitFacts, read: ReadAfter) -> bool:
+    """Whether a read is of a gradient that was put aside, and that was then overwritten where it stands: in `.grad`."""
+    if read.own or read.name.endswith(".grad") or any(link.how is not None for link in read.below_read):
+        return False
+    write = unit.writes[read.write]
+    return write.form == "gradient" or (write.form in ("method", "augmented") and write.root.endswith(".grad"))
 
 
 def once_a_sharing(found: list[tuple[Write, ReadAfter]]) -> list[tuple[Write, ReadAfter]]:

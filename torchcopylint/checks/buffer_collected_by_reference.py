@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import at_most, confidence, order_of, read_point, shared_points
-from torchcopylint.flow.facts import Collected, ReadAfter, UnitFacts, Write
+from torchcopylint.checks._common import at_most, confidence, order_of, read_point, shared_points, written_since
+from torchcopylint.flow.facts import Collected, ReadAfter, UnitFacts
 
 SHORT_LIVED = frozenset({"text", "test"})
 """Reads that show nothing about the elements one by one."""
@@ -29,7 +29,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             points=(
                 *shared_points(tuple(reversed(fact.links))),
                 Point(Role.KEPT, fact.site, f"kept.{fact.form}", {"name": fact.name, "container": fact.container}),
-                _written(write, fact.site),
+                written_since(write, fact.site),
                 *((read_point(read, write),) if read is not None else ()),
             ),
             values={"name": fact.name, "cause": write.cause or write.op},
@@ -57,9 +57,3 @@ def _first_read(unit: UnitFacts, fact: Collected) -> ReadAfter | None:
 def _by_its_name(read: ReadAfter, fact: Collected) -> bool:
     """An element of a tuple that has no name itself is called by what was put in."""
     return read.name == fact.name and not read.below_read
-
-
-def _written(write: Write, put: int) -> Point:
-    later = "" if write.site > put else ".next"
-    phrase = "written.cause" if write.cause else "written"
-    return Point(Role.WRITTEN, write.site, phrase + later, {"op": write.op, "name": write.name, "cause": write.cause})

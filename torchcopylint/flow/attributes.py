@@ -163,6 +163,7 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
     if obj.leaf is Fact.NO and obj.requires_grad > 0 and RETAINS not in obj.flags and obj.kind in TENSORS:
         m.fact(GradientRead(site, text, obj.site, obj.text, obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY))
     slot = (ref, ".grad")
+    m.gradients.add(ref)
     if m.state.cell(slot) is None:
         return slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
     return slots.slot_value(m, slot)

@@ -87,7 +87,9 @@ def _shares(m: Machine, cell: Cell) -> Iterator[Share]:
     """The storages that what a cell holds surely sits on; those of a loop's earlier turns are several."""
     for ref in cell.refs:
         for share in m.state.object(ref).shares:
-            if share.sure and not share.when and share.storage & 1 == 0:
+            # A field of a module may be another tensor by now; what it owned is its own.
+            field = any(part.kind == "field" for part in share.region)
+            if share.sure and not share.when and share.storage & 1 == 0 and not field:
                 yield share
 
 
@@ -98,7 +100,7 @@ def _overwritten(m: Machine, earlier: Cell, sat_on: Share, cell: Cell, share: Sh
     each = any(part.kind in WHOLE for part in (*sat_on.region, *share.region))
     for mark in sorted(earlier.marks - cell.marks):
         write = m.writes.get(mark.write)
-        if write is None or mark.own or mark.late or write.form == "assign":
+        if write is None or mark.own or mark.late or write.form in ("assign", "gradient"):
             continue
         if share.storage not in m.certain_storages[mark.write]:
             continue

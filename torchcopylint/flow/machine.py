@@ -77,6 +77,7 @@ class Machine:
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
         self.tables: dict[int, int] = {}
+        self.gradients: set[int] = set()
         self.guards = 0
         self.lane = 0
         self.trains = False

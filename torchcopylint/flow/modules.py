@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import (
     aliasing,
     containers,
+    gradients,
     grads,
     memory,
     naming,
@@ -361,7 +362,10 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name in _SELF_METHODS:
         _note_apply(m, rest)
         return base
-    if name in ("zero_grad", "register_forward_hook", "register_full_backward_hook"):
+    if name == "zero_grad":
+        gradients.zeroed(m, base, rest, event.site, text)
+        return Value(kind=Kind.NONE)
+    if name in ("register_forward_hook", "register_full_backward_hook"):
         return Value(kind=Kind.NONE)
     slots.field_read(m, base.root, event.site, "argument", name)
     result = unknowns.call_unknown(m, rest, event.site, f"{text}.{name}")
@@ -477,6 +481,7 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
     if event.name == "load_state_dict":
         return _load_state_dict(m, base, event, rest, text)
     if event.name == "zero_grad":
+        gradients.zeroed(m, base, rest, event.site, text)
         return Value(kind=Kind.NONE)
     return unknowns.call_unknown(m, rest, event.site, f"{text}.{event.name}")
 

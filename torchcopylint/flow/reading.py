@@ -102,8 +102,21 @@ def _read_after(m: Machine, value: Value, ref: int, mark: Mark, write: Write, na
         kind=obj.kind,
         flags=obj.flags,
         place=(share.storage | 1, share.region),
-        bound=_bound(m, value.root),
+        bound=_put_aside(m, ref, mark) if write.form == "gradient" else _bound(m, value.root),
     )
+
+
+def _put_aside(m: Machine, ref: int, mark: Mark) -> int:
+    """Where an object that a write has hit was first bound to anything but the `.grad` that it is."""
+    sites = [
+        cell.site
+        for key in m.state.holders.get(ref, ())
+        if (cell := m.state.cell(key)) is not None
+        and ref in cell.refs
+        and mark in cell.marks
+        and not (isinstance(key, tuple) and key[1] == ".grad")
+    ]
+    return min((site for site in sites if site >= 0), default=-1)
 
 
 def _bound(m: Machine, root: Key | None) -> int:
