@@ -56,6 +56,8 @@ PHRASES: Mapping[str, str] = {
     "read.backward": "read here: backward needs what was saved",
     "read.load": "read here: the model gets the state that it has already",
     "read.zip": "read here: the parameters are paired with themselves",
+    "shared.shallow": "shared here: `{result}` holds the parameters of `{source}`, not copies",
+    "read.shallow": "read here: `{name}` has the present parameters of `{source}`",
     "read.module": "read here: `{name}` is the present `{source}`",
     "read.history": "read here: `{name}` is used, without its history",
     "read.data": "read here",

@@ -97,6 +97,12 @@ KNOWN: tuple[Entry, ...] = (
         Difference(missing=("TCL301[bound]@7 warning/high",)),
         "as above",
     ),
+    Entry(
+        "module-shallow-copied good 4",
+        ("copy left out in row 7, column 10",),
+        Difference(missing=("any finding",)),
+        "that two names of one model are both called, and the results compared, is not followed",
+    ),
     *(
         Entry(
             program,
@@ -218,6 +224,12 @@ BY_DESIGN: tuple[Entry, ...] = (
         ("copy left out in row 5, column 7",),
         Difference(missing=("any finding",)),
         "the program prints whether two tensors share memory, and writes to none of them",
+    ),
+    Entry(
+        "gradient-by-reference bad 2",
+        ("write moved back",),
+        Difference(extra=("TCL703@12 error/medium",)),
+        "the first gradient that is kept is then None, so that two batches print nothing; a third one would",
     ),
     Entry(
         "view-mutated good 6",

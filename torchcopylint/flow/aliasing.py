@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import naming
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired
+from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, ModuleShallow
 from torchcopylint.flow.model import CONTAINERS, How, Key, Kind, Sure, Value
 
 if TYPE_CHECKING:
@@ -92,9 +92,15 @@ def _field_of(m: Machine, modules: frozenset[int]) -> str:
 
 
 def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
-    """A module is used by a name that was put aside under some condition in a loop which went on to train it."""
+    """A module is used by a name that was put aside under some condition in a loop which went on to train it.
+
+    Or it is a shallow copy of one that was trained on.
+    """
     key = value.root
-    if not value.marks or not isinstance(key, str) or len(value.refs) != 1:
+    if not value.marks or len(value.refs) != 1:
+        return
+    _note_shallow(m, value, site, consumer)
+    if not isinstance(key, str):
         return
     obj, cell = m.state.object(value.refs[0]), m.state.cell(key)
     if obj.kind is not Kind.MODULE or cell is None or cell.site < 0 or cell.refs != value.refs:
@@ -109,6 +115,20 @@ def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
             # What an optimizer moves by its parameters is a module.
             sure = max(obj.sure, Sure.LIKELY)
             m.fact(ModuleKept(site, name, others[0], cell.site, mark.write, consumer, sure))
+            return
+
+
+def _note_shallow(m: Machine, value: Value, site: int, consumer: str) -> None:
+    obj = m.state.object(value.refs[0])
+    copied = next((share for share in obj.shares if share.how is How.COPY and share.sure), None)
+    if obj.kind is not Kind.MODULE or copied is None:
+        return
+    for mark in sorted(value.marks):
+        write = m.writes.get(mark.write)
+        if write is not None and not mark.own and not mark.late and write.form != "assign":
+            source = m.state.object(copied.of).text
+            name = naming.key_text(m, value.root) or obj.text
+            m.fact(ModuleShallow(site, name, source, copied.site, mark.write, consumer, obj.sure))
             return
 
 

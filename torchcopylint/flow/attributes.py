@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import kinds, memory, naming, slots, writing
+from torchcopylint.flow import aliasing, kinds, memory, naming, slots, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import AttributeSet, DataAccess, DataShared, GradientRead
 from torchcopylint.flow.machine import Machine, handles
@@ -33,6 +33,8 @@ _MISSPELT = frozenset(
 @handles(t.Attribute)
 def _attribute(m: Machine, event: t.Attribute) -> None:
     base = m.value(event.base)
+    if base.marks:
+        aliasing.note_use(m, base, event.site, "look")
     m.set(event.out, attribute(m, base, event.name, event.site, naming.text_of(m, event.base), event.out))
 
 

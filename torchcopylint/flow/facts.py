@@ -274,6 +274,21 @@ class ModuleKept(NamedTuple):
     sure: Sure
 
 
+class ModuleShallow(NamedTuple):
+    """At `site`, `consumer` uses the module `name`, which was made at `made` by a shallow copy of `source`.
+
+    `write` came in between.
+    """
+
+    site: int
+    name: str
+    source: str
+    made: int
+    write: int
+    consumer: str
+    sure: Sure
+
+
 class FieldAliased(NamedTuple):
     """When `method` ends, `field` of `self`, set at `site`, is the module that the field `source` holds."""
 
@@ -342,7 +357,7 @@ class FieldRead(NamedTuple):
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
     " | Discarded | GradModeUnused | AttributeSet | Repeated | Collected | Kept | FieldRead"
-    " | ModulePaired | ModuleKept | FieldAliased | FieldsPaired"
+    " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired"
 )
 
 

@@ -102,8 +102,12 @@ def _read_after(m: Machine, value: Value, ref: int, mark: Mark, write: Write, na
         kind=obj.kind,
         flags=obj.flags,
         place=(share.storage | 1, share.region),
-        bound=_put_aside(m, ref, mark) if write.form == "gradient" else _bound(m, value.root),
+        bound=_put_aside(m, ref, mark) if _hits_gradient(write) else _bound(m, value.root),
     )
+
+
+def _hits_gradient(write: Write) -> bool:
+    return write.form == "gradient" or write.root.endswith(".grad")
 
 
 def _put_aside(m: Machine, ref: int, mark: Mark) -> int:
