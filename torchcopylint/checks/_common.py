@@ -63,14 +63,20 @@ def first_reads(unit: UnitFacts, own: bool) -> dict[int, list[ReadAfter]]:
 
     Elements of what was collected from one buffer are left out: that is a fault of its own, told where it happens.
     """
-    put = {site for fact in unit.facts if isinstance(fact, Collected) for site in fact.put}
+    collected = [fact for fact in unit.facts if isinstance(fact, Collected)]
     found: dict[int, list[ReadAfter]] = {}
     for fact in unit.facts:
-        if not isinstance(fact, ReadAfter) or fact.own is not own:
-            continue
-        if fact.bound not in put and not any(link.site in put for link in fact.below_read):
+        if isinstance(fact, ReadAfter) and fact.own is own and not any(of_collected(fact, put) for put in collected):
             found.setdefault(fact.write, []).append(fact)
     return found
+
+
+def of_collected(read: ReadAfter, fact: Collected) -> bool:
+    """Whether what is read is an element that was collected by reference, under whatever name it was taken out."""
+    if read.bound in fact.put or any(link.site in fact.put for link in read.below_read):
+        return True
+    taken_out = read.bound > min(fact.put) or read.name == fact.name
+    return not read.own and read.place[0] == fact.storage and taken_out
 
 
 def kept_gradient(unit: UnitFacts, read: ReadAfter) -> bool:

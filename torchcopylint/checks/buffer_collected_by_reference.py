@@ -6,7 +6,15 @@ from collections.abc import Iterator
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import at_most, confidence, order_of, read_point, shared_points, written_since
+from torchcopylint.checks._common import (
+    at_most,
+    confidence,
+    of_collected,
+    order_of,
+    read_point,
+    shared_points,
+    written_since,
+)
 from torchcopylint.flow.facts import Collected, ReadAfter, UnitFacts
 
 SHORT_LIVED = frozenset({"text", "test"})
@@ -40,20 +48,14 @@ def check(unit: UnitFacts) -> Iterator[Report]:
 
 def _first_read(unit: UnitFacts, fact: Collected) -> ReadAfter | None:
     """Where an element is read that was put in before the write."""
-    put = fact.put
     reads = [
         read
         for read in unit.facts
         if isinstance(read, ReadAfter)
         and not read.own
         and read.write == fact.write
-        and read.site not in put
+        and read.site not in fact.put
         and read.consumer not in SHORT_LIVED
-        and (read.bound in put or any(link.site in put for link in read.below_read) or _by_its_name(read, fact))
+        and of_collected(read, fact)
     ]
     return min(reads, key=order_of, default=None)
-
-
-def _by_its_name(read: ReadAfter, fact: Collected) -> bool:
-    """An element of a tuple that has no name itself is called by what was put in."""
-    return read.name == fact.name and not read.below_read

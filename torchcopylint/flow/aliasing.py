@@ -24,7 +24,8 @@ def note_pair(m: Machine, one: Value, other: Value, site: int, form: str) -> Non
     if not first or not second:
         return
     if first == second:
-        names = _names_of(m, first)
+        called = {_called(m, one, MAX_DEPTH), _called(m, other, MAX_DEPTH)}
+        names = [place for place in _names_of(m, first) if place[1] in called]
         if len(names) > 1:
             (_, source), (bound, name) = names[0], names[-1]
             sure = max(Sure.LIKELY, min(m.state.object(ref).sure for ref in first))
@@ -33,6 +34,23 @@ def note_pair(m: Machine, one: Value, other: Value, site: int, form: str) -> Non
     fields = _field_of(m, first), _field_of(m, second)
     if all(fields):
         m.fact(FieldsPaired(site, fields[0], fields[1], form))
+
+
+def _called(m: Machine, value: Value, depth: int) -> str:
+    """The name by which a module was asked for its parameters or state here."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind is Kind.MODULE and value.root is not None:
+            return naming.key_text(m, value.root)
+        if any(share.how in WHOLE_MODULE for share in obj.shares):
+            return obj.text.removeprefix("a parameter of ").removesuffix(".state_dict()")
+        if obj.kind in CONTAINERS and depth:
+            for slot in m.state.slot_names(ref):
+                cell = m.state.cell(slot)
+                name = _called(m, Value(cell.refs, cell.kind), depth - 1) if cell is not None else ""
+                if name:
+                    return name
+    return ""
 
 
 def modules_behind(m: Machine, value: Value, depth: int) -> frozenset[int]:

@@ -126,6 +126,7 @@ def _note(m: Machine, slot: Slot, cell: Cell, share: Share, mark: Mark, first: i
             outside=form == "yield" or container.owner not in ("", LOCAL),
             write=mark.write,
             links=tuple(link for _, link in chain if link.how is not None),
+            storage=share.storage | 1,
             put=frozenset({site, first, cell.site, *(link.site for _, link in chain)}) - {-1},
             form=form,
             kind=obj.kind,
