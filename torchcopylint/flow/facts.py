@@ -311,8 +311,9 @@ class FieldsPaired(NamedTuple):
 class Collected(NamedTuple):
     """At `site`, `name` is put into `container`, which holds the same memory already: `write` came in between.
 
-    `source` owns the memory, which is `storage`, and `links` lead from `name` up to it. `put` are the sites where the elements were put in,
-    `outside` is whether others than this unit see the container. `form`: `append`, `item` or `yield`.
+    `source` owns the memory, which is `storage`, and `links` lead from `name` up to it. `put` are the sites where the
+    elements were put in, `outside` is whether others than this unit see the container. `form`: `append`, `item` or
+    `yield`.
     """
 
     site: int
