@@ -101,7 +101,7 @@ KNOWN: tuple[Entry, ...] = (
         "buffer-collected-by-reference good 7",
         ("conditional expression",),
         Difference(extra=("TCL708@10 error/high",)),
-        "a false alarm: where one arm makes a tensor anew and the other makes none, the last turn's is not known as older",
+        "a false alarm: where only one arm makes a tensor anew, that of the last turn is not known to be another one",
     ),
     Entry(
         "module-shallow-copied good 4",
