@@ -83,22 +83,10 @@ KNOWN: tuple[Entry, ...] = (
         "a copy with two names is taken to be wanted",
     ),
     Entry(
-        "state-dict-by-reference bad 1",
-        ("loop of one turn",),
-        Difference(missing=("TCL701@15 error/high",)),
-        "a loop around the training loop (folds, runs, seeds) hides the snapshot that the inner loop takes",
-    ),
-    Entry(
-        "detach-shares-memory bad 3",
-        ("loop of one turn",),
-        Difference(missing=("TCL303@8 error/high",)),
-        "as above: what an inner loop writes through is lost where an outer loop surrounds it",
-    ),
-    Entry(
         "data-write-corrupts-gradient bad 4",
         ("conditional expression",),
         Difference(missing=("TCL101@10 error/high",), extra=("TCL103@10 warning/high",)),
-        "in a loop, a loss that one branch of a conditional expression makes is no longer one that backward needs",
+        "what backward has freed on one path counts as freed: in a loop, the other arm still has the last turn's graph",
     ),
     Entry(
         "grad-data good 6",
@@ -159,6 +147,31 @@ KNOWN: tuple[Entry, ...] = (
         ("unpacked from a tuple",),
         Difference(missing=("TCL301[bound]@7 warning/high",)),
         "as above",
+    ),
+    Entry(
+        "buffer-collected-by-reference good 7",
+        ("conditional expression",),
+        Difference(extra=("TCL708@10 error/high",)),
+        "a false alarm: where only one arm makes a tensor anew, that of the last turn is not known to be another one",
+    ),
+    Entry(
+        "module-shallow-copied good 4",
+        ("copy left out in row 7, column 10",),
+        Difference(missing=("any finding",)),
+        "that two names of one model are both called, and the results compared, is not followed",
+    ),
+    *(
+        Entry(
+            program,
+            ("copied at every share",),
+            Difference(missing=(finding,)),
+            "a deep copy of a list keeps entries that are one tensor one; the engine takes every copied entry for new",
+        )
+        for program, finding in (
+            ("repeated-tensor bad 1", "TCL707@4 error/high"),
+            ("repeated-tensor bad 2", "TCL707@5 error/high"),
+            ("repeated-tensor bad 3", "TCL707@12 error/high"),
+        )
     ),
     *(
         Entry(
@@ -282,6 +295,12 @@ BY_DESIGN: tuple[Entry, ...] = (
         ("copy left out in row 5, column 7",),
         Difference(missing=("any finding",)),
         "the program prints whether two tensors share memory, and writes to none of them",
+    ),
+    Entry(
+        "gradient-by-reference bad 2",
+        ("write moved back",),
+        Difference(extra=("TCL703@12 error/medium",)),
+        "the first gradient that is kept is then None, so that two batches print nothing; a third one would",
     ),
     Entry(
         "view-mutated good 6",

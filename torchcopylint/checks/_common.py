@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point
-from torchcopylint.flow.facts import Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import Collected, Link, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import ARGUMENT, Fact, How, Sure
 
 PLAIN_HOWS = frozenset({None, How.VIEW, How.INDEX, How.ROW})
@@ -46,6 +46,12 @@ def written_point(write: Write) -> Point:
     return Point(Role.WRITTEN, write.site, phrase, {"op": write.op, "name": write.name, "cause": write.cause})
 
 
+def written_since(write: Write, kept: int) -> Point:
+    """The step that writes, after something was put aside; if it stands before that, on the loop's next turn."""
+    point = written_point(write)
+    return point if write.site > kept else point._replace(phrase=f"{point.phrase}.next")
+
+
 def read_point(read: ReadAfter, write: Write) -> Point:
     """The step that reads; a read that stands before its write happens on the loop's next turn."""
     later = "" if read.site > write.site else ".next"
@@ -53,12 +59,32 @@ def read_point(read: ReadAfter, write: Write) -> Point:
 
 
 def first_reads(unit: UnitFacts, own: bool) -> dict[int, list[ReadAfter]]:
-    """For each write, what is read after it: through the written holder itself (`own`) or through another."""
+    """For each write, what is read after it: through the written holder itself (`own`) or through another.
+
+    Elements of what was collected from one buffer are left out: that is a fault of its own, told where it happens.
+    """
+    collected = [fact for fact in unit.facts if isinstance(fact, Collected)]
     found: dict[int, list[ReadAfter]] = {}
     for fact in unit.facts:
-        if isinstance(fact, ReadAfter) and fact.own is own:
+        if isinstance(fact, ReadAfter) and fact.own is own and not any(of_collected(fact, put) for put in collected):
             found.setdefault(fact.write, []).append(fact)
     return found
+
+
+def of_collected(read: ReadAfter, fact: Collected) -> bool:
+    """Whether what is read is an element that was collected by reference, under whatever name it was taken out."""
+    if read.bound in fact.put or any(link.site in fact.put for link in read.below_read):
+        return True
+    taken_out = read.bound > min(fact.put) or read.name == fact.name
+    return not read.own and read.place[0] == fact.storage and taken_out
+
+
+def kept_gradient(unit: UnitFacts, read: ReadAfter) -> bool:
+    """Whether a read is of a gradient that was put aside, and that was then overwritten where it stands: in `.grad`."""
+    if read.own or read.name.endswith(".grad") or any(link.how is not None for link in read.below_read):
+        return False
+    write = unit.writes[read.write]
+    return write.form == "gradient" or (write.form in ("method", "augmented") and write.root.endswith(".grad"))
 
 
 def once_a_sharing(found: list[tuple[Write, ReadAfter]]) -> list[tuple[Write, ReadAfter]]:

@@ -10,6 +10,7 @@ from torchcopylint.checks._common import (
     PLAIN_HOWS,
     confidence,
     first_reads,
+    kept_gradient,
     once_a_sharing,
     order_of,
     read_point,
@@ -32,7 +33,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for write in unit.writes.values():
         if write.form not in DIRECT_FORMS or (write.blank and not write.reads_old):
             continue
-        reads = [read for read in others.get(write.site, []) if _plain(read)]
+        reads = [read for read in others.get(write.site, []) if _plain(read) and not kept_gradient(unit, read)]
         wanted = [read for read in reads if _wanted_apart(read, owns.get(write.site, []))]
         if wanted:
             found.append((write, min(wanted, key=order_of)))

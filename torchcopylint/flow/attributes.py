@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import (
+    aliasing,
     conversions,
     grads,
     kinds,
@@ -47,6 +48,8 @@ _MISSPELT = frozenset(
 @handles(t.Attribute)
 def _attribute(m: Machine, event: t.Attribute) -> None:
     base = m.value(event.base)
+    if base.marks:
+        aliasing.note_use(m, base, event.site, "look")
     m.set(event.out, attribute(m, base, event.name, event.site, naming.text_of(m, event.base), event.out))
 
 
@@ -181,6 +184,7 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
         m.fact(GradientRead(site, text, obj.site, obj.text, obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY))
     rebinding.note_gradient_read(m, ref, obj, site)
     slot = (ref, ".grad")
+    m.gradients.add(ref)
     if m.state.cell(slot) is None:
         return slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
     return slots.slot_value(m, slot)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import memory, naming, slots, unknowns
+from torchcopylint.flow import collecting, memory, naming, slots, unknowns
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
@@ -36,7 +36,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         _shift(m, ref, event.site)
     if name in _ADDING and len(arguments.positional) > _ADDING[name]:
         item = arguments.positional[_ADDING[name]]
-        slots.bind_slot(m, (ref, ANY_ELEMENT), item, event.site, weak=True)
+        collecting.put(m, (ref, ANY_ELEMENT), item, event.site, "append")
         return Value(kind=Kind.NONE)
     if name in _EXTENDING and len(arguments.positional) > 1:
         for source in arguments.positional[1].refs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import memory, naming, ownership, reading, slots
+from torchcopylint.flow import collecting, memory, naming, ownership, reading, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.machine import Machine, handles
@@ -110,7 +110,10 @@ def _elements(m: Machine, value: Value) -> list[Value]:
 @handles(t.Yield)
 def _yield(m: Machine, event: t.Yield) -> None:
     if event.value != t.NO_REGISTER:
-        reading.read(m, m.value(event.value), event.site, "yield")
+        value = m.value(event.value)
+        reading.read(m, value, event.site, "yield")
+        if value.refs:
+            collecting.hand_out(m, value, event.site)
     m.set(event.out, memory.unknown(m, event.site, "..."))
 
 

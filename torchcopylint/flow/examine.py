@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import (  # noqa: F401  (each registers what its events mean)
+    aliasing,
     asking,
     attributes,
     callers,
@@ -58,6 +59,7 @@ def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers
         found += asking.unanswered(m, world.program)
     found += _defaults_written(world, m)
     found += suffered.get(unit.number, [])
+    found += aliasing.aliased_fields(m)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from torchcopylint.flow.model import Fact, How, Kind, Sure
+from torchcopylint.flow.model import Fact, How, Kind, Region, Sure
 
 
 class Link(NamedTuple):
@@ -31,6 +31,7 @@ class Write(NamedTuple):
     `reads_old` is whether the old content mattered. `recording` is grad mode. `copied` says how sure it is that what
     was written is the copy that an advanced index made, and that no other holder has it; `dropped` whether the value of
     the writing call is thrown away.
+    `bound` is the site where the root was bound, or -1.
     """
 
     site: int
@@ -54,6 +55,7 @@ class Write(NamedTuple):
     cause: str = ""
     copied: Sure = Sure.NOT
     dropped: bool = False
+    bound: int = -1
 
 
 class ReadAfter(NamedTuple):
@@ -66,6 +68,8 @@ class ReadAfter(NamedTuple):
     `yield`, `load_state_dict`, by `target`. `element` is whether `name` is an element of a container. `certain` is
     whether the two surely share what was written, `conditional` whether they do so where a conversion on the way had
     nothing to convert.
+    `place` is the storage that was written and the part of it that is read, `bound` the site where `name` was bound, or
+    -1.
     """
 
     write: int
@@ -82,6 +86,8 @@ class ReadAfter(NamedTuple):
     kind: Kind
     flags: frozenset[str]
     conditional: bool = False
+    place: tuple[int, Region] = (-1, ())
+    bound: int = -1
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -242,7 +248,7 @@ class AttributeSet(NamedTuple):
 
 
 class Repeated(NamedTuple):
-    """At `site`, one object (`name`, made at `made`) is put into a container `times` times over."""
+    """At `site`, one object (`name`, made at `made`, on `storages`) is put into a container several times over."""
 
     site: int
     name: str
@@ -252,6 +258,7 @@ class Repeated(NamedTuple):
     form: str
     container: str
     sure: Sure
+    storages: frozenset[int] = frozenset()
 
 
 class Kept(NamedTuple):
@@ -633,13 +640,97 @@ class CallerSuffers(NamedTuple):
     sure: Sure
 
 
+class ModulePaired(NamedTuple):
+    """At `site`, one module meets itself: `name`, bound at `bound`, and `source` both hold it.
+
+    `form` is `load` (its own state is loaded into it) or `zip` (its parameters are paired with themselves).
+    """
+
+    site: int
+    name: str
+    source: str
+    bound: int
+    form: str
+    sure: Sure
+
+
+class ModuleKept(NamedTuple):
+    """At `site`, `consumer` uses the module `name`, which has been put aside on a condition at `bound`: it is `source`,
+    and `write` came in between."""
+
+    site: int
+    name: str
+    source: str
+    bound: int
+    write: int
+    consumer: str
+    sure: Sure
+
+
+class ModuleShallow(NamedTuple):
+    """At `site`, `consumer` uses the module `name`, which was made at `made` by a shallow copy of `source`.
+
+    `write` came in between.
+    """
+
+    site: int
+    name: str
+    source: str
+    made: int
+    write: int
+    consumer: str
+    sure: Sure
+
+
+class FieldAliased(NamedTuple):
+    """When `method` ends, `field` of `self`, set at `site`, is the module that the field `source` holds."""
+
+    field: str
+    source: str
+    site: int
+    sure: Sure
+    method: str
+
+
+class FieldsPaired(NamedTuple):
+    """At `site`, the modules that two fields of `self` have held since before the method meet: see `ModulePaired`."""
+
+    site: int
+    field: str
+    other: str
+    form: str
+
+
+class Collected(NamedTuple):
+    """At `site`, `name` is put into `container`, which holds the same memory already: `write` came in between.
+
+    `source` owns the memory, which is `storage`, and `links` lead from `name` up to it. `put` are the sites where the
+    elements were put in, `outside` is whether others than this unit see the container. `form`: `append`, `item` or
+    `yield`.
+    """
+
+    site: int
+    name: str
+    source: str
+    container: str
+    outside: bool
+    write: int
+    links: tuple[Link, ...]
+    storage: int
+    put: frozenset[int]
+    form: str
+    kind: Kind
+    sure: Sure
+
+
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut"
     " | GradientRead | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | Revealed"
     " | ParameterRebound | NonleafKept | OptimizerStale | ParameterTwice | StateItemLost | ParameterOverwritten"
     " | RequiresGradRefused | GeneratorReused | Truncated | AccumulatedOnce | Constructed | VolatileUsed"
     " | NumpyRefused | LayoutRefused | Redundant | ReadInFlight | ConditionalWrite | OverlappingWrite"
-    " | DefaultWritten | ViewRefused | Resized | ViewStored | CallerSuffers"
+    " | DefaultWritten | ViewRefused | Resized | ViewStored | CallerSuffers | Collected | ModulePaired"
+    " | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired"
 )
 
 

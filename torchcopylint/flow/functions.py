@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from torchcopylint.flow import (
+    aliasing,
     attributes,
     containers,
     copies,
@@ -163,6 +164,7 @@ def _enumerate(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name:
 def _zip(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for source in arguments.positional:
         generators.note_taken(m, source, event.site)
+    aliasing.note_zip(m, arguments.positional, event.site)
     return containers.lazily(m, event.site, containers.ZIP, *arguments.positional)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import dtypes, naming, reading
+from torchcopylint.flow import dtypes, gradients, naming, reading
 from torchcopylint.flow.facts import LeafWritten, RequiresGradRefused, Saved
 from torchcopylint.flow.model import (
     CONTAINERS,
@@ -228,6 +228,8 @@ def backward(m: Machine, value: Value, site: int, retain: bool) -> None:
     """`backward()` runs over a value's graph: it needs what was saved, and frees it unless told to keep it."""
     m.trains = True
     reading.needed_by_backward(m, value, site, "backward")
+    if len(value.refs) == 1:
+        gradients.accumulated(m, m.state.object(value.refs[0]).graph, site)
     for ref in value.refs:
         for number in m.state.object(ref).graph:
             if number in m.module_saves:

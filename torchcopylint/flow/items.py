@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import containers, indexing, lost, memory, naming, ownership, rebinding, slots
+from torchcopylint.flow import collecting, containers, indexing, lost, memory, naming, ownership, rebinding, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.containers import SHALLOW
 from torchcopylint.flow.machine import Machine, handles
@@ -63,7 +63,7 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
         if key is not None:
             slots.bind_slot(m, (ref, f"[{key!r}]"), value, event.site, weak=ref & 1 == 1)
         else:
-            slots.bind_slot(m, (ref, ANY_ELEMENT), value, event.site, weak=True)
+            collecting.put(m, (ref, ANY_ELEMENT), value, event.site, "item")
 
 
 @handles(t.Unpack)

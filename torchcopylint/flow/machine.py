@@ -97,6 +97,7 @@ class Machine:
         self.unowned: dict[int, int] = {}
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.argument_writes: dict[int, tuple[int, str]] = {}
+        self.gradients: set[int] = set()
         self.guards = 0
         self.lane = 0
         self.put_on: dict[int, PutOn] = {}
@@ -151,7 +152,7 @@ class Machine:
         state = self.state
         entry = state.fork()
         if event.site in self._heads:
-            state.join_in(self._heads[event.site])
+            state.resume(self._heads[event.site])
         frame = LoopFrame(entry + 1)
         self._loops.append(frame)
         for _ in range(MAX_TURNS):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from torchcopylint.flow import (
+    aliasing,
     containers,
     generators,
+    gradients,
     grads,
     memory,
     naming,
@@ -168,6 +170,7 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
 def call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
     """The result of calling a module."""
     obj = m.state.object(function.refs[0])
+    aliasing.note_use(m, function, site, "call")
     row = table.module_class(obj.type) if obj.type else None
     if row is not None and not row.container:
         return _call_known(m, function, obj, row, arguments, site, name)
@@ -320,6 +323,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     unit = m.world.method(local, event.name) if local is not None else None
     text = naming.text_of(m, event.base)
     name = event.name
+    if name != "load_state_dict":
+        aliasing.note_use(m, base, event.site, "call")
     if unit is not None and name not in ("forward",):
         static = "staticmethod" in m.world.decorators(unit)
         positional = arguments.positional[1:] if static else arguments.positional
@@ -366,7 +371,10 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name in _SELF_METHODS:
         _note_apply(m, rest)
         return base
-    if name in ("zero_grad", "register_forward_hook", "register_full_backward_hook"):
+    if name == "zero_grad":
+        gradients.zeroed(m, base, rest, event.site, text)
+        return Value(kind=Kind.NONE)
+    if name in ("register_forward_hook", "register_full_backward_hook"):
         return Value(kind=Kind.NONE)
     slots.field_read(m, base.root, event.site, "argument", name)
     result = unknowns.call_unknown(m, rest, event.site, f"{text}.{name}")
@@ -414,6 +422,8 @@ def _load_state_dict(m: Machine, base: Value, event: t.Invoke, arguments: Argume
     source = arguments.at(0) if arguments.positional else arguments.keywords.get("state_dict", UNKNOWN)
     reading.read(m, source, event.site, "load_state_dict", text)
     slots.field_read(m, source.root, event.site, "load_state_dict", text)
+    if source.root is None:
+        aliasing.note_pair(m, base, source, event.site, "load")
     writing.write(
         m,
         base,
@@ -486,6 +496,7 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
     if event.name == "load_state_dict":
         return _load_state_dict(m, base, event, rest, text)
     if event.name == "zero_grad":
+        gradients.zeroed(m, base, rest, event.site, text)
         return Value(kind=Kind.NONE)
     if event.name == "add_param_group":
         ownership.note_added(m, base.refs[0])

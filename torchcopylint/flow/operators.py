@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import grads, indexing, memory, naming, numbers, operations, ownership, reading, slots, writing
+from torchcopylint.flow import (
+    aliasing,
+    collecting,
+    grads,
+    indexing,
+    memory,
+    naming,
+    numbers,
+    operations,
+    ownership,
+    reading,
+    slots,
+    writing,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -167,7 +180,7 @@ def _extend(m: Machine, target: Value, value: Value, site: int) -> None:
                 cell = m.state.cell(slot)
                 if cell is not None:
                     held = Value(cell.refs, cell.kind, cell.const, cell.marks)
-                    slots.bind_slot(m, (ref, ANY_ELEMENT), held, site, weak=True)
+                    collecting.put(m, (ref, ANY_ELEMENT), held, site, "append")
 
 
 @handles(t.Logic)
@@ -203,6 +216,7 @@ def _make(m: Machine, event: t.Make) -> None:
     apart = len(event.items) <= MAX_ITEMS and not any(event.stars) and event.kind in ("tuple", "list")
     for position, register in enumerate(event.items):
         value = m.value(register)
+        aliasing.note_use(m, value, event.site, "store")
         if event.stars[position]:
             _spread(m, ref, value, event)
         elif event.kind == "dict":
@@ -236,7 +250,7 @@ def _collect(m: Machine, event: t.Collect) -> None:
     for ref in m.value(event.container).refs:
         if (item.root is not None and not isinstance(item.root, str | int)) or _from_outside(m, item):
             slots.note_repeated(m, item, event.site, "comprehension", naming.text_of(m, event.container))
-        slots.bind_slot(m, (ref, ANY_ELEMENT), item._replace(root=None), event.site, weak=True)
+        collecting.put(m, (ref, ANY_ELEMENT), item._replace(root=None), event.site, "append")
 
 
 def _from_outside(m: Machine, item: Value) -> bool:

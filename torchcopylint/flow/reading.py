@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchcopylint.flow import naming, transfers
+from torchcopylint.flow import aliasing, naming, transfers
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
 from torchcopylint.flow.model import CONTAINERS, Fact, How, Key, Kind, Mark, Share, Value, overlap
 
@@ -27,6 +27,7 @@ def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -
     """The content of a value is looked at (rule 4), its elements included if it is a container."""
     if value.marks:
         _report_reads(m, value, naming.key_text(m, value.root), site, consumer, target, whole=False)
+        aliasing.note_use(m, value, site, consumer)
     for ref in value.refs:
         if m.state.object(ref).kind in CONTAINERS:
             _read_elements(m, ref, site, consumer, target, MAX_DEPTH)
@@ -116,6 +117,8 @@ def _read_after(
         sure=obj.sure,
         kind=obj.kind,
         flags=obj.flags,
+        place=(share.storage | 1, share.region),
+        bound=_put_aside(m, ref, mark) if _hits_gradient(write) else _bound(m, value.root),
         conditional=meets
         and not derived
         and value.root is not None
@@ -147,6 +150,28 @@ def _but_for_a_condition(*sides: tuple[Link, ...]) -> bool:
     return any(conditions) and all(
         condition or all(link.sure for link in side) for side, condition in zip(sides, conditions, strict=True)
     )
+
+
+def _hits_gradient(write: Write) -> bool:
+    return write.form == "gradient" or write.root.endswith(".grad")
+
+
+def _put_aside(m: Machine, ref: int, mark: Mark) -> int:
+    """Where an object that a write has hit was first bound to anything but the `.grad` that it is."""
+    sites = [
+        cell.site
+        for key in m.state.holders.get(ref, ())
+        if (cell := m.state.cell(key)) is not None
+        and ref in cell.refs
+        and mark in cell.marks
+        and not (isinstance(key, tuple) and key[1] == ".grad")
+    ]
+    return min((site for site in sites if site >= 0), default=-1)
+
+
+def _bound(m: Machine, root: Key | None) -> int:
+    cell = m.state.cell(root) if root is not None else None
+    return cell.site if cell is not None else -1
 
 
 def _is_element(root: Key | None) -> bool:

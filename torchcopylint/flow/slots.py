@@ -150,7 +150,9 @@ def note_repeated(m: Machine, held: Value, site: int, form: str, container: str)
         return
     obj = m.state.object(held.refs[0])
     if obj.kind in (Kind.MODULE, *BUFFERS):
-        m.fact(Repeated(site, obj.text, obj.site, obj.kind, _stateful(m, held.refs[0], obj), form, container, obj.sure))
+        stateful = _stateful(m, held.refs[0], obj)
+        storages = frozenset(share.storage | 1 for share in obj.shares)
+        m.fact(Repeated(site, obj.text, obj.site, obj.kind, stateful, form, container, obj.sure, storages))
 
 
 def _stateful(m: Machine, ref: int, obj: Object) -> bool:

@@ -156,6 +156,18 @@ class State:
                 changed = True
         return changed
 
+    def resume(self, head: Delta) -> bool:
+        """Join in the head that a loop settled on when it was last run, in an enclosing loop's earlier turn.
+
+        What the loop makes anew each turn is there as the newest object of its site; what the enclosing loop's earlier
+        turn has left of it belongs to the older ones, and must not be taken for the same object.
+        """
+        for key, entry in sorted(head.items(), key=repr):
+            remade = isinstance(key, int) and not key & 1 and head.get(older(key)) is not None
+            if remade and isinstance(entry, Object) and self._entries.get(key) not in (None, entry):
+                self.retire(cast(int, key))
+        return self.join_in(head)
+
     def _join(self, key: Key, a: Entry, b: Entry) -> Entry:
         if a == b:
             return a
@@ -165,7 +177,8 @@ class State:
         if isinstance(a, Cell):
             return join_cells(a, cast(Cell, b))
         if isinstance(a, Object):
-            return join_objects(a, cast(Object, b))
+            several = isinstance(key, int) and key & 1
+            return _one_of(a, cast(Object, b)) if several else join_objects(a, cast(Object, b))
         if isinstance(a, Mode):
             return join_modes(a, cast(Mode, b))
         if isinstance(a, frozenset):

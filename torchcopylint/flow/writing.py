@@ -105,6 +105,7 @@ def write(
         storages=storages,
         cause=cause,
         copied=_index_copy(m, storages, value.root),
+        bound=m.roots[site][0] if site in m.roots else -1,
     )
     m.writes[site] = fact
     if any(not sat_on.sure for _, sat_on in shares):

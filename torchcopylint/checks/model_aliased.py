@@ -1,0 +1,65 @@
+"""TCL704: a second name for a model is treated as a second model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from torchcopylint.base.finding import Role
+from torchcopylint.base.report import Point, Report
+from torchcopylint.checks._common import confidence, written_point
+from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, UnitFacts
+from torchcopylint.flow.model import Sure
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report names that hold one model and meet as if they were two, or of which one was to keep an earlier state.
+
+    A second name alone is no fault: `net = model` is a way to write less.
+    """
+    seen: set[int] = set()
+    found = [fact for fact in unit.facts if isinstance(fact, ModulePaired | ModuleKept) and fact.bound >= 0]
+    for fact in sorted(found, key=_when):
+        if fact.bound in seen:
+            continue
+        seen.add(fact.bound)
+        values = {"name": fact.name, "source": fact.source}
+        if isinstance(fact, ModulePaired):
+            met = Point(Role.READ, fact.site, f"read.{fact.form}", values)
+            yield Report(fact.bound, (_shared(fact.bound, values), met), values, confidence(fact.sure))
+            continue
+        write = unit.writes[fact.write]
+        used = Point(Role.READ, fact.site, "read.module", values)
+        yield Report(
+            site=fact.bound,
+            points=(_shared(fact.bound, values), written_point(write), used),
+            values={**values, "cause": write.cause or write.op},
+            confidence=confidence(fact.sure),
+            variant="kept",
+        )
+
+
+def _when(fact: ModulePaired | ModuleKept) -> tuple[bool, int]:
+    """Sorts facts by when they happen: what stands before a write happens on the loop's next turn."""
+    return (isinstance(fact, ModuleKept) and fact.site < fact.write, fact.site)
+
+
+def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
+    """Report fields that one method sets to one model and another treats as two."""
+    aliased = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldAliased)]
+    paired = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldsPaired)]
+    for fact in aliased:
+        met = [pair for pair in paired if {pair.field, pair.other} == {fact.field, fact.source}]
+        if met and fact.method == "__init__":
+            first = min(met, key=lambda pair: pair.site)
+            values = {"name": f"self.{fact.field}", "source": f"self.{fact.source}"}
+            yield Report(
+                site=fact.site,
+                points=(_shared(fact.site, values), Point(Role.READ, first.site, f"read.{first.form}", values)),
+                values=values,
+                # What has parameters and a state is a module.
+                confidence=confidence(max(fact.sure, Sure.LIKELY)),
+            )
+
+
+def _shared(site: int, values: dict[str, str]) -> Point:
+    return Point(Role.SHARED, site, "shared.name", {"source": values["source"], "result": values["name"]})

@@ -1,0 +1,95 @@
+"""TCL702: parameters kept by reference are compared with, or put back into, the parameters that they share with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.finding import Confidence, Role
+from torchcopylint.base.report import Point, Report
+from torchcopylint.checks._common import at_most, confidence, order_of, read_point, written_point
+from torchcopylint.flow.facts import Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.model import Fact, How, overlap
+
+KEEPING = frozenset({How.PARAMETERS, How.FIELD, How.DATA, How.DETACH})
+"""Ways to get at the memory of a parameter as if it were a value."""
+PLAIN = KEEPING | {None, How.VIEW, How.INDEX, How.ROW}
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report each snapshot that is read beside the parameters themselves after they were written; once a snapshot.
+
+    Parameters are kept by reference for many good reasons. That a snapshot was meant shows where the kept ones and the
+    present ones meet: in a comparison, or in a copy from the one into the other. A single `detach()` that is not looked
+    at before an optimizer has moved its source was most likely meant as one, too.
+    """
+    seen: set[int] = set()
+    moments = _by_moment(unit)
+    early = {fact.name for reads in moments for fact in reads if fact.site < fact.write}
+    for reads in moments:
+        for read in sorted(reads, key=order_of):
+            link = _kept(read)
+            if link is None or link.site in seen:
+                continue
+            meets = _meets_itself(unit, read, reads)
+            if meets or (read.name not in early and _detached_for_later(unit.writes[read.write], read)):
+                seen.add(link.site)
+                yield _report(unit.writes[read.write], read, link, Confidence.HIGH if meets else Confidence.MEDIUM)
+
+
+def _by_moment(unit: UnitFacts) -> list[list[ReadAfter]]:
+    """Reads after one write in one place, in the order of the program."""
+    found: dict[tuple[int, int], list[ReadAfter]] = {}
+    for fact in unit.facts:
+        if isinstance(fact, ReadAfter) and unit.writes[fact.write].form != "assign":
+            found.setdefault((fact.site, fact.write), []).append(fact)
+    return [reads for _, reads in sorted(found.items())]
+
+
+def _kept(read: ReadAfter) -> Link | None:
+    """Where a read value was taken from its parameter, if it has been kept since before the write."""
+    if read.own or not read.certain or not {link.how for link in read.below_read} <= PLAIN:
+        return None
+    taken = [link for link in read.below_read if link.how in KEEPING]
+    if not taken:
+        return None
+    placed = [link for link in taken if link.site >= 0]
+    if placed:
+        return placed[0]
+    # `w = layer.weight`: the parameter itself, under a name of its own.
+    return taken[0]._replace(site=read.bound) if read.bound >= 0 and read.name != taken[0].result else None
+
+
+def _meets_itself(unit: UnitFacts, kept: ReadAfter, reads: list[ReadAfter]) -> bool:
+    """Whether the same memory is read beside it as something present, or overwritten with it."""
+    storage, region = kept.place
+    written = unit.writes.get(kept.site)
+    if written is not None and storage in {number | 1 for number in written.storages}:
+        return written.form in ("method", "item", "assign") and written.name != kept.name and not written.reads_old
+    return any(
+        other.name != kept.name
+        and other.certain
+        and other.place[0] == storage
+        and overlap(other.place[1], region) is Fact.YES
+        and (other.own or _kept(other) is None)
+        for other in reads
+    )
+
+
+def _detached_for_later(write: Write, read: ReadAfter) -> bool:
+    named = not read.element and read.consumer in ("look", "operand")
+    return named and write.form == "step" and [link.how for link in read.below_read[:1]] == [How.DETACH]
+
+
+def _report(write: Write, read: ReadAfter, link: Link, limit: Confidence) -> Report:
+    name = read.name.partition("[")[0] if read.element else read.name
+    whole = link.how is How.PARAMETERS or any(above.how is How.PARAMETERS for above in read.below_read)
+    source = next((above.source for above in read.below_read if above.how is How.PARAMETERS), link.source)
+    phrase = "shared.parameters" if whole else f"shared.{link.how.value}" if link.how is not None else "shared.name"
+    names = {"source": source, "result": name, "when": ""}
+    return Report(
+        site=link.site,
+        points=(Point(Role.SHARED, link.site, phrase, names), written_point(write), read_point(read, write)),
+        values={"name": name, "source": source, "cause": write.cause or write.op},
+        confidence=at_most(limit, confidence(max(write.sure, read.sure), read.sure)),
+        variant="" if whole else "tensor",
+    )

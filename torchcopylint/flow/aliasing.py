@@ -1,0 +1,191 @@
+"""One module under two names: where it is paired with itself, or kept while it is trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import naming
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, ModuleShallow
+from torchcopylint.flow.model import CONTAINERS, How, Key, Kind, Sure, Value
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+WHOLE_MODULE = frozenset({How.PARAMETERS, How.STATE})
+MAX_DEPTH = 3
+"""How deep the iterators over a module's parameters are looked into: `zip(a.named_parameters(), ...)`."""
+
+
+def note_pair(m: Machine, one: Value, other: Value, site: int, form: str) -> None:
+    """Two modules (or what iterates over their parameters) meet: `load` from one to the other, or `zip` of both."""
+    first, second = modules_behind(m, one, MAX_DEPTH), modules_behind(m, other, MAX_DEPTH)
+    if not first or not second:
+        return
+    if first == second:
+        called = {_called(m, one, MAX_DEPTH), _called(m, other, MAX_DEPTH)}
+        names = [place for place in _names_of(m, first) if place[1] in called]
+        if len(names) > 1:
+            (_, source), (bound, name) = names[0], names[-1]
+            sure = max(Sure.LIKELY, min(m.state.object(ref).sure for ref in first))
+            m.fact(ModulePaired(site, name, source, bound, form, sure))
+        return
+    fields = _field_of(m, first), _field_of(m, second)
+    if all(fields):
+        m.fact(FieldsPaired(site, fields[0], fields[1], form))
+
+
+def _called(m: Machine, value: Value, depth: int) -> str:
+    """The name by which a module was asked for its parameters or state here."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind is Kind.MODULE and value.root is not None:
+            return naming.key_text(m, value.root)
+        if any(share.how in WHOLE_MODULE for share in obj.shares):
+            return obj.text.removeprefix("a parameter of ").removesuffix(".state_dict()")
+        if obj.kind in CONTAINERS and depth:
+            for slot in m.state.slot_names(ref):
+                cell = m.state.cell(slot)
+                name = _called(m, Value(cell.refs, cell.kind), depth - 1) if cell is not None else ""
+                if name:
+                    return name
+    return ""
+
+
+def modules_behind(m: Machine, value: Value, depth: int) -> frozenset[int]:
+    """The modules whose parameters a value is, or iterates over; empty if it is not sure which."""
+    found: set[int] = set()
+    if len(value.refs) != 1 or value.refs[0] & 1:
+        return frozenset()
+    obj = m.state.object(value.refs[0])
+    if obj.kind is Kind.MODULE:
+        return frozenset(value.refs)
+    for share in obj.shares:
+        kind = m.state.object(share.of).kind
+        # What has `parameters()` is a module; a state dict may be that of anything.
+        whole = kind is Kind.MODULE or (kind is Kind.UNKNOWN and share.how is How.PARAMETERS)
+        if whole and share.how in WHOLE_MODULE and share.sure:
+            found.add(share.of)
+    if not found and obj.kind in CONTAINERS and depth:
+        for slot in m.state.slot_names(value.refs[0]):
+            cell = m.state.cell(slot)
+            if cell is not None:
+                found |= modules_behind(m, Value(cell.refs, cell.kind), depth - 1)
+    return frozenset() if any(ref & 1 for ref in found) else frozenset(found)
+
+
+def _names_of(m: Machine, modules: frozenset[int]) -> list[tuple[int, str]]:
+    """The names and fields that hold one of some modules itself, by where they were bound."""
+    best: list[tuple[int, str]] = []
+    for ref in sorted(modules):
+        names = []
+        for key in m.state.holders.get(ref, ()):
+            cell = m.state.cell(key)
+            if cell is not None and cell.refs == (ref,) and _is_place(m, key):
+                names.append((cell.site, naming.key_text(m, key)))
+        names = sorted(set(names))
+        if len(names) > len(best):
+            best = names
+    return best
+
+
+def _is_place(m: Machine, key: Key) -> bool:
+    """A name of the user's, or a field of `self`. What a wrapper holds is no second name."""
+    if isinstance(key, str):
+        return not key.startswith(("%", "@")) and "#" not in key
+    return isinstance(key, tuple) and key[1].startswith(".") and m.state.object(key[0]).owner == "self"
+
+
+def _field_of(m: Machine, modules: frozenset[int]) -> str:
+    """The field of `self` that has held a module since before the method began."""
+    for ref in sorted(modules):
+        for key in m.state.holders.get(ref, ()):
+            cell = m.state.cell(key)
+            field = isinstance(key, tuple) and key[1].startswith(".") and m.state.object(key[0]).owner == "self"
+            if field and cell is not None and cell.refs == (ref,) and cell.site == -1:
+                assert isinstance(key, tuple)
+                return key[1][1:]
+    return ""
+
+
+def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
+    """A module is used by a name that was put aside under some condition in a loop which went on to train it.
+
+    Or it is a shallow copy of one that was trained on.
+    """
+    key = value.root
+    if not value.marks or len(value.refs) != 1:
+        return
+    _note_shallow(m, value, site, consumer)
+    if not isinstance(key, str):
+        return
+    obj, cell = m.state.object(value.refs[0]), m.state.cell(key)
+    if obj.kind is not Kind.MODULE or cell is None or cell.site < 0 or cell.refs != value.refs:
+        return
+    for mark in sorted(value.marks):
+        write = m.writes.get(mark.write)
+        if write is None or mark.own or mark.late or write.form != "step":
+            continue
+        others = [name for bound, name in _names_of(m, frozenset(value.refs)) if bound < cell.site]
+        if others and put_aside(m.unit.tape, cell.site, mark.write):
+            name = naming.key_text(m, key)
+            # What an optimizer moves by its parameters is a module.
+            sure = max(obj.sure, Sure.LIKELY)
+            m.fact(ModuleKept(site, name, others[0], cell.site, mark.write, consumer, sure))
+            return
+
+
+def _note_shallow(m: Machine, value: Value, site: int, consumer: str) -> None:
+    obj = m.state.object(value.refs[0])
+    copied = next((share for share in obj.shares if share.how is How.COPY and share.sure), None)
+    if obj.kind is not Kind.MODULE or copied is None:
+        return
+    for mark in sorted(value.marks):
+        write = m.writes.get(mark.write)
+        if write is not None and not mark.own and not mark.late and write.form != "assign":
+            source = m.state.object(copied.of).text
+            name = naming.key_text(m, value.root) or obj.text
+            m.fact(ModuleShallow(site, name, source, copied.site, mark.write, consumer, obj.sure))
+            return
+
+
+def put_aside(tape: t.Tape, bound: int, written: int) -> bool:
+    """Whether a name is bound on a branch inside the loop that writes, so that it is kept for some turns."""
+    for loop in t.events(tape):
+        if not isinstance(loop, t.Loop) or not _has_site(loop.body, written):
+            continue
+        for branch in t.events(loop.body):
+            if isinstance(branch, t.Branch) and sum(_has_site(arm, bound) for arm in branch.arms) == 1:
+                return True
+    return False
+
+
+def _has_site(tape: t.Tape, site: int) -> bool:
+    return any(event.site == site for event in t.events(tape))
+
+
+def aliased_fields(m: Machine) -> list[FieldAliased]:
+    """The fields of `self` that hold one module when the unit ends."""
+    if m.unit.owner < 0 or not m.unit.parameters:
+        return []
+    me = m.number("argument", m.unit.parameters[0].name)
+    held: dict[int, list[tuple[int, str]]] = {}
+    for slot in m.state.slot_names(me):
+        cell = m.state.cell(slot)
+        if cell is not None and cell.site >= 0 and len(cell.refs) == 1 and slot[1].startswith("."):
+            held.setdefault(cell.refs[0], []).append((cell.site, slot[1][1:]))
+    found = []
+    for ref, places in held.items():
+        obj = m.state.object(ref)
+        if obj.kind in (Kind.MODULE, Kind.UNKNOWN) and len(places) > 1:
+            (_, source), *others = sorted(places)
+            found += [FieldAliased(field, source, site, obj.sure, m.unit.name) for site, field in others]
+    return found
+
+
+def note_zip(m: Machine, values: Sequence[Value], site: int) -> None:
+    """Iterators are zipped: parameters of two modules, or of one with themselves."""
+    for position, one in enumerate(values):
+        for other in values[position + 1 :]:
+            note_pair(m, one, other, site, "zip")

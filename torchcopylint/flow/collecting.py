@@ -1,0 +1,136 @@
+"""Putting things into containers, one after the other: the same memory again, overwritten in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import naming, reading, slots
+from torchcopylint.flow.facts import Collected
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    BUFFERS,
+    CONTAINERS,
+    LOCAL,
+    WHOLE,
+    Cell,
+    Fact,
+    How,
+    Mark,
+    Share,
+    Slot,
+    Value,
+    overlap,
+)
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+MAX_DEPTH = 2
+"""How deep an item is looked into: `traj.append((obs, action))`."""
+PARTS = frozenset({How.PARAMETERS, How.STATE})
+FOR_ALL = frozenset({"step", "load"})
+"""Writes of all parts at once. Of parts that a loop visits one by one, the next turn's is another one."""
+
+
+def put(m: Machine, slot: Slot, item: Value, site: int, form: str) -> None:
+    """An item joins what a slot holds, which stands for many elements."""
+    before = m.state.cell(slot)
+    if before is not None and (before.marks or _has_containers(m, before)):
+        note_again(m, slot, before, item, site, form)
+    slots.bind_slot(m, slot, item, site, weak=True)
+
+
+def hand_out(m: Machine, item: Value, site: int) -> None:
+    """A generator hands out an item: whoever calls it may collect them."""
+    put(m, (m.number("yielded", site), ANY_ELEMENT), item, site, "yield")
+
+
+def _has_containers(m: Machine, cell: Cell) -> bool:
+    return any(m.state.object(ref).kind in CONTAINERS for ref in cell.refs)
+
+
+def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, form: str) -> None:
+    """The item sits on memory that the slot holds already, and that was overwritten since it was put there."""
+    held: dict[int, list[tuple[Cell, Share]]] = {}
+    for cell in _leaves(m, before, MAX_DEPTH):
+        for share in _shares(m, cell):
+            held.setdefault(share.storage, []).append((cell, share))
+    if not held:
+        return
+    now = Cell(item.refs, item.kind, None, item.marks, site, item.root)
+    for cell in _leaves(m, now, MAX_DEPTH):
+        if len(cell.refs) != 1:
+            continue
+        for share in _shares(m, cell):
+            for earlier, sat_on in held.get(share.storage, ()):
+                mark = _overwritten(m, earlier, sat_on, cell, share)
+                if mark is not None and _note(m, slot, cell, share, mark, earlier.site, site, form):
+                    return
+
+
+def _leaves(m: Machine, cell: Cell, depth: int) -> Iterator[Cell]:
+    """A cell, or, for the containers in it, what they hold."""
+    plain = tuple(ref for ref in cell.refs if m.state.object(ref).kind in BUFFERS)
+    if plain:
+        yield cell._replace(refs=plain)
+    if depth:
+        for ref in cell.refs:
+            if m.state.object(ref).kind in CONTAINERS:
+                for name in m.state.slot_names(ref):
+                    inner = m.state.cell(name)
+                    if inner is not None and name[1].startswith("["):
+                        yield from _leaves(m, inner, depth - 1)
+
+
+def _shares(m: Machine, cell: Cell) -> Iterator[Share]:
+    """The storages that what a cell holds surely sits on; those of a loop's earlier turns are several."""
+    for ref in cell.refs:
+        for share in m.state.object(ref).shares:
+            # A field of a module may be another tensor by now; what it owned is its own.
+            field = any(part.kind == "field" for part in share.region)
+            if share.sure and not share.when and share.storage & 1 == 0 and not field:
+                yield share
+
+
+def _overwritten(m: Machine, earlier: Cell, sat_on: Share, cell: Cell, share: Share) -> Mark | None:
+    """The write that hit what was put in earlier, and not only what is put in now."""
+    if overlap(sat_on.region, share.region) is not Fact.YES:
+        return None
+    each = any(part.kind in WHOLE for part in (*sat_on.region, *share.region))
+    for mark in sorted(earlier.marks - cell.marks):
+        write = m.writes.get(mark.write)
+        if write is None or mark.own or mark.late or write.form in ("assign", "gradient"):
+            continue
+        if share.storage not in m.certain_storages[mark.write]:
+            continue
+        if each and write.form not in FOR_ALL:
+            continue
+        if overlap(m.regions[mark.write].get(share.storage | 1, ()), sat_on.region) is Fact.YES:
+            return mark
+    return None
+
+
+def _note(m: Machine, slot: Slot, cell: Cell, share: Share, mark: Mark, first: int, site: int, form: str) -> bool:
+    obj = m.state.object(cell.refs[0])
+    chain = reading.chain_of(m, cell.refs[0], share)
+    if any(link.how in PARTS for _, link in chain) and m.writes[mark.write].form not in FOR_ALL:
+        return False
+    container = m.state.object(slot[0])
+    m.fact(
+        Collected(
+            site=site,
+            name=naming.key_text(m, cell.origin) or obj.text,
+            source=m.state.object(share.storage).text,
+            container=container.text,
+            outside=form == "yield" or container.owner not in ("", LOCAL),
+            write=mark.write,
+            links=tuple(link for _, link in chain if link.how is not None),
+            storage=share.storage | 1,
+            put=frozenset({site, first, cell.site, *(link.site for _, link in chain)}) - {-1},
+            form=form,
+            kind=obj.kind,
+            sure=obj.sure,
+        )
+    )
+    return True

@@ -1,0 +1,57 @@
+"""`.grad` over time: `backward()` adds to it in place, `zero_grad()` drops it, or fills it with zeros if told to.
+
+Only gradients that the unit has looked at are followed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import writing
+from torchcopylint.flow.model import Kind, Value
+from torchcopylint.flow.sites import Arguments
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+
+def accumulated(m: Machine, numbers: frozenset[int], site: int) -> None:
+    """`backward()` runs over a graph: what it reaches gets more of a gradient, in place where there was one."""
+    if not m.gradients:
+        return
+    reached: set[int] = set()
+    for number in numbers:
+        reached.update(m.module_saves[number].refs if number in m.module_saves else ())
+        if number in m.saved_objects:
+            reached.add(m.saved_objects[number])
+    storages = {share.storage for ref in reached for share in m.state.object(ref).shares}
+    _overwrite(m, storages, site, "backward()", reads_old=True)
+
+
+def zeroed(m: Machine, owner: Value, arguments: Arguments, site: int, text: str) -> None:
+    """`zero_grad()` of a module or optimizer; since torch 2.0 it drops the gradients unless told otherwise."""
+    if not m.gradients:
+        return
+    kept = arguments.positional[0] if arguments.positional else arguments.keywords.get("set_to_none")
+    storages = {share.storage for ref in owner.refs for share in m.state.object(ref).shares}
+    if kept is not None and kept.const is False:
+        _overwrite(m, storages, site, f"{text}.zero_grad(set_to_none=False)", reads_old=False)
+        return
+    for ref in sorted(m.gradients):
+        # Whosever gradients they are: what may be gone is not written by the next `backward()`.
+        m.state.put((ref, ".grad"), None)
+
+
+def _overwrite(m: Machine, storages: set[int], site: int, cause: str, *, reads_old: bool) -> None:
+    """The gradients of what sits on some storages are written in place."""
+    held: list[int] = []
+    for ref in sorted(m.gradients):
+        cell = m.state.cell((ref, ".grad"))
+        if cell is not None and len(cell.refs) == 1 and any(s.storage in storages for s in m.state.object(ref).shares):
+            held += cell.refs
+    if not held:
+        return
+    grads = Value(tuple(sorted(set(held))), Kind.TENSOR)
+    writing.write(m, grads, site, op=cause, form="gradient", name=cause, reads_old=reads_old, cause=cause)
+    # Every one of them is written, not one of several.
+    m.certain_storages[site] = frozenset(s.storage for ref in grads.refs for s in m.state.object(ref).shares)
