@@ -10,7 +10,7 @@ from torchcopylint.flow.model import ARGUMENT, Fact, How, Sure
 PLAIN_HOWS = frozenset({None, How.VIEW, How.INDEX, How.ROW})
 """Ways to share that keep the version counter and the graph: views and plain second names."""
 ARRAY_HOWS = frozenset({How.NUMPY, How.FROM_NUMPY})
-DIRECT_FORMS = frozenset({"method", "augmented", "item", "out", "call", "operator", "assign"})
+DIRECT_FORMS = frozenset({"method", "augmented", "item", "out", "call", "activation", "operator", "assign"})
 """Writes that the code spells out, unlike an optimizer's step or the loading of a state dict."""
 
 
@@ -50,6 +50,15 @@ def read_point(read: ReadAfter, write: Write) -> Point:
     """The step that reads; a read that stands before its write happens on the loop's next turn."""
     later = "" if read.site > write.site else ".next"
     return Point(Role.READ, read.site, f"read.{read.consumer}{later}", {"name": read.name, "target": read.target})
+
+
+def of_container(read: ReadAfter) -> ReadAfter:
+    """A read of any element of a container, as a read of the container: the element has no name of its own."""
+    if not read.name.endswith("[*]"):
+        return read
+    name = read.name.removesuffix("[*]")
+    links = tuple(link._replace(result=link.result.removesuffix("[*]")) for link in read.below_read)
+    return read._replace(name=name, below_read=links)
 
 
 def first_reads(unit: UnitFacts, own: bool) -> dict[int, list[ReadAfter]]:

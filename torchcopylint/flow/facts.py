@@ -24,11 +24,13 @@ class Link(NamedTuple):
 class Write(NamedTuple):
     """At `site`, memory was written through `name`, by `op`.
 
-    `form` is `method`, `augmented`, `item`, `out`, `call`, `step` or `load`. `root` is the name or slot that the
-    expression started from, `derived` whether it went on from there (`x[0].zero_()`, not `x.zero_()`). `chain` leads
-    from what was written to the owner of the memory. `owner` says who else can see that memory: an empty text for
-    nobody. `named` is whether a name was bound to an alias on the way there, so that it is not all one expression.
-    `reads_old` is whether the old content mattered. `recording` is grad mode.
+    `form` is `method`, `augmented`, `item`, `out`, `call`, `activation` (told to by `inplace=True`), `step` or
+    `load`; of an activation, `result` is what its result is bound to (empty: dropped, `...`: used on) at `used`.
+    `root` is the name or slot that the expression started from, `derived` whether it went on from there
+    (`x[0].zero_()`, not `x.zero_()`). `chain` leads from what was written to the owner of the memory. `owner` says
+    who else can see that memory: an empty text for nobody. `named` is whether a name was bound to an alias on the
+    way there, so that it is not all one expression. `reads_old` is whether the old content mattered. `recording` is
+    grad mode.
     """
 
     site: int
@@ -50,6 +52,8 @@ class Write(NamedTuple):
     kind: Kind
     storages: tuple[int, ...]
     cause: str = ""
+    result: str = ""
+    used: int = -1
 
 
 class ReadAfter(NamedTuple):
@@ -99,7 +103,8 @@ class Saved(NamedTuple):
 class Clobbered(NamedTuple):
     """A saved value was changed by `write`, and at `site` (`consumer`: `backward`, `return`) backward still needs it.
 
-    `links` lead from what was saved to the name that was written through.
+    `links` lead from what was saved to the name that was written through. `certain` is whether the write surely meets
+    what was saved: not one of several objects, not an alias on a condition, not an optimizer that nobody knows.
     """
 
     saved: Saved
@@ -108,6 +113,7 @@ class Clobbered(NamedTuple):
     consumer: str
     links: tuple[Link, ...]
     sure: Sure
+    certain: bool = True
 
 
 class DataAccess(NamedTuple):

@@ -185,6 +185,9 @@ def from_class_name(m: Machine, dotted: str) -> Object | None:
 def from_uses(uses: frozenset[str]) -> tuple[Kind, Sure]:
     """What the attributes and methods used on something say of it; all must agree."""
     found = {kind for use in uses if (kind := table.evidence(use))}
+    if {"zero_grad", "step"} <= uses and found <= {"optimizer"}:
+        # Modules have no `step`, schedulers no `zero_grad`.
+        return Kind.OPTIMIZER, Sure.LIKELY
     if len(found) != 1:
         return Kind.UNKNOWN, Sure.NOT
     kinds = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}

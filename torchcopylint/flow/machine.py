@@ -76,11 +76,15 @@ class Machine:
         self.initial_fields: dict[str, Slot] = {}
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
+        self.met: dict[int, frozenset[int]] = {}
+        self.stepped: dict[int, frozenset[int]] = {}
         self.tables: dict[int, int] = {}
         self.guards = 0
         self.lane = 0
         self.trains = False
         self.has_no_grad = False
+        self._consumers: dict[int, t.Event] | None = None
+        self._calls: dict[int, int] | None = None
         self._numbers: dict[tuple[object, ...], int] = {}
         self._loops: list[LoopFrame] = []
         self._heads: dict[int, Delta] = {}
@@ -266,10 +270,20 @@ class Machine:
 
     def consumer_of(self, register: int) -> t.Event | None:
         """The first event that uses a register."""
-        for event in t.events(self.unit.tape):
-            if register in t.operands(event):
-                return event
-        return None
+        if self._consumers is None:
+            self._consumers = {}
+            for event in t.events(self.unit.tape):
+                for used in t.operands(event):
+                    self._consumers.setdefault(used, event)
+        return self._consumers.get(register)
+
+    def use_of(self, site: int) -> t.Event | None:
+        """The first event that uses what the call at a site returns."""
+        if self._calls is None:
+            definitions = self.unit.definitions
+            self._calls = {e.site: e.out for e in definitions if isinstance(e, t.Call | t.Invoke)}
+        register = self._calls.get(site)
+        return self.consumer_of(register) if register is not None else None
 
     def gap(self, reason: str, site: int) -> None:
         """Keep what could not be seen."""

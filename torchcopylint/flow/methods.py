@@ -88,6 +88,9 @@ def _guess(m: Machine, base: Value, name: str) -> Object:
         obj = m.state.object(base.refs[0])
         if name in OF_DATA and any(share.how is How.DATA for share in obj.shares):
             memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
+        if name == "backward" and obj.graph:
+            # Computed from what a network returned: an engine or a handle has no graph of its own.
+            memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
         kind, sure = kinds.from_name(obj.text)
         if (name == "step" and kind is Kind.OPTIMIZER) or (
             name in ("state_dict", "load_state_dict", "eval", "train", "to") and kind in (Kind.MODULE, Kind.OPTIMIZER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import (
+    activations,
     containers,
     grads,
     memory,
@@ -197,7 +198,7 @@ def _output(
             fact = min(fact, Fact.UNKNOWN)
         if fact > 0:
             number = site * 8 + 7
-            graph = graph | frozenset(grads.save(m, function, number, Saved(site, f"{name}(...)", "parameters", name)))
+            graph = graph | frozenset(grads.save(m, function, number, Saved(site, f"{name}(...)", "network", name)))
             m.module_saves[number] = function
         made = made._replace(flags=made.flags | {OUTPUT}, graph=graph if fact > 0 else frozenset())
         if made.requires_grad is Fact.UNKNOWN or fact is Fact.NO:
@@ -216,8 +217,12 @@ def _call_known(
     for value in arguments.positional:
         reading.read(m, value, site, "argument", name)
     if config.get("inplace") is True and first.refs:
+        activations.known_tensor(m, first)
         operations.write_through(m, first, [], at, reads_old=True, versioned=True)
-        return writing.current(m, first)
+        activations.note_result(m, site)
+        result = writing.current(m, first)
+        grads.note_output(m, result, at, activations.keeps_output(row.name))
+        return result
     trainable = row.parameters and obj.requires_grad is not Fact.NO
     made = Object(Kind.TENSOR, Sure.PROVEN, dtype="", text=f"{name}(...)")
     reduction = config.get("reduction", "mean")
@@ -482,6 +487,8 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *m.reached}))
     target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
     writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()")
+    # Nobody knows the optimizer, and backward has reached one network only: it is that one's.
+    m.stepped[site] = frozenset(ref | 1 for ref in m.reached) if len(m.reached) == 1 else frozenset()
 
 
 def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:

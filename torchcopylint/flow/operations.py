@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchcopylint.flow import grads, memory, naming, reading, slots, writing
+from torchcopylint.flow import activations, grads, memory, naming, reading, slots, writing
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -63,19 +63,25 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
             reading.read(m, value, at.site, "argument", at.op)
     inplace = op.inplace_keyword and arguments.flag("inplace") is True
     written = [argument(op, arguments, which) for which in op.writes if which != "*"]
+    activation = inplace or (bool(op.writes) and activations.is_twin(op))
     if inplace:
         written = [first]
+        activations.known_tensor(m, first)
     sources = [value for value in (*arguments.positional[1:], *arguments.keywords.values()) if value.refs]
     if not op.metadata_only:
         for value in written:
             write_through(m, value, sources, at, reads_old=not op.overwrites, versioned=op.bumps)
+    if activation:
+        activations.note_result(m, at.site)
     result = _result(m, op, arguments, first, at, inplace)
     if op.out_keyword and "out" in arguments.keywords:
         out = arguments.keywords["out"]
         grads.check_out(m, list(arguments.positional), out, at)
         write_through(m, out, [], at._replace(form="out"), reads_old=False, versioned=True)
         result = out
-    if (op.differentiable and not inplace) or (inplace and op.saves):
+    if inplace:
+        grads.note_output(m, result, at, activations.keeps_output(op.name))
+    elif op.differentiable:
         grads.note_saved(m, op, arguments, result, at)
     return result
 

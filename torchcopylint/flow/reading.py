@@ -192,8 +192,18 @@ def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> No
             for written in sorted(spoilt):
                 if written in m.writes and saved in m.saves:
                     sure = min(obj.sure, m.writes[written].sure)
-                    links = _links_to(m, written, m.saved_objects.get(saved, -1))
-                    m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure))
+                    kept = m.saved_objects.get(saved, -1)
+                    links = _links_to(m, written, kept)
+                    m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure, _meets(m, written, kept)))
+
+
+def _meets(m: Machine, written: int, saved: int) -> bool:
+    """Whether a write surely reaches the storage of what was saved."""
+    certain = m.met.get(written, frozenset()) | m.stepped.get(written, frozenset())
+    obj = m.state.object(saved)
+    if not obj.shares:
+        obj = m.state.object(saved ^ 1)
+    return any(share.sure and not share.when and share.storage | 1 in certain for share in obj.shares)
 
 
 def _links_to(m: Machine, written: int, saved: int) -> tuple[Link, ...]:

@@ -74,6 +74,8 @@ def write(
     m.certain_storages[site] = frozenset(
         s.storage for _, s in shares if all(reading._sits_on(m, other, s.storage) for other in value.refs)
     )
+    certain = m.certain_storages[site]
+    m.met[site] = frozenset(s.storage | 1 for _, s in shares if s.sure and not s.when and s.storage in certain)
     m.regions[site] = {s.storage | 1: (*s.region, *region) for _, s in shares}
     m.chains[site] = reading.held_part(m, value.root, chain)
     note_root(m, site, value.root)
