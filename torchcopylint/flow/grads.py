@@ -115,8 +115,7 @@ def save(m: Machine, value: Value, number: int, saved: Saved) -> list[int]:
         _retire(m, number)
     m.saves[number] = saved
     m.saved_objects[number] = value.refs[0]
-    m.state.put(f"@spoilt{number}", None)
-    m.state.put(f"@freed{number}", None)
+    m.state.put(f"@spoilt{number}", frozenset())
     for share in m.state.object(value.refs[0]).shares:
         if not share.sure and share.how is not How.OWN:
             continue
@@ -131,14 +130,13 @@ def _retire(m: Machine, number: int) -> None:
     Only where it matters: something has been written over it, and its backward is still to come.
     """
     spoilt = m.state.get(f"@spoilt{number}")
-    if not isinstance(spoilt, frozenset) or m.state.get(f"@freed{number}"):
+    if not isinstance(spoilt, frozenset) or not spoilt:
         return
     old = ~number
     m.saves[old] = m.saves[number]
     m.saved_objects[old] = m.saved_objects[number] | 1
     before = m.state.get(f"@spoilt{old}")
     m.state.put(f"@spoilt{old}", spoilt | before if isinstance(before, frozenset) else spoilt)
-    m.state.put(f"@freed{old}", None)
     for ref in sorted({sharer for sharers in m.state.sharers.values() for sharer in sharers}):
         obj = m.state.object(ref)
         if number in obj.graph or number in obj.saved:
@@ -261,7 +259,7 @@ def backward(m: Machine, value: Value, site: int, retain: bool) -> None:
             if number in m.module_saves:
                 m.reached.update(m.module_saves[number].refs)
             if not retain:
-                m.state.put(f"@freed{number}", True)
+                m.state.put(f"@spoilt{number}", None)
 
 
 def retain_grad(m: Machine, value: Value) -> None:

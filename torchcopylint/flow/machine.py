@@ -76,8 +76,7 @@ class Machine:
         self.initial_fields: dict[str, Slot] = {}
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
-        self.met: dict[int, frozenset[int]] = {}
-        self.stepped: dict[int, frozenset[int]] = {}
+        self.met: set[tuple[int, int]] = set()
         self.tables: dict[int, int] = {}
         self.guards = 0
         self.lane = 0

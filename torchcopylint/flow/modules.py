@@ -487,8 +487,10 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *m.reached}))
     target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
     writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()")
-    # Nobody knows the optimizer, and backward has reached one network only: it is that one's.
-    m.stepped[site] = frozenset(ref | 1 for ref in m.reached) if len(m.reached) == 1 else frozenset()
+    if not known and len(m.reached) == 1:
+        # Nobody knows the optimizer, and backward has reached one network only: it is that one's.
+        for share in m.state.object(next(iter(m.reached))).shares:
+            writing.spoil_saved(m, share, site, certain=True)
 
 
 def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:

@@ -187,23 +187,14 @@ def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> No
         obj = m.state.object(ref)
         for saved in sorted(obj.graph):
             spoilt = m.state.get(f"@spoilt{saved}")
-            if not isinstance(spoilt, frozenset) or m.state.get(f"@freed{saved}"):
+            if not isinstance(spoilt, frozenset):
                 continue
             for written in sorted(spoilt):
                 if written in m.writes and saved in m.saves:
                     sure = min(obj.sure, m.writes[written].sure)
                     kept = m.saved_objects.get(saved, -1)
                     links = _links_to(m, written, kept)
-                    m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure, _meets(m, written, kept)))
-
-
-def _meets(m: Machine, written: int, saved: int) -> bool:
-    """Whether a write surely reaches the storage of what was saved."""
-    certain = m.met.get(written, frozenset()) | m.stepped.get(written, frozenset())
-    obj = m.state.object(saved)
-    if not obj.shares:
-        obj = m.state.object(saved ^ 1)
-    return any(share.sure and not share.when and share.storage | 1 in certain for share in obj.shares)
+                    m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure, (max(saved, ~saved), written) in m.met))
 
 
 def _links_to(m: Machine, written: int, saved: int) -> tuple[Link, ...]:

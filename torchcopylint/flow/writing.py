@@ -74,8 +74,6 @@ def write(
     m.certain_storages[site] = frozenset(
         s.storage for _, s in shares if all(reading._sits_on(m, other, s.storage) for other in value.refs)
     )
-    certain = m.certain_storages[site]
-    m.met[site] = frozenset(s.storage | 1 for _, s in shares if s.sure and not s.when and s.storage in certain)
     m.regions[site] = {s.storage | 1: (*s.region, *region) for _, s in shares}
     m.chains[site] = reading.held_part(m, value.root, chain)
     note_root(m, site, value.root)
@@ -107,7 +105,8 @@ def write(
     m.writes[site] = fact
     for _, sat_on in shares:
         _mark_holders(m, (value.root, also_own), sat_on, region, fact)
-        _spoil_saved(m, sat_on, fact)
+        certain = sat_on.sure and not sat_on.when and sat_on.storage in m.certain_storages[site]
+        spoil_saved(m, sat_on, site, certain=certain)
     _note_data(m, chain, fact)
     return fact
 
@@ -158,9 +157,13 @@ def _mark_holders(m: Machine, roots: tuple[Key | None, ...], share: Share, regio
             m.state.put_cell(key, cell._replace(marks=frozenset(marks)))
 
 
-def _spoil_saved(m: Machine, share: Share, fact: Write) -> None:
+def spoil_saved(m: Machine, share: Share, site: int, *, certain: bool) -> None:
+    """What backward needs, once it has been saved and until it has been used, knows who wrote it."""
     for saved in m.state.object(share.storage).saved:
         key = f"@spoilt{saved}"
-        before = m.state.get(key)
-        spoilt = before if isinstance(before, frozenset) else frozenset()
-        m.state.put(key, spoilt | {fact.site})
+        spoilt = m.state.get(key)
+        if isinstance(spoilt, frozenset):
+            m.state.put(key, spoilt | {site})
+            if certain:
+                # What a loop's earlier turn has saved goes by another number: see `grads`.
+                m.met.add((max(saved, ~saved), site))
