@@ -34,6 +34,10 @@ PHRASES: Mapping[str, str] = {
     "shared.fromkeys": "shared here: every key gets the same object",
     "shared.field": "shared here: `{result}` is a part of `{source}`",
     "shared.assigned": "shared here: `{result}` is put on the storage of `{source}`",
+    "shared.several": "shared here: `{name}` is one of several views that were made of `{source}` at once",
+    "shared.no_grad": "shared here, while grad mode is off: `{name}` is a view of `{source}`",
+    "shared.expanded": "shared here: one memory stands for many elements",
+    "shared.inference": "shared here: what inference mode makes has no version counter",
     "written": "written here: `{op}`",
     "written.cause": "written here: `{cause}`",
     "written.data": "written here: `{op}`, unseen by autograd",
@@ -67,6 +71,8 @@ PHRASES: Mapping[str, str] = {
     "here.data_index": "here: there is no dimension to index",
     "here.mode_statement": "here: the context manager is never entered",
     "here.mode_with": "here: the class is entered, not an instance of it",
+    "here.inference_written": "here, outside of inference mode: `{op}` writes it",
+    "here.inference_saved": "here, outside of inference mode: `{op}` keeps it for backward",
     "here.attribute": "here: nothing reads this attribute",
 }
 NEXT_TURN = ".next"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torchcopylint.base.finding import Confidence, Role
-from torchcopylint.base.report import Point
-from torchcopylint.flow.facts import Link, ReadAfter, UnitFacts, Write
+from torchcopylint.base.report import Point, Report
+from torchcopylint.flow.facts import Link, ReadAfter, UnitFacts, ViewRefused, Write
 from torchcopylint.flow.model import ARGUMENT, Fact, How, Sure
 
 PLAIN_HOWS = frozenset({None, How.VIEW, How.INDEX, How.ROW})
@@ -106,3 +108,20 @@ def mode_is_on(unit: UnitFacts, assumed: bool, local: bool) -> Confidence | None
     if unit.has_no_grad or (unit.class_name and unit.name in ("forward", "__init__", "training_step")):
         return Confidence.MEDIUM
     return Confidence.LOW
+
+
+def refused_view(unit: UnitFacts, fact: ViewRefused, shared: str) -> Iterator[Report]:
+    """The report of a write into a view that autograd does not let be written, if some evidence says it records."""
+    mode = mode_is_on(unit, fact.assumed, fact.local)
+    if mode is None:
+        return
+    names = {"name": fact.name, "op": fact.op, "source": fact.base}
+    yield Report(
+        site=fact.site,
+        points=(
+            Point(Role.SHARED, fact.viewed, shared, names),
+            Point(Role.WRITTEN, fact.site, "written.leaf", names),
+        ),
+        values=names,
+        confidence=at_most(mode, confidence(fact.sure)),
+    )

@@ -166,6 +166,47 @@ class LeafWritten(NamedTuple):
     sure: Sure
 
 
+class ViewRefused(NamedTuple):
+    """At `site`, `op` writes `name`, a view of `base` since `viewed` that autograd does not let be written.
+
+    `why` is `multi` (one of several views that one operation made) or `no_grad` (made while grad mode was off). For
+    `assumed` and `local`, see `LeafWritten`.
+    """
+
+    site: int
+    name: str
+    op: str
+    why: str
+    base: str
+    viewed: int
+    assumed: bool
+    local: bool
+    sure: Sure
+
+
+class ExpandedWritten(NamedTuple):
+    """At `site`, `op` writes `name`, which was expanded at `made`; `part` is whether it writes a part of it alone."""
+
+    site: int
+    name: str
+    op: str
+    made: int
+    part: bool
+    sure: Sure
+
+
+class InferenceMisused(NamedTuple):
+    """At `site`, outside of inference mode, `op` writes (`what`: `written`) or keeps for backward (`saved`) `name`,
+    which was made at `made` in inference mode."""
+
+    site: int
+    name: str
+    op: str
+    made: int
+    what: str
+    sure: Sure
+
+
 class DetachedInPlace(NamedTuple):
     """At `site`, `name.detach_()` cuts the object itself. `consumer` is what happens to the result: `statement`,
     `bound`, `same`, `argument`, `return` ... `view` is the site where `name` became a view, or -1."""
@@ -275,7 +316,8 @@ class FieldRead(NamedTuple):
 
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
-    " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead"
+    " | ViewRefused | ExpandedWritten | InferenceMisused | Discarded | GradModeUnused | AttributeSet"
+    " | Repeated | Kept | FieldRead"
 )
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import naming, reading
-from torchcopylint.flow.facts import LeafWritten, Saved
+from torchcopylint.flow.facts import InferenceMisused, LeafWritten, Saved
 from torchcopylint.flow.model import (
     CONTAINERS,
+    INFERENCE,
     LOCAL,
     RETAINS,
     TENSORS,
@@ -110,6 +111,11 @@ def _argument(op: Op, arguments: Arguments, which: int | str) -> Value:
 def save(m: Machine, value: Value, number: int, saved: Saved) -> list[int]:
     """A value is kept for backward under a number; returns the number if there is anything to keep."""
     if not value.refs or len(value.refs) > 1:
+        return []
+    kept = m.state.object(value.refs[0])
+    if INFERENCE in kept.flags:
+        # Refused at once, by the operation itself.
+        m.fact(InferenceMisused(saved.site, saved.name, saved.op, kept.site, "saved", kept.sure))
         return []
     if m.in_loop and number in m.saves:
         _retire(m, number)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchcopylint.flow import activations, grads, memory, naming, reading, slots, writing
+from torchcopylint.flow import activations, grads, memory, naming, reading, refusals, slots, writing
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BLANK,
     BUFFERS,
     CONTAINERS,
+    EXPANDED,
     INFERENCE,
+    PARTS,
     PLACEHOLDER,
     TENSORS,
     UNKNOWN,
@@ -28,8 +30,6 @@ from torchcopylint.flow.state import kind_of
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.knowledge.table import Op
 
-PARTS = "parts"
-"""Flag of a tuple whose elements are parts of one tensor: `x.chunk(2)`."""
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
 _IMPORTING = frozenset({"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray"})
 """Functions that make a tensor over the memory of something else."""
@@ -71,6 +71,10 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     if not op.metadata_only:
         for value in written:
             write_through(m, value, sources, at, reads_old=not op.overwrites, versioned=op.bumps)
+    elif op.pair:
+        # `t_`, `transpose_`: no element changes, but to autograd it is a write.
+        for value in written:
+            refusals.check(m, value, (), at)
     if activation:
         activations.note_result(m, at.site)
     result = _result(m, op, arguments, first, at, inplace)
@@ -117,6 +121,7 @@ def write_through(
         region=region,
         derived=root != at.name,
     )
+    refusals.check(m, target, sources, at)
     grads.after_write(m, target, sources, at)
 
 
@@ -153,8 +158,10 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     dtype = dtype_argument(arguments) or op.dtype or _source_dtype(m, source, op)
     short = op.name.rpartition(".")[2]
     flags = {BLANK} if short in FACTORIES else set()
-    if m.state.mode.inference > 0:
+    if m.state.mode.inference > 0 and made.kind in TENSORS:
         flags.add(INFERENCE)
+    if short in refusals.EXPANDING and any(value.const != -1 for value in arguments.positional[1:] or (UNKNOWN,)):
+        flags.add(EXPANDED)
     scalar = _scalar(op, arguments)
     made = made._replace(dtype=dtype, flags=frozenset(flags), scalar=scalar, text=f"{at.name}.{at.op}()")
     if made.kind in TENSORS:

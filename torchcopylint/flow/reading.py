@@ -194,7 +194,11 @@ def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> No
                     sure = min(obj.sure, m.writes[written].sure)
                     kept = m.saved_objects.get(saved, -1)
                     links = _links_to(m, written, kept)
-                    m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure, (max(saved, ~saved), written) in m.met))
+                    m.fact(
+                        Clobbered(
+                            m.saves[saved], written, site, consumer, links, sure, (max(saved, ~saved), written) in m.met
+                        )
+                    )
 
 
 def _links_to(m: Machine, written: int, saved: int) -> tuple[Link, ...]:
