@@ -237,6 +237,18 @@ BY_DESIGN: tuple[Entry, ...] = (
         "torch cannot tell by the output: the argument is written, with the value that it has anyway",
     ),
     Entry(
+        "function-inplace-without-mark-dirty good 5",
+        ("copy left out in row 7, column 12",),
+        Difference(extra=("TCL209",)),
+        "torch cannot tell by the output: the input that is changed is not looked at again",
+    ),
+    Entry(
+        "function-inplace-without-mark-dirty bad 2",
+        ("copy left out in row 9, column 15",),
+        Difference(missing=("any finding",)),
+        "the copy is the fault: without it the input is returned, as it was promised",
+    ),
+    Entry(
         "state-dict-by-reference good 6",
         ("copy left out in row 10, column 15",),
         Difference(extra=("TCL701",)),

@@ -169,8 +169,9 @@ class LeafWritten(NamedTuple):
 class ViewRefused(NamedTuple):
     """At `site`, `op` writes `name`, a view of `base` since `viewed` that autograd does not let be written.
 
-    `why` is `multi` (one of several views that one operation made) or `no_grad` (made while grad mode was off). For
-    `assumed` and `local`, see `LeafWritten`.
+    `why` is `multi` (one of several views that one operation made), `no_grad` (made while grad mode was off), `custom`
+    (returned by a custom Function, or by a module with a full backward hook) or `hook` (the input of such a module).
+    For `assumed` and `local`, see `LeafWritten`.
     """
 
     site: int
@@ -181,6 +182,30 @@ class ViewRefused(NamedTuple):
     viewed: int
     assumed: bool
     local: bool
+    sure: Sure
+
+
+class FunctionInput(NamedTuple):
+    """A custom Function's `forward` writes its input `name` by `op`, and breaks the rules for that at `site`.
+
+    `why` is `unmarked` (returned, but not given to `mark_dirty`), `lost` (marked, but not returned; `other` is the
+    write) or `view` (a view, since `other`, of `op`, goes into a Function with several outputs).
+    """
+
+    site: int
+    name: str
+    op: str
+    why: str
+    other: int
+    sure: Sure
+
+
+class OutAliases(NamedTuple):
+    """At `site`, `op` writes its result into `name`, which is one of the operands that it still reads."""
+
+    site: int
+    name: str
+    op: str
     sure: Sure
 
 
@@ -316,8 +341,8 @@ class FieldRead(NamedTuple):
 
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
-    " | ViewRefused | ExpandedWritten | InferenceMisused | Discarded | GradModeUnused | AttributeSet"
-    " | Repeated | Kept | FieldRead"
+    " | ViewRefused | FunctionInput | OutAliases | ExpandedWritten | InferenceMisused | Discarded | GradModeUnused"
+    " | AttributeSet | Repeated | Kept | FieldRead"
 )
 
 

@@ -76,6 +76,8 @@ class Machine:
         self.initial_fields: dict[str, Slot] = {}
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
+        self.dirty: dict[int, int] = {}
+        self.hooks: dict[int, int] = {}
         self.met: set[tuple[int, int]] = set()
         self.tables: dict[int, int] = {}
         self.guards = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import (
     attributes,
     containers,
+    custom,
     grads,
     kinds,
     memory,
@@ -110,6 +111,9 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         text = naming.key_text(m, target.root) or "its argument"
         at = Site(event.site, text, f"{naming.text_of(m, event.base)}.{event.name}(...)", "call")
         operations.write_through(m, target, [], at, reads_old=True, versioned=False)
+    if event.name == "mark_dirty":
+        custom.mark_dirty(m, arguments, event.site)
+        return Value(kind=Kind.NONE)
     if event.name in modules.STATE_METHODS:
         return modules.call_method(m, base, event, arguments)
     if event.name in ("requires_grad_", "eval", "train"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import (
     activations,
     containers,
+    custom,
     grads,
     memory,
     naming,
@@ -163,6 +164,12 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
 
 def call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
     """The result of calling a module."""
+    result = _call_module(m, function, arguments, site, name)
+    custom.called(m, function, arguments, result, site)
+    return result
+
+
+def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
     obj = m.state.object(function.refs[0])
     row = table.module_class(obj.type) if obj.type else None
     if row is not None and not row.container:
@@ -362,6 +369,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name in _SELF_METHODS:
         _note_apply(m, rest)
         return base
+    if name == "register_full_backward_hook":
+        custom.hook(m, base, event.site)
     if name in ("zero_grad", "register_forward_hook", "register_full_backward_hook"):
         return Value(kind=Kind.NONE)
     slots.field_read(m, base.root, event.site, "argument", name)

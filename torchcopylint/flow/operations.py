@@ -81,6 +81,7 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     if op.out_keyword and "out" in arguments.keywords:
         out = arguments.keywords["out"]
         grads.check_out(m, list(arguments.positional), out, at)
+        refusals.check_out(m, op, arguments.positional, out, at)
         write_through(m, out, [], at._replace(form="out"), reads_old=False, versioned=True)
         result = out
     if inplace:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import grads
-from torchcopylint.flow.facts import ExpandedWritten, InferenceMisused, ViewRefused
+from torchcopylint.flow import grads, naming
+from torchcopylint.flow.facts import ExpandedWritten, InferenceMisused, OutAliases, ViewRefused
 from torchcopylint.flow.model import (
+    CUSTOM_VIEW,
     EXPANDED,
     INFERENCE,
     LOCAL,
@@ -26,9 +27,12 @@ from torchcopylint.flow.model import (
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
     from torchcopylint.flow.sites import Site
+    from torchcopylint.knowledge.table import Op
 
 EXPANDING = frozenset({"expand", "expand_as", "broadcast_to", "broadcast_tensors", "meshgrid"})
 """Operations whose results repeat one memory along a dimension."""
+_READING_AGAIN = {"mm": 0, "matmul": 0, "bmm": 0, "mv": 0, "addmm": 1, "addmv": 1, "baddbmm": 1}
+"""Products, and from which operand on `out=` must not be one; those that add take their first one as a start."""
 _FILLING = frozenset({"fill_", "zero_"})
 """These give every element the same value, so it does not matter how often they meet it."""
 _VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW})
@@ -49,6 +53,20 @@ def check(m: Machine, target: Value, sources: Sequence[Value], at: Site) -> None
         m.fact(min(refused, key=lambda fact: fact.sure))
 
 
+def check_out(m: Machine, op: Op, inputs: Sequence[Value], out: Value, at: Site) -> None:
+    """`out=` may be an operand of what works element by element. These read it again after they have begun to write."""
+    short = op.name.rpartition(".")[2]
+    first = _READING_AGAIN.get(short)
+    if first is None or len(out.refs) != 1:
+        return
+    for value in inputs[first:]:
+        if value.refs == out.refs:
+            obj = m.state.object(out.refs[0])
+            name = naming.key_text(m, out.root) or obj.text
+            m.fact(OutAliases(at.site, name, at.op, max(obj.sure, Sure.LIKELY)))
+            return
+
+
 def _refused(m: Machine, ref: int, sources: Sequence[Value], at: Site) -> ViewRefused | None:
     why, viewed, current, seen = "", -1, ref, {ref}
     needs = m.state.object(ref).requires_grad
@@ -56,10 +74,12 @@ def _refused(m: Machine, ref: int, sources: Sequence[Value], at: Site) -> ViewRe
         obj = m.state.object(current)
         if NO_GRAD_VIEW in obj.flags and not why:
             why, viewed = "no_grad", obj.site
+        if CUSTOM_VIEW in obj.flags and not why:
+            why, viewed = "custom", obj.site
         above = [s for s in obj.shares if s.of != current]
         if len({s.of for s in above}) != 1 or above[0].how not in _VIEWS or not above[0].sure or above[0].of in seen:
             break
-        if above[0].how is How.ROW and why != "no_grad":
+        if above[0].how is How.ROW and not why:
             why, viewed = "multi", above[0].site
         current = above[0].of
         seen.add(current)
