@@ -26,6 +26,7 @@ from torchcopylint.flow.model import (
     PLACEHOLDER,
     TENSORS,
     UNKNOWN,
+    WRITES_INPUT,
     Fact,
     How,
     Kind,
@@ -83,7 +84,21 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
         Object(Kind.MODULE, Sure.PROVEN, type=table.canonical(dotted), config=config, dtype=dtype, text=f"{name}(...)"),
     )
     _hold_children(m, made, arguments, site)
+    if table.canonical(dotted) == "torch.nn.Sequential" and _writes_input(m, arguments.at(0)):
+        obj = m.state.object(made.refs[0])
+        m.state.set_object(made.refs[0], obj._replace(flags=obj.flags | {WRITES_INPUT}))
     return made
+
+
+def _writes_input(m: Machine, first: Value) -> bool:
+    """Whether the first module of a chain overwrites what it is given."""
+    objects = [m.state.object(ref) for ref in first.refs]
+    rows = [table.module_class(obj.type) if obj.type else None for obj in objects]
+    return bool(objects) and all(
+        WRITES_INPUT in obj.flags
+        or (row is not None and row.inplace_keyword and dict(obj.config).get("inplace") is True)
+        for obj, row in zip(objects, rows, strict=True)
+    )
 
 
 def _hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> None:
@@ -174,6 +189,8 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
     row = table.module_class(obj.type) if obj.type else None
     if row is not None and not row.container:
         return _call_known(m, function, obj, row, arguments, site, name)
+    if WRITES_INPUT in obj.flags and arguments.at(0).refs:
+        _write_first(m, arguments.at(0), site, name)
     local = m.world.local_class(obj.type)
     result = None
     if local is not None:
@@ -186,6 +203,15 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
             reading.read(m, value, site, "argument", name)
         result = memory.unknown(m, site, f"{name}(...)")
     return _output(m, function, obj, arguments, result, site, name)
+
+
+def _write_first(m: Machine, first: Value, site: int, name: str) -> None:
+    """A chain that starts with an activation in place overwrites its input."""
+    activations.known_tensor(m, first)
+    at = Site(site, naming.key_text(m, first.root) or "its input", f"{name}(...)", "call")
+    reading.read(m, first, site, "argument", name)
+    operations.write_through(m, first, [], at, reads_old=True, versioned=True)
+    activations.note_result(m, site)
 
 
 def _output(

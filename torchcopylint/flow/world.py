@@ -19,6 +19,7 @@ from torchcopylint.flow.model import (
     GLOBAL,
     PLACEHOLDER,
     TENSORS,
+    WRITES_INPUT,
     Cell,
     Fact,
     How,
@@ -369,7 +370,7 @@ class World:
                 obj = join_objects(obj, other)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
-        template = _template(obj)._replace(graph=frozenset(), flags=frozenset())
+        template = _template(obj)._replace(graph=frozenset(), flags=obj.flags & {WRITES_INPUT})
         if template.kind in TENSORS and template.kind is not Kind.PARAMETER:
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
