@@ -125,6 +125,9 @@ def save(m: Machine, value: Value, number: int, saved: Saved) -> list[int]:
     for share in m.state.object(value.refs[0]).shares:
         if not share.sure and share.how is not How.OWN:
             continue
+        if share.how is How.FIELD:
+            # A part of a module has versions of its own, unlike a part of a tensor.
+            m.saved_fields[number, share.storage | 1] = share.region
         owner = m.state.object(share.storage)
         m.state.set_object(share.storage, owner._replace(saved=owner.saved | {number}))
     return [number]

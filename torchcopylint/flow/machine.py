@@ -76,6 +76,7 @@ class Machine:
         self.initial_fields: dict[str, Slot] = {}
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
+        self.saved_fields: dict[tuple[int, int], Region] = {}
         self.dirty: dict[int, int] = {}
         self.hooks: dict[int, int] = {}
         self.met: set[tuple[int, int]] = set()

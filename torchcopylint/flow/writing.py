@@ -162,6 +162,9 @@ def spoil_saved(m: Machine, share: Share, site: int, *, certain: bool) -> None:
     for saved in m.state.object(share.storage).saved:
         key = f"@spoilt{saved}"
         spoilt = m.state.get(key)
+        field = m.saved_fields.get((max(saved, ~saved), share.storage | 1))
+        if field is not None and overlap(field, share.region) is Fact.NO:
+            continue
         if isinstance(spoilt, frozenset):
             m.state.put(key, spoilt | {site})
             if certain:
