@@ -35,6 +35,18 @@ KNOWN: tuple[Entry, ...] = (
         "a dict with two names is taken to be wanted",
     ),
     Entry(
+        "inference-tensor-misuse bad 2",
+        ("all in a function",),
+        Difference(missing=("TCL207[saved]@11 error/high",)),
+        "a function inside a function is run after the one around it, which does not know yet what it returns",
+    ),
+    Entry(
+        "inplace-on-no-grad-view bad 2",
+        (*_IN_FUNCTIONS, "variables as attributes of self"),
+        Difference(missing=("TCL206@12 error/high",)),
+        "a function inside a function is run after the one around it, which does not know yet what it returns",
+    ),
+    Entry(
         "state-dict-item-assigned bad 3",
         ("all in a function",),
         Difference(missing=("TCL604@11 error/high",)),
@@ -307,6 +319,18 @@ BY_DESIGN: tuple[Entry, ...] = (
         ("copy left out in row 5, column 11",),
         Difference(extra=("TCL501",)),
         "torch cannot tell by the output: the argument is written, with the value that it has anyway",
+    ),
+    Entry(
+        "function-inplace-without-mark-dirty good 5",
+        ("copy left out in row 7, column 12",),
+        Difference(extra=("TCL209",)),
+        "torch cannot tell by the output: the input that is changed is not looked at again",
+    ),
+    Entry(
+        "function-inplace-without-mark-dirty bad 2",
+        ("copy left out in row 9, column 15",),
+        Difference(missing=("any finding",)),
+        "the copy is the fault: without it the input is returned, as it was promised",
     ),
     Entry(
         "state-dict-by-reference good 6",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torchcopylint.base.finding import Confidence, Role
-from torchcopylint.base.report import Point
-from torchcopylint.flow.facts import Collected, Link, ReadAfter, UnitFacts, Write
+from torchcopylint.base.report import Point, Report
+from torchcopylint.flow.facts import Collected, Link, ReadAfter, UnitFacts, ViewRefused, Write
 from torchcopylint.flow.model import ARGUMENT, Fact, How, Sure
 
 PLAIN_HOWS = frozenset({None, How.VIEW, How.INDEX, How.ROW})
 """Ways to share that keep the version counter and the graph: views and plain second names."""
 ARRAY_HOWS = frozenset({How.NUMPY, How.FROM_NUMPY})
-DIRECT_FORMS = frozenset({"method", "augmented", "item", "out", "call", "operator", "assign"})
+DIRECT_FORMS = frozenset({"method", "augmented", "item", "out", "call", "activation", "operator", "assign"})
 """Writes that the code spells out, unlike an optimizer's step or the loading of a state dict."""
 
 
@@ -56,6 +58,15 @@ def read_point(read: ReadAfter, write: Write) -> Point:
     """The step that reads; a read that stands before its write happens on the loop's next turn."""
     later = "" if read.site > write.site else ".next"
     return Point(Role.READ, read.site, f"read.{read.consumer}{later}", {"name": read.name, "target": read.target})
+
+
+def of_container(read: ReadAfter) -> ReadAfter:
+    """A read of any element of a container, as a read of the container: the element has no name of its own."""
+    if not read.name.endswith("[*]"):
+        return read
+    name = read.name.removesuffix("[*]")
+    links = tuple(link._replace(result=link.result.removesuffix("[*]")) for link in read.below_read)
+    return read._replace(name=name, below_read=links)
 
 
 def first_reads(unit: UnitFacts, own: bool) -> dict[int, list[ReadAfter]]:
@@ -125,3 +136,20 @@ def mode_is_on(unit: UnitFacts, assumed: bool, local: bool) -> Confidence | None
     if unit.has_no_grad or (unit.class_name and unit.name in ("forward", "__init__", "training_step")):
         return Confidence.MEDIUM
     return Confidence.LOW
+
+
+def refused_view(unit: UnitFacts, fact: ViewRefused, shared: str) -> Iterator[Report]:
+    """The report of a write into a view that autograd does not let be written, if some evidence says it records."""
+    mode = mode_is_on(unit, fact.assumed, fact.local)
+    if mode is None:
+        return
+    names = {"name": fact.name, "op": fact.op, "source": fact.base}
+    yield Report(
+        site=fact.site,
+        points=(
+            Point(Role.SHARED, fact.viewed, shared, names),
+            Point(Role.WRITTEN, fact.site, "written.leaf", names),
+        ),
+        values=names,
+        confidence=at_most(mode, confidence(fact.sure)),
+    )

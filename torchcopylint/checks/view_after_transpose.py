@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence
-from torchcopylint.flow.facts import UnitFacts, ViewRefused
+from torchcopylint.flow.facts import UnitFacts, ViewImpossible
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each `view` that joins dimensions which lie apart in memory."""
     for fact in unit.facts:
-        if isinstance(fact, ViewRefused):
+        if isinstance(fact, ViewImpossible):
             names = {"name": fact.name}
             yield Report(
                 site=fact.site,

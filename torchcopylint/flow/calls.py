@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import (
     attributes,
     conversions,
+    custom,
     functions,
     generators,
     kinds,
@@ -169,12 +170,13 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
 
 
 def _class_method(m: Machine, reference: ClassReference, event: t.Invoke, arguments: Arguments) -> Value:
+    name = f"{naming.text_of(m, event.base)}.{event.name}"
+    if event.name == "apply" and m.world.is_function_class(reference.number):
+        given = Arguments(arguments.positional[1:], arguments.keywords)
+        return custom.apply(m, reference.number, given, event.site, name)
     unit = m.world.method(reference.number, event.name)
     if unit is None:
         return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out))
-    name = f"{naming.text_of(m, event.base)}.{event.name}"
-    if event.name == "apply" and m.world.is_function_class(reference.number):
-        return unknowns.call_unknown(m, arguments, event.site, name)
     static = "staticmethod" in m.world.decorators(unit)
     positional = arguments.positional[1:] if static else arguments.positional
     return summaries.call(m, FunctionReference(unit), Arguments(positional, arguments.keywords), event.site, name)

@@ -24,14 +24,15 @@ class Link(NamedTuple):
 class Write(NamedTuple):
     """At `site`, memory was written through `name`, by `op`.
 
-    `form` is `method`, `augmented`, `item`, `out`, `call`, `step` or `load`. `root` is the name or slot that the
-    expression started from, `derived` whether it went on from there (`x[0].zero_()`, not `x.zero_()`). `chain` leads
-    from what was written to the owner of the memory. `owner` says who else can see that memory: an empty text for
-    nobody. `named` is whether a name was bound to an alias on the way there, so that it is not all one expression.
-    `reads_old` is whether the old content mattered. `recording` is grad mode. `copied` says how sure it is that what
-    was written is the copy that an advanced index made, and that no other holder has it; `dropped` whether the value of
-    the writing call is thrown away.
-    `bound` is the site where the root was bound, or -1.
+    `form` is `method`, `augmented`, `item`, `out`, `call`, `activation` (told to by `inplace=True`), `step` or
+    `load`; of an activation, `result` is what its result is bound to (empty: dropped, `...`: used on) at `used`.
+    `root` is the name or slot that the expression started from, `derived` whether it went on from there
+    (`x[0].zero_()`, not `x.zero_()`). `chain` leads from what was written to the owner of the memory. `owner` says
+    who else can see that memory: an empty text for nobody. `named` is whether a name was bound to an alias on the
+    way there, so that it is not all one expression. `reads_old` is whether the old content mattered. `recording` is
+    grad mode. `copied` says how sure it is that what was written is the copy that an advanced index made, and that no
+    other holder has it; `dropped` whether the value of the writing call is thrown away. `bound` is the site where the
+    root was bound, or -1.
     """
 
     site: int
@@ -56,6 +57,8 @@ class Write(NamedTuple):
     copied: Sure = Sure.NOT
     dropped: bool = False
     bound: int = -1
+    result: str = ""
+    used: int = -1
 
 
 class ReadAfter(NamedTuple):
@@ -112,7 +115,8 @@ class Saved(NamedTuple):
 class Clobbered(NamedTuple):
     """A saved value was changed by `write`, and at `site` (`consumer`: `backward`, `return`) backward still needs it.
 
-    `links` lead from what was saved to the name that was written through.
+    `links` lead from what was saved to the name that was written through. `certain` is whether the write surely meets
+    what was saved: not one of several objects, not an alias on a condition, not an optimizer that nobody knows.
     """
 
     saved: Saved
@@ -121,6 +125,7 @@ class Clobbered(NamedTuple):
     consumer: str
     links: tuple[Link, ...]
     sure: Sure
+    certain: bool = True
 
 
 class DataAccess(NamedTuple):
@@ -580,12 +585,31 @@ class OverlappingWrite(NamedTuple):
     sure: Sure
 
 
-class ViewRefused(NamedTuple):
+class ViewImpossible(NamedTuple):
     """At `site`, `view` of `name` joins dimensions that lie apart in memory since they were reordered at `made`."""
 
     site: int
     name: str
     made: int
+    sure: Sure
+
+
+class ViewRefused(NamedTuple):
+    """At `site`, `op` writes `name`, a view of `base` since `viewed` that autograd does not let be written.
+
+    `why` is `multi` (one of several views that one operation made), `no_grad` (made while grad mode was off), `custom`
+    (returned by a custom Function, or by a module with a full backward hook) or `hook` (the input of such a module).
+    For `assumed` and `local`, see `LeafWritten`.
+    """
+
+    site: int
+    name: str
+    op: str
+    why: str
+    base: str
+    viewed: int
+    assumed: bool
+    local: bool
     sure: Sure
 
 
@@ -723,14 +747,62 @@ class Collected(NamedTuple):
     sure: Sure
 
 
+class FunctionInput(NamedTuple):
+    """A custom Function's `forward` writes its input `name` by `op`, and breaks the rules for that at `site`.
+
+    `why` is `unmarked` (returned, but not given to `mark_dirty`), `lost` (marked, but not returned; `other` is the
+    write) or `view` (a view, since `other`, of `op`, goes into a Function with several outputs).
+    """
+
+    site: int
+    name: str
+    op: str
+    why: str
+    other: int
+    sure: Sure
+
+
+class OutAliases(NamedTuple):
+    """At `site`, `op` writes its result into `name`, which is one of the operands that it still reads."""
+
+    site: int
+    name: str
+    op: str
+    sure: Sure
+
+
+class ExpandedWritten(NamedTuple):
+    """At `site`, `op` writes `name`, which was expanded at `made`; `part` is whether it writes a part of it alone."""
+
+    site: int
+    name: str
+    op: str
+    made: int
+    part: bool
+    sure: Sure
+
+
+class InferenceMisused(NamedTuple):
+    """At `site`, outside of inference mode, `op` writes (`what`: `written`) or keeps for backward (`saved`) `name`,
+    which was made at `made` in inference mode."""
+
+    site: int
+    name: str
+    op: str
+    made: int
+    what: str
+    sure: Sure
+
+
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut"
     " | GradientRead | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | Revealed"
     " | ParameterRebound | NonleafKept | OptimizerStale | ParameterTwice | StateItemLost | ParameterOverwritten"
     " | RequiresGradRefused | GeneratorReused | Truncated | AccumulatedOnce | Constructed | VolatileUsed"
     " | NumpyRefused | LayoutRefused | Redundant | ReadInFlight | ConditionalWrite | OverlappingWrite"
-    " | DefaultWritten | ViewRefused | Resized | ViewStored | CallerSuffers | Collected | ModulePaired"
-    " | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired"
+    " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected | ModulePaired"
+    " | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases | ExpandedWritten"
+    " | InferenceMisused"
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import dtypes, gradients, naming, reading
-from torchcopylint.flow.facts import LeafWritten, RequiresGradRefused, Saved
+from torchcopylint.flow.facts import InferenceMisused, LeafWritten, RequiresGradRefused, Saved
 from torchcopylint.flow.model import (
     CONTAINERS,
     INFERENCE,
@@ -61,7 +61,8 @@ def result_of(m: Machine, made: Object, operands: Iterable[Value], differentiabl
             graph = frozenset(sorted(graph)[-MAX_GRAPH:])
         return made._replace(requires_grad=best, leaf=Fact.NO, graph=graph)
     if unknown or m.state.mode.recording is Fact.UNKNOWN:
-        return made._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
+        graph = frozenset[int]().union(*(obj.graph for obj in inputs if obj.requires_grad is Fact.UNKNOWN))
+        return made._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN, graph=graph)
     return made._replace(requires_grad=Fact.NO, leaf=Fact.YES)
 
 
@@ -91,6 +92,15 @@ def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site
         m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
 
 
+def note_output(m: Machine, result: Value, at: Site, keeps: bool) -> None:
+    """An operation in place keeps what it has made of its input, or nothing."""
+    if keeps and len(result.refs) == 1 and m.state.object(result.refs[0]).requires_grad > 0:
+        ids = save(m, result, at.site * 8, Saved(at.site, at.op, "output", "its result"))
+        ref = result.refs[0]
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+
+
 def _argument(op: Op, arguments: Arguments, which: int | str) -> Value:
     value = arguments.at(which)
     if not value.refs and isinstance(which, int) and which < len(op.arguments):
@@ -102,16 +112,46 @@ def save(m: Machine, value: Value, number: int, saved: Saved) -> list[int]:
     """A value is kept for backward under a number; returns the number if there is anything to keep."""
     if not value.refs or len(value.refs) > 1:
         return []
+    kept = m.state.object(value.refs[0])
+    if INFERENCE in kept.flags:
+        # Refused at once, by the operation itself.
+        m.fact(InferenceMisused(saved.site, saved.name, saved.op, kept.site, "saved", kept.sure))
+        return []
+    if m.in_loop and number in m.saves:
+        _retire(m, number)
     m.saves[number] = saved
     m.saved_objects[number] = value.refs[0]
-    m.state.put(f"@spoilt{number}", None)
-    m.state.put(f"@freed{number}", None)
+    m.state.put(f"@spoilt{number}", frozenset())
     for share in m.state.object(value.refs[0]).shares:
         if not share.sure and share.how is not How.OWN:
             continue
+        if share.how is How.FIELD:
+            # A part of a module has versions of its own, unlike a part of a tensor.
+            m.saved_fields[number, share.storage | 1] = share.region
         owner = m.state.object(share.storage)
         m.state.set_object(share.storage, owner._replace(saved=owner.saved | {number}))
     return [number]
+
+
+def _retire(m: Machine, number: int) -> None:
+    """What a loop's earlier turn saved is another thing than what this turn saves: its graphs get another number.
+
+    Only where it matters: something has been written over it, and its backward is still to come.
+    """
+    spoilt = m.state.get(f"@spoilt{number}")
+    if not isinstance(spoilt, frozenset) or not spoilt:
+        return
+    old = ~number
+    m.saves[old] = m.saves[number]
+    m.saved_objects[old] = m.saved_objects[number] | 1
+    before = m.state.get(f"@spoilt{old}")
+    m.state.put(f"@spoilt{old}", spoilt | before if isinstance(before, frozenset) else spoilt)
+    for ref in sorted({sharer for sharers in m.state.sharers.values() for sharer in sharers}):
+        obj = m.state.object(ref)
+        if number in obj.graph or number in obj.saved:
+            graph = obj.graph - {number} | {old} if number in obj.graph else obj.graph
+            saved = obj.saved - {number} | {old} if number in obj.saved else obj.saved
+            m.state.set_object(ref, obj._replace(graph=graph, saved=saved))
 
 
 def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *, view: bool = False) -> None:
@@ -235,7 +275,7 @@ def backward(m: Machine, value: Value, site: int, retain: bool) -> None:
             if number in m.module_saves:
                 m.reached.update(m.module_saves[number].refs)
             if not retain:
-                m.state.put(f"@freed{number}", True)
+                m.state.put(f"@spoilt{number}", None)
 
 
 def retain_grad(m: Machine, value: Value) -> None:

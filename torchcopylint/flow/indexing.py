@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import conversions, grads, memory, naming, numbers, overlaps, reading, writing
+from torchcopylint.flow import conversions, grads, memory, naming, numbers, overlaps, reading, refusals, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.machine import Machine
@@ -209,6 +209,7 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
         reads_old=False,
         region=() if whole else region,
     )
+    refusals.check(m, base, [value], Site(event.site, text, "[...] =", "item"))
     grads.after_write(m, base, [value], Site(event.site, text, "[...] =", "item"), view=True)
 
 

@@ -193,6 +193,9 @@ def evidence(name: str, *, called: bool) -> str:
 def from_uses(uses: frozenset[str]) -> tuple[Kind, Sure]:
     """What the attributes and methods used on something say of it; all must agree."""
     found = {kind for use in uses if (kind := evidence(use.removesuffix("()"), called=use.endswith("()")))}
+    if {"zero_grad()", "step()"} <= uses and found <= {"optimizer"}:
+        # Modules have no `step`, schedulers no `zero_grad`.
+        return Kind.OPTIMIZER, Sure.LIKELY
     if len(found) != 1:
         return Kind.UNKNOWN, Sure.NOT
     kinds = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchcopylint.flow.facts import ViewRefused
+from torchcopylint.flow.facts import ViewImpossible
 from torchcopylint.flow.model import CONTAINERS, Kind, Object, Value
 from torchcopylint.flow.sites import Arguments, Site
 
@@ -74,7 +74,7 @@ def note_view(m: Machine, arguments: Arguments, at: Site) -> None:
     orders = [dict(obj.config).get(PERMUTED) for obj in objects]
     if all(isinstance(order, tuple) and _refuses(order, count) for order in orders):
         obj = min(objects, key=lambda obj: obj.sure)
-        m.fact(ViewRefused(at.site, at.name, obj.site, obj.sure))
+        m.fact(ViewImpossible(at.site, at.name, obj.site, obj.sure))
 
 
 def _dimensions(arguments: Arguments, names: tuple[str, ...]) -> tuple[int, ...]:

@@ -88,6 +88,10 @@ class Machine:
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
         self.flights: dict[int, str] = {}
+        self.saved_fields: dict[tuple[int, int], Region] = {}
+        self.dirty: dict[int, int] = {}
+        self.hooks: dict[int, int] = {}
+        self.met: set[tuple[int, int]] = set()
         self.tables: dict[int, int] = {}
         self.uses: dict[str, list[Use]] | None = None
         self.generators: dict[int, int] = {}
@@ -103,6 +107,8 @@ class Machine:
         self.put_on: dict[int, PutOn] = {}
         self.trains = False
         self.has_no_grad = False
+        self._consumers: dict[int, t.Event] | None = None
+        self._calls: dict[int, int] | None = None
         self._numbers: dict[tuple[object, ...], int] = {}
         self._loops: list[LoopFrame] = []
         self._heads: dict[int, Delta] = {}
@@ -288,10 +294,20 @@ class Machine:
 
     def consumer_of(self, register: int) -> t.Event | None:
         """The first event that uses a register."""
-        for event in t.events(self.unit.tape):
-            if register in t.operands(event):
-                return event
-        return None
+        if self._consumers is None:
+            self._consumers = {}
+            for event in t.events(self.unit.tape):
+                for used in t.operands(event):
+                    self._consumers.setdefault(used, event)
+        return self._consumers.get(register)
+
+    def use_of(self, site: int) -> t.Event | None:
+        """The first event that uses what the call at a site returns."""
+        if self._calls is None:
+            definitions = self.unit.definitions
+            self._calls = {e.site: e.out for e in definitions if isinstance(e, t.Call | t.Invoke)}
+        register = self._calls.get(site)
+        return self.consumer_of(register) if register is not None else None
 
     def gap(self, reason: str, site: int) -> None:
         """Keep what could not be seen."""

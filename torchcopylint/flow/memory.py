@@ -14,8 +14,12 @@ from torchcopylint.flow import kinds
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.model import (
     BUFFERS,
+    INFERENCE,
+    NO_GRAD_VIEW,
+    PARTS,
     TENSORS,
     Cell,
+    Fact,
     How,
     Key,
     Kind,
@@ -29,6 +33,8 @@ from torchcopylint.flow.model import (
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
+
+VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW, How.DETACH})
 
 
 def fresh(m: Machine, site: int, obj: Object, tag: str = "") -> Value:
@@ -68,9 +74,20 @@ def alias(
     ]
     if when or not shares:
         shares.append(Share(ref, How.OWN, site, ref))
-    m.state.make(ref, obj._replace(shares=tuple(shares), site=site))
+    m.state.make(ref, obj._replace(shares=tuple(shares), site=site, flags=_flags(m, source, how, obj)))
     marks = frozenset({mark._replace(late=True) for mark in source.marks}) if source.marks else source.marks
     return Value((ref,), obj.kind, marks=marks, root=source.root)
+
+
+def _flags(m: Machine, source: Value, how: How, obj: Object) -> frozenset[str]:
+    """What autograd remembers of an alias: that it was made without grad, or on an inference tensor."""
+    flags = obj.flags
+    if how not in VIEWS:
+        return flags - {INFERENCE} if INFERENCE in flags else flags
+    if m.state.mode.recording is Fact.NO and (obj.kind in TENSORS or PARTS in flags):
+        flags |= {NO_GRAD_VIEW}
+    inherits = bool(source.refs) and all(INFERENCE in m.state.object(ref).flags for ref in source.refs)
+    return flags | {INFERENCE} if inherits else flags - {INFERENCE}
 
 
 def _renamed(value: Value, ref: int) -> Value:

@@ -7,6 +7,7 @@ from torchcopylint.flow import (
     containers,
     conversions,
     copies,
+    custom,
     grads,
     kinds,
     layout,
@@ -95,6 +96,9 @@ def _guess(m: Machine, base: Value, name: str) -> Object:
         obj = m.state.object(base.refs[0])
         if name in OF_DATA and any(share.how is How.DATA for share in obj.shares):
             memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
+        if name == "backward" and obj.graph:
+            # Computed from what a network returned: an engine or a handle has no graph of its own.
+            memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
         kind, sure = kinds.from_name(obj.text)
         if (name == "step" and kind is Kind.OPTIMIZER) or (
             name in ("state_dict", "load_state_dict", "eval", "train", "to") and kind in (Kind.MODULE, Kind.OPTIMIZER)
@@ -116,6 +120,9 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         text = naming.key_text(m, target.root) or "its argument"
         at = Site(event.site, text, f"{naming.text_of(m, event.base)}.{event.name}(...)", "call")
         operations.write_through(m, target, [], at, reads_old=True, versioned=False)
+    if event.name == "mark_dirty":
+        custom.mark_dirty(m, arguments, event.site)
+        return Value(kind=Kind.NONE)
     if event.name in modules.STATE_METHODS:
         return modules.call_method(m, base, event, arguments)
     if event.name in ("requires_grad_", "eval", "train"):

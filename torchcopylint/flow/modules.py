@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from torchcopylint.flow import (
+    activations,
     aliasing,
     containers,
+    custom,
     generators,
     gradients,
     grads,
@@ -29,6 +31,7 @@ from torchcopylint.flow.model import (
     PLACEHOLDER,
     TENSORS,
     UNKNOWN,
+    WRITES_INPUT,
     Fact,
     How,
     Kind,
@@ -86,7 +89,21 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
         Object(Kind.MODULE, Sure.PROVEN, type=table.canonical(dotted), config=config, dtype=dtype, text=f"{name}(...)"),
     )
     _hold_children(m, made, arguments, site)
+    if table.canonical(dotted) == "torch.nn.Sequential" and _writes_input(m, arguments.at(0)):
+        obj = m.state.object(made.refs[0])
+        m.state.set_object(made.refs[0], obj._replace(flags=obj.flags | {WRITES_INPUT}))
     return made
+
+
+def _writes_input(m: Machine, first: Value) -> bool:
+    """Whether the first module of a chain overwrites what it is given."""
+    objects = [m.state.object(ref) for ref in first.refs]
+    rows = [table.module_class(obj.type) if obj.type else None for obj in objects]
+    return bool(objects) and all(
+        WRITES_INPUT in obj.flags
+        or (row is not None and row.inplace_keyword and dict(obj.config).get("inplace") is True)
+        for obj, row in zip(objects, rows, strict=True)
+    )
 
 
 def _hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> None:
@@ -169,11 +186,19 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
 
 def call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
     """The result of calling a module."""
+    result = _call_module(m, function, arguments, site, name)
+    custom.called(m, function, arguments, result, site)
+    return result
+
+
+def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
     obj = m.state.object(function.refs[0])
     aliasing.note_use(m, function, site, "call")
     row = table.module_class(obj.type) if obj.type else None
     if row is not None and not row.container:
         return _call_known(m, function, obj, row, arguments, site, name)
+    if WRITES_INPUT in obj.flags and arguments.at(0).refs:
+        _write_first(m, arguments.at(0), site, name)
     local = m.world.local_class(obj.type)
     result = None
     if local is not None:
@@ -186,6 +211,15 @@ def call_module(m: Machine, function: Value, arguments: Arguments, site: int, na
             reading.read(m, value, site, "argument", name)
         result = memory.unknown(m, site, f"{name}(...)")
     return _output(m, function, obj, arguments, result, site, name)
+
+
+def _write_first(m: Machine, first: Value, site: int, name: str) -> None:
+    """A chain that starts with an activation in place overwrites its input."""
+    activations.known_tensor(m, first)
+    at = Site(site, naming.key_text(m, first.root) or "its input", f"{name}(...)", "call")
+    reading.read(m, first, site, "argument", name)
+    operations.write_through(m, first, [], at, reads_old=True, versioned=True)
+    activations.note_result(m, site)
 
 
 def _output(
@@ -205,7 +239,7 @@ def _output(
             fact = min(fact, Fact.UNKNOWN)
         if fact > 0:
             number = site * 8 + 7
-            graph = graph | frozenset(grads.save(m, function, number, Saved(site, f"{name}(...)", "parameters", name)))
+            graph = graph | frozenset(grads.save(m, function, number, Saved(site, f"{name}(...)", "network", name)))
             m.module_saves[number] = function
         made = made._replace(flags=made.flags | {OUTPUT}, graph=graph if fact > 0 else frozenset())
         if made.requires_grad is Fact.UNKNOWN or fact is Fact.NO:
@@ -224,8 +258,12 @@ def _call_known(
     for value in arguments.positional:
         reading.read(m, value, site, "argument", name)
     if config.get("inplace") is True and first.refs:
+        activations.known_tensor(m, first)
         operations.write_through(m, first, [], at, reads_old=True, versioned=True)
-        return writing.current(m, first)
+        activations.note_result(m, site)
+        result = writing.current(m, first)
+        grads.note_output(m, result, at, activations.keeps_output(row.name))
+        return result
     trainable = row.parameters and obj.requires_grad is not Fact.NO
     made = Object(Kind.TENSOR, Sure.PROVEN, dtype="", text=f"{name}(...)")
     reduction = config.get("reduction", "mean")
@@ -374,6 +412,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name == "zero_grad":
         gradients.zeroed(m, base, rest, event.site, text)
         return Value(kind=Kind.NONE)
+    if name == "register_full_backward_hook":
+        custom.hook(m, base, event.site)
     if name in ("register_forward_hook", "register_full_backward_hook"):
         return Value(kind=Kind.NONE)
     slots.field_read(m, base.root, event.site, "argument", name)
@@ -511,6 +551,10 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
     ownership.note_used(m, optimizer, site, f"{text}.step()")
     writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()")
+    if not known and len(m.reached) == 1:
+        # Nobody knows the optimizer, and backward has reached one network only: it is that one's.
+        for share in m.state.object(next(iter(m.reached))).shares:
+            writing.spoil_saved(m, share, site, certain=True)
 
 
 def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchcopylint.flow import dtypes, grads, layout, memory, naming, overlaps, reading, slots, writing
+from torchcopylint.flow import (
+    activations,
+    dtypes,
+    grads,
+    layout,
+    memory,
+    naming,
+    overlaps,
+    reading,
+    refusals,
+    slots,
+    writing,
+)
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -12,8 +24,10 @@ from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
     DIMENSIONS,
+    EXPANDED,
     INFERENCE,
     NDARRAY,
+    PARTS,
     PINNED,
     PLACEHOLDER,
     TENSORS,
@@ -31,9 +45,6 @@ from torchcopylint.flow.state import kind_of
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.knowledge.table import Op
 
-PARTS = "parts"
-"""Flag of a tuple whose elements are parts of one tensor: `x.chunk(2)`."""
-"""Dtypes of which no more is known. The default is float32, unless a program sets another."""
 _OF_DEFAULT = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn", "eye", "linspace"))
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
 _WITH_DIMENSIONS = frozenset({"arange", "randperm", "nonzero", "argwhere", "flatnonzero", "argsort", "unique"})
@@ -103,19 +114,30 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
             reading.read(m, value, at.site, "argument", at.op)
     inplace = op.inplace_keyword and arguments.flag("inplace") is True
     written = [argument(op, arguments, which) for which in op.writes if which != "*"]
+    activation = inplace or (bool(op.writes) and activations.is_twin(op))
     if inplace:
         written = [first]
+        activations.known_tensor(m, first)
     sources = [value for value in (*arguments.positional[1:], *arguments.keywords.values()) if value.refs]
     if not op.metadata_only:
         for value in written:
             write_through(m, value, sources, at, reads_old=not op.overwrites, versioned=op.bumps)
+    elif op.pair:
+        # `t_`, `transpose_`: no element changes, but to autograd it is a write.
+        for value in written:
+            refusals.check(m, value, (), at)
+    if activation:
+        activations.note_result(m, at.site)
     result = _result(m, op, arguments, first, at, inplace)
     if op.out_keyword and "out" in arguments.keywords:
         out = arguments.keywords["out"]
         grads.check_out(m, list(arguments.positional), out, at)
+        refusals.check_out(m, op, arguments.positional, out, at)
         write_through(m, out, [], at._replace(form="out"), reads_old=False, versioned=True)
         result = out
-    if (op.differentiable and not inplace) or (inplace and op.saves):
+    if inplace:
+        grads.note_output(m, result, at, activations.keeps_output(op.name))
+    elif op.differentiable:
         grads.note_saved(m, op, arguments, result, at)
     return result
 
@@ -153,6 +175,7 @@ def write_through(
         region=region,
         derived=root != at.name,
     )
+    refusals.check(m, target, sources, at)
     grads.after_write(m, target, sources, at)
 
 
@@ -204,10 +227,12 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
         flags.add(PINNED)
     if op.name in ARRAY_MAKERS:
         flags.add(NDARRAY)
-    if m.state.mode.inference > 0:
-        flags.add(INFERENCE)
     if repeated := dtypes.repeats(m, short, arguments):
         flags.add(repeated)
+    if m.state.mode.inference > 0 and made.kind in TENSORS:
+        flags.add(INFERENCE)
+    if short in refusals.EXPANDING and any(value.const != -1 for value in arguments.positional[1:] or (UNKNOWN,)):
+        flags.add(EXPANDED)
     scalar = _scalar(op, arguments)
     if short in _CONVERTING and arguments.at(0).kind is Kind.NUMBER and not arguments.at(0).refs:
         scalar = Fact.YES

@@ -258,13 +258,18 @@ def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> No
         obj = m.state.object(ref)
         for saved in sorted(obj.graph):
             spoilt = m.state.get(f"@spoilt{saved}")
-            if not isinstance(spoilt, frozenset) or m.state.get(f"@freed{saved}"):
+            if not isinstance(spoilt, frozenset):
                 continue
             for written in sorted(spoilt):
                 if written in m.writes and saved in m.saves:
                     sure = min(obj.sure, m.writes[written].sure)
-                    links = _links_to(m, written, m.saved_objects.get(saved, -1))
-                    m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure))
+                    kept = m.saved_objects.get(saved, -1)
+                    links = _links_to(m, written, kept)
+                    m.fact(
+                        Clobbered(
+                            m.saves[saved], written, site, consumer, links, sure, (max(saved, ~saved), written) in m.met
+                        )
+                    )
 
 
 def _links_to(m: Machine, written: int, saved: int) -> tuple[Link, ...]:

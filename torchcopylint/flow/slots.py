@@ -11,6 +11,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FIELD,
     LOCAL,
+    PARTS,
     PLACEHOLDER,
     TENSORS,
     UNKNOWN,
@@ -90,7 +91,19 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
     held = [slot_value(m, slot) for slot in elements if key is None or slot[1] == ANY_ELEMENT]
     if held:
         return join_values([_any_of(m, value, site, text) for value in held])
+    if PARTS in obj.flags:
+        return _part(m, base, obj, key, site, text)
     return _another(m, Object(owner=obj.owner), site, text)
+
+
+def _part(m: Machine, base: Value, obj: Object, key: object, site: int, text: str) -> Value:
+    """One of the parts that a tensor was split into: two of them do not overlap."""
+    made = Object(
+        Kind.TENSOR, Sure.PROVEN, dtype=obj.dtype, requires_grad=obj.requires_grad, graph=obj.graph, text=text
+    )
+    made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf)
+    region = (Part("field", key),) if isinstance(key, int) and key >= 0 else (Part("?"),)
+    return memory.alias(m, base, site, How.ROW, made, region=region, tag="part of several")
 
 
 def _any_of(m: Machine, value: Value, site: int, text: str) -> Value:

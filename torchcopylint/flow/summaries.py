@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcopylint.flow import attributes, grads, memory, naming, reading, slots, unknowns, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import (
+    INFERENCE,
+    NO_GRAD_VIEW,
     OUTPUT,
     TENSORS,
     Fact,
@@ -139,7 +141,7 @@ def _returns(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple
                 scalar=obj.scalar,
                 dtype=obj.dtype,
                 type=obj.type,
-                flags=obj.flags & {OUTPUT},
+                flags=obj.flags & {OUTPUT, INFERENCE, NO_GRAD_VIEW},
             )
             result = plain if result is None else _weaker(result, plain)
             hits = [share for share in obj.shares if share.storage in paths]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchcopylint.flow import idioms, kinds
+from torchcopylint.flow import custom, idioms, kinds
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
@@ -20,6 +20,7 @@ from torchcopylint.flow.model import (
     PINNED,
     PLACEHOLDER,
     TENSORS,
+    WRITES_INPUT,
     Cell,
     Fact,
     How,
@@ -38,6 +39,8 @@ from torchcopylint.flow.tape import Annotation, Dotted
 from torchcopylint.knowledge import table
 
 SELF = "self"
+MAX_NESTED_RUNS = 8
+"""So many units may wait for one another to be run."""
 
 
 class Export(NamedTuple):
@@ -98,10 +101,18 @@ class World:
         self._seen_arguments[number] = dict(self._arguments.get(number, {}))
         self._bind_parameters(machine)
         machine.run_unit()
+        if unit.name == "forward" and unit.owner >= 0 and self.is_function_class(unit.owner):
+            custom.conclude(machine)
         self._running.discard(number)
         self.machines[number] = machine
         if unit.kind in ("function", "lambda"):
             self._summaries[number] = summarise(machine)
+
+    def machine_of(self, number: int) -> Machine | None:
+        """The machine of a unit, which is run now if it has not been; `None` if it is running, or too deep."""
+        if number not in self.machines and number not in self._running and len(self._running) < MAX_NESTED_RUNS:
+            self.run_unit(number)
+        return self.machines.get(number)
 
     def _in_order(self) -> list[t.Unit]:
         """Callees before callers, as far as names tell; otherwise source order."""
@@ -377,7 +388,7 @@ class World:
             registered[name] = obj.kind is Kind.PARAMETER and registered.get(name, True)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
-        template = _template(obj)._replace(graph=frozenset(), flags=obj.flags & {PINNED})
+        template = _template(obj)._replace(graph=frozenset(), flags=obj.flags & {PINNED, WRITES_INPUT})
         if template.kind in TENSORS and template.kind is not Kind.PARAMETER:
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)

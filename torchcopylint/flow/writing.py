@@ -112,7 +112,8 @@ def write(
         conditional.note_write(m, value, fact)
     for _, sat_on in shares:
         _mark_holders(m, (value.root, also_own), sat_on, region, fact)
-        _spoil_saved(m, sat_on, fact)
+        certain = sat_on.sure and not sat_on.when and sat_on.storage in m.certain_storages[site]
+        spoil_saved(m, sat_on, site, certain=certain)
     _note_data(m, chain, fact)
     return fact
 
@@ -177,9 +178,16 @@ def _mark_holders(m: Machine, roots: tuple[Key | None, ...], share: Share, regio
             m.state.put_cell(key, cell._replace(marks=frozenset(marks)))
 
 
-def _spoil_saved(m: Machine, share: Share, fact: Write) -> None:
+def spoil_saved(m: Machine, share: Share, site: int, *, certain: bool) -> None:
+    """What backward needs, once it has been saved and until it has been used, knows who wrote it."""
     for saved in m.state.object(share.storage).saved:
         key = f"@spoilt{saved}"
-        before = m.state.get(key)
-        spoilt = before if isinstance(before, frozenset) else frozenset()
-        m.state.put(key, spoilt | {fact.site})
+        spoilt = m.state.get(key)
+        field = m.saved_fields.get((max(saved, ~saved), share.storage | 1))
+        if field is not None and overlap(field, share.region) is Fact.NO:
+            continue
+        if isinstance(spoilt, frozenset):
+            m.state.put(key, spoilt | {site})
+            if certain:
+                # What a loop's earlier turn has saved goes by another number: see `grads`.
+                m.met.add((max(saved, ~saved), site))

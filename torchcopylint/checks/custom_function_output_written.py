@@ -1,0 +1,17 @@
+"""TCL213: what a custom Function returned as a view, or what a module with a backward hook takes, is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.report import Report
+from torchcopylint.checks._common import refused_view
+from torchcopylint.flow.facts import UnitFacts, ViewRefused
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report each such write that some evidence places in grad mode."""
+    for fact in unit.facts:
+        if isinstance(fact, ViewRefused) and fact.why in ("custom", "hook"):
+            for report in refused_view(unit, fact, f"shared.{fact.why}"):
+                yield report._replace(variant="hook" if fact.why == "hook" else "")

@@ -1,0 +1,51 @@
+"""TCL203: `inplace=True` overwrites a tensor that is read afterwards as if it were the input still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.report import Report
+from torchcopylint.checks._common import (
+    PLAIN_HOWS,
+    confidence,
+    first_reads,
+    of_container,
+    order_of,
+    read_point,
+    shared_points,
+    written_point,
+)
+from torchcopylint.flow.facts import ReadAfter, UnitFacts, Write
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report each activation in place whose input is read later, under another name or under its own."""
+    others = first_reads(unit, own=False)
+    owns = first_reads(unit, own=True)
+    for write in unit.writes.values():
+        if write.form != "activation":
+            continue
+        reads = [read for read in others.get(write.site, []) if _kept_apart(read)]
+        reads += [read for read in owns.get(write.site, []) if _input_again(read, write)]
+        if reads:
+            read = of_container(min(reads, key=order_of))
+            values = {"name": read.name, "op": write.op, "source": write.root or write.name}
+            points = (*shared_points(() if read.own else read.links), written_point(write), read_point(read, write))
+            variant = "input" if read.own else ""
+            yield Report(write.site, points, values, confidence(write.sure, read.sure), variant)
+
+
+def _kept_apart(read: ReadAfter) -> bool:
+    """Whether another holder has kept the input, surely and as it was."""
+    return read.certain and bool(read.links) and read.hows <= PLAIN_HOWS and not read.below_written
+
+
+def _input_again(read: ReadAfter, write: Write) -> bool:
+    """Whether the input is read by its own name although the result got another one.
+
+    `x = relu(x)` and a plain `relu(x)` say that the input is to change. Applying the same activation to it again, as
+    each of several branches may do, changes nothing.
+    """
+    if write.result in ("", write.name) or read.name != write.root or write.derived or read.site == write.used:
+        return False
+    return read.certain and f"{read.target}(...)" != write.op and read.target != write.op

@@ -1,0 +1,27 @@
+"""TCL204: an expanded tensor, in which one memory stands for many elements, is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.finding import Confidence, Role
+from torchcopylint.base.report import Point, Report
+from torchcopylint.checks._common import at_most, confidence
+from torchcopylint.flow.facts import ExpandedWritten, UnitFacts
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report each write into an expanded tensor; whether its size was one before is not known."""
+    for fact in unit.facts:
+        if isinstance(fact, ExpandedWritten):
+            names = {"name": fact.name, "op": fact.op}
+            yield Report(
+                site=fact.site,
+                points=(
+                    Point(Role.SHARED, fact.made, "shared.expanded", names),
+                    Point(Role.WRITTEN, fact.site, "written", names),
+                ),
+                values=names,
+                confidence=at_most(Confidence.MEDIUM, confidence(fact.sure)),
+                variant="part" if fact.part else "",
+            )

@@ -1,0 +1,16 @@
+"""TCL206: a view that was made while grad mode was off is written while it is on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.report import Report
+from torchcopylint.checks._common import refused_view
+from torchcopylint.flow.facts import UnitFacts, ViewRefused
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report each such write that some evidence places in grad mode."""
+    for fact in unit.facts:
+        if isinstance(fact, ViewRefused) and fact.why == "no_grad":
+            yield from refused_view(unit, fact, "shared.no_grad")

@@ -1,0 +1,64 @@
+"""TCL202: a versioned write changes what a pending backward saved, so that backward raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.finding import Confidence, Role
+from torchcopylint.base.report import Point, Report
+from torchcopylint.checks._common import at_most, confidence, shared_points, written_point
+from torchcopylint.flow.facts import Clobbered, UnitFacts, Write
+from torchcopylint.flow.model import Fact, Kind
+
+TRAINED = frozenset({"forward", "__call__", "training_step"})
+"""Methods of modules whose result is there to be trained with."""
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report each versioned write that spoils a saved value which backward reaches afterwards; once per write."""
+    seen: set[int] = set()
+    for fact in unit.facts:
+        if not isinstance(fact, Clobbered) or fact.write in seen or not fact.certain:
+            continue
+        write = unit.writes[fact.write]
+        if not write.versioned or (fact.consumer == "return" and not _returns_to_training(unit, write)):
+            continue
+        seen.add(fact.write)
+        yield _report(fact, write)
+
+
+def _report(fact: Clobbered, write: Write) -> Report:
+    saved = fact.saved
+    found = confidence(fact.sure)
+    if fact.consumer == "return" or saved.what == "network":
+        # Of a network of another file, nobody knows whether it has the two layers that make it need its parameters.
+        found = at_most(Confidence.MEDIUM, found)
+    variant = "step" if _is_step(write) else "activation" if write.form == "activation" else ""
+    read = "read.backward" if fact.consumer == "backward" else "read.pending"
+    later = ".next" if fact.consumer == "backward" and fact.site < fact.write else ""
+    return Report(
+        site=fact.write,
+        points=(
+            Point(Role.SAVED, saved.site, f"saved.{saved.what}", {"op": saved.op, "name": saved.name}),
+            *shared_points(() if _is_step(write) else fact.links),
+            written_point(write),
+            Point(Role.READ, fact.site, read + later, {"name": saved.name, "target": ""}),
+        ),
+        values={"name": write.name, "op": write.op, "cause": write.cause},
+        confidence=found,
+        variant=variant,
+    )
+
+
+def _is_step(write: Write) -> bool:
+    return write.form in ("step", "load")
+
+
+def _returns_to_training(unit: UnitFacts, write: Write) -> bool:
+    """A module's `forward` returns into a pass that backward follows; of other functions nobody knows.
+
+    Other methods of modules are often written for inference alone, where writing in place is right.
+    """
+    if unit.name not in TRAINED:
+        return False
+    return unit.class_kind is Kind.MODULE and unit.called_without_grad is not Fact.YES and not _is_step(write)

@@ -1,0 +1,166 @@
+"""Custom autograd Functions, and modules with a full backward hook, which wraps what they take and give in one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import grads, memory, naming, unknowns
+from torchcopylint.flow.facts import FunctionInput, ViewRefused
+from torchcopylint.flow.model import (
+    CONTAINERS,
+    CUSTOM_VIEW,
+    HOOKED,
+    LOCAL,
+    TENSORS,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+    from torchcopylint.flow.sites import Arguments
+
+_VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW})
+
+
+def mark_dirty(m: Machine, arguments: Arguments, site: int) -> None:
+    """`ctx.mark_dirty(...)`: these inputs have been changed in place."""
+    for value in arguments.positional[1:]:
+        for ref in value.refs:
+            m.dirty[ref] = site
+
+
+def conclude(m: Machine) -> None:
+    """What a `forward` that has been run does to its inputs."""
+    inputs = _inputs(m)
+    outputs = _returned(m)
+    known = all(m.state.object(ref).kind in TENSORS for ref in outputs)
+    for write in sorted(m.writes.values()):
+        hits = [storage for storage in write.storages if storage in inputs]
+        if len(write.storages) != 1 or not hits or not write.versioned or write.form in ("step", "load", "assign"):
+            continue
+        ref = hits[0]
+        sure = max(write.sure, Sure.LIKELY)
+        if ref not in m.dirty and ref in outputs:
+            m.fact(FunctionInput(write.site, inputs[ref], write.op, "unmarked", -1, sure))
+        elif ref in m.dirty and outputs and ref not in outputs and known:
+            m.fact(FunctionInput(m.dirty[ref], inputs[ref], write.op, "lost", write.site, sure))
+
+
+def _inputs(m: Machine) -> dict[int, str]:
+    return {m.number("argument", p.name): p.name for p in m.unit.parameters[1:] if p.kind == "plain"}
+
+
+def _returned(m: Machine) -> set[int]:
+    """The objects that a unit returns, those in a tuple included."""
+    found: set[int] = set()
+    for value in m.returned:
+        for ref in value.refs:
+            if m.state.object(ref).kind in CONTAINERS:
+                for slot in m.state.slot_names(ref):
+                    found.update(m.state.refs_of(slot))
+            else:
+                found.add(ref)
+    return found
+
+
+def apply(m: Machine, number: int, arguments: Arguments, site: int, name: str) -> Value:
+    """The result of `Function.apply(...)`: an input that comes back as it was, or a view of one, is a special view."""
+    result = unknowns.call_unknown(m, arguments, site, name)
+    forward = m.world.method(number, "forward")
+    if forward is None or m.world.method(number, "setup_context") is not None:
+        return result
+    names = [p.name for p in m.world.program.units[forward].parameters[1:] if p.kind == "plain"]
+    m.world.note_arguments(m, forward, dict(zip(names, arguments.positional, strict=False)))
+    machine = m.world.machine_of(forward)
+    if machine is None:
+        return result
+    inputs = list(_inputs(machine))
+    _check_dirty_views(m, machine, inputs, arguments, site)
+    if len(machine.returned) != 1 or len(machine.returned[0].refs) != 1:
+        return result
+    returned = machine.returned[0].refs[0]
+    obj = machine.state.object(returned)
+    sources = [s.storage for s in obj.shares if s.storage in inputs and s.sure and s.how in (*_VIEWS, How.OWN)]
+    if len(sources) != 1 or len(obj.shares) != 1 or sources[0] in machine.dirty:
+        return result
+    position = inputs.index(sources[0])
+    if position >= len(arguments.positional) or not arguments.positional[position].refs:
+        return result
+    source = arguments.positional[position]
+    made = Object(Kind.TENSOR, Sure.PROVEN, text=f"{name}(...)", flags=frozenset({CUSTOM_VIEW}))
+    made = grads.result_of(m, made, arguments.positional, True)
+    return memory.alias(m, source._replace(root=None), site, How.VIEW, made)
+
+
+def _check_dirty_views(m: Machine, machine: Machine, inputs: list[int], arguments: Arguments, site: int) -> None:
+    """A view whose base requires grad may be changed in place only by a Function with a single output."""
+    if len(_returned(machine)) < 2 or m.state.mode.recording <= 0:
+        return
+    for ref, value in zip(inputs, arguments.positional, strict=False):
+        if ref not in machine.dirty or len(value.refs) != 1:
+            continue
+        obj = m.state.object(value.refs[0])
+        if len(obj.shares) == 1 and obj.shares[0].how in _VIEWS and obj.shares[0].sure:
+            base = m.state.object(obj.shares[0].of)
+            if max(base.requires_grad, obj.requires_grad) > 0:
+                cell = m.state.cell(value.root) if value.root is not None else None
+                name = naming.key_text(m, value.root) if cell is not None and cell.refs == value.refs else obj.text
+                m.fact(FunctionInput(site, name, base.text, "view", obj.shares[0].site, base.sure))
+
+
+# -- modules with a full backward hook
+
+
+def hook(m: Machine, module: Value, site: int) -> None:
+    """`register_full_backward_hook`: from now on, inputs and outputs of the module are views that nobody may write."""
+    for ref in module.refs:
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(flags=obj.flags | {HOOKED}))
+        m.hooks[ref] = site
+
+
+def called(m: Machine, module: Value, arguments: Arguments, result: Value, site: int) -> None:
+    """A module has been called: where it has a hook, what it writes of its input, and its output."""
+    ref = module.refs[0]
+    obj = m.state.object(ref)
+    if HOOKED not in obj.flags or m.state.mode.recording <= 0:
+        return
+    first = arguments.at(0)
+    _check_hooked_input(m, ref, obj, first, site)
+    for made in result.refs:
+        held = m.state.object(made)
+        if held.kind in TENSORS and made not in first.refs:
+            m.state.set_object(made, held._replace(flags=held.flags | {CUSTOM_VIEW}))
+
+
+def _check_hooked_input(m: Machine, module: int, obj: Object, first: Value, site: int) -> None:
+    inputs = grads.tensors_in(m, [first])
+    if not any(held.requires_grad > 0 for held in inputs):
+        return
+    base = inputs[0]
+    local = m.world.local_class(obj.type)
+    forward = m.world.method(local, "forward") if local is not None else None
+    machine = m.world.machines.get(forward) if forward is not None else None
+    if machine is not None:
+        writes = [w for w in machine.writes.values() if set(w.storages) & set(_inputs(machine)) and w.versioned]
+    else:
+        writes = [m.writes[site]] if site in m.writes and m.writes[site].form == "activation" else []
+    for write in sorted(writes)[:1]:
+        m.fact(
+            ViewRefused(
+                write.site,
+                write.name,
+                write.op,
+                "hook",
+                base.text,
+                m.hooks.get(module, site),
+                m.state.mode.assumed,
+                base.owner in ("", LOCAL),
+                base.sure if base.requires_grad is Fact.YES else min(base.sure, Sure.LIKELY),
+            )
+        )
