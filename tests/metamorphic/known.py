@@ -62,6 +62,18 @@ KNOWN: tuple[Entry, ...] = (
         )
     ),
     Entry(
+        "graph-accumulated bad 3",
+        ("conditional expression", "through a second name", "unpacked from a tuple"),
+        Difference(missing=("TCL304@19 warning/medium",)),
+        "`error = error + x` is a sum only if the name is bound to the addition itself",
+    ),
+    Entry(
+        "graph-accumulated bad 4",
+        (*_IN_FUNCTIONS, "variables as attributes of self"),
+        Difference(missing=("TCL304@17 warning/high",)),
+        "a function in a function is run after the code that calls it, which does not know then what it returns",
+    ),
+    Entry(
         "grad-data good 6",
         ("variables as attributes of self",),
         Difference(extra=("TCL105@16 info/medium",)),

@@ -278,3 +278,8 @@ def _delete_item(m: Machine, event: t.DeleteItem) -> None:
     if event.name:
         for ref in m.value(event.base).refs:
             m.state.put((ref, f".{event.name}"), None)
+    else:
+        # `del kept[:]`; of `del kept[0]` nobody knows what is left.
+        for ref in m.value(event.base).refs:
+            if m.state.object(ref).kind is Kind.LIST:
+                slots.clear(m, ref)

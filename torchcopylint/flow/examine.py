@@ -13,6 +13,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     iteration,
     names,
     operators,
+    runs,
 )
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FileFacts, Kept, UnitFacts
@@ -39,6 +40,7 @@ def _unit_facts(world: World, m: Machine) -> UnitFacts:
     owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
     found = [fact for site in sorted(m.facts) for fact in m.facts[site]]
     found += _kept(m)
+    found += runs.found(m)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,

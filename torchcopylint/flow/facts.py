@@ -267,9 +267,105 @@ class FieldRead(NamedTuple):
     target: str
 
 
+class Accumulated(NamedTuple):
+    """At `site`, `source` and the graph behind it is added to `name` (`form`: `sum`, `collected`), turn after turn of a
+    loop in which backward runs over that graph, at `ran`."""
+
+    site: int
+    name: str
+    source: str
+    form: str
+    ran: int
+    sure: Sure
+
+
+class BackwardAgain(NamedTuple):
+    """At `site`, backward runs over the graph of `name`, of which backward at `freed` has freed what was saved.
+
+    `carrier` is the name that took the graph into the loop's next turn, bound at `kept`; empty outside of loops.
+    """
+
+    site: int
+    name: str
+    freed: int
+    sure: Sure
+    carrier: str
+    kept: int
+
+
+class RetainedForNothing(NamedTuple):
+    """At `site`, in a loop, backward over `name` retains the graph, and no other backward of the loop needs it.
+
+    `carried` is whether backward itself runs over it again in the next turn.
+    """
+
+    site: int
+    name: str
+    carried: bool
+
+
+class GraphLost(NamedTuple):
+    """At `site`, backward is called on `name`, which has no graph: what carried one, `source`, lost it at `cut`.
+
+    `op` is what cut it; `wrapped` is the site where the value without a graph was made to require grad, or -1.
+    """
+
+    site: int
+    name: str
+    source: str
+    cut: int
+    op: str
+    wrapped: int
+    sure: Sure
+
+
+class FieldCarries(NamedTuple):
+    """At `site`, `field` of a module is set to, or written with (`form`: `set`, `written`), something that carries a
+    graph, and is computed from `field` itself in the next call. `buffer` is whether it is a registered buffer."""
+
+    site: int
+    field: str
+    source: str
+    form: str
+    buffer: bool
+    sure: Sure
+    method: str
+
+
+class FieldReset(NamedTuple):
+    """At `site`, `method` sets `field` of `self` to something without a graph."""
+
+    site: int
+    field: str
+    method: str
+
+
+class TensorCopied(NamedTuple):
+    """At `site`, `copy.copy` or `copy.deepcopy` (`op`) gets `name`, a tensor, or something that holds it.
+
+    `made` is the site where the tensor was computed, if it is no leaf, else -1.
+    """
+
+    site: int
+    name: str
+    op: str
+    made: int
+    sure: Sure
+
+
+class ContextKept(NamedTuple):
+    """At `site`, `forward` of an autograd `Function` keeps the tensor `name` in an attribute of its context."""
+
+    site: int
+    attribute: str
+    name: str
+    sure: Sure
+
+
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
-    " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead"
+    " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | Accumulated | BackwardAgain"
+    " | RetainedForNothing | GraphLost | FieldCarries | FieldReset | TensorCopied | ContextKept"
 )
 
 

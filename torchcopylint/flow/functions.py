@@ -363,14 +363,14 @@ def _set_grad_enabled(m: Machine, arguments: Arguments, event: t.Call | t.Invoke
 @special("torch.autograd.backward")
 def _backward(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for value in arguments.positional[:1]:
-        grads.backward(m, value, event.site, arguments.flag("retain_graph") is not False)
+        grads.backward(m, value, event.site, arguments, _receiver_text(m, event))
     return Value(kind=Kind.NONE)
 
 
 @special("torch.autograd.grad")
 def _grad(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for value in arguments.positional[:1]:
-        grads.backward(m, value, event.site, arguments.flag("retain_graph") is not False)
+        grads.backward(m, value, event.site, arguments, _receiver_text(m, event), part=True)
     one = memory.fresh(m, event.site, Object(Kind.TENSOR, Sure.PROVEN, text="grad", flags=EACH), "gradient")
     return containers.iterator(m, event.site, one, "gradients", Kind.TUPLE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import indexing, memory, naming, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, UNKNOWN, Kind, Object, Value
+from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, PART, UNKNOWN, Kind, Object, Value
 from torchcopylint.flow.tape import Dotted
 
 
@@ -66,5 +66,6 @@ def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site:
         return indexing.row(m, single, obj, site, text, "part", position)
     if obj.kind in CONTAINERS:
         return slots.element(m, single, position, site, text)
-    made = Object(text=text, flags=obj.flags & {OUTPUT}, requires_grad=obj.requires_grad, graph=obj.graph)
+    flags = obj.flags & {OUTPUT}
+    made = Object(text=text, flags=flags | {PART} if flags else flags, requires_grad=obj.requires_grad, graph=obj.graph)
     return memory.fresh(m, site, made, "part")

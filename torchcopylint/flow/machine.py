@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
 from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Object, Region, Slot, Sure, Value
+from torchcopylint.flow.runs import Runs
 from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
 
@@ -77,6 +78,7 @@ class Machine:
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
         self.tables: dict[int, int] = {}
+        self.runs = Runs()
         self.guards = 0
         self.lane = 0
         self.trains = False

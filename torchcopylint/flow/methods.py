@@ -22,6 +22,7 @@ from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     CONTAINERS,
     OUTPUT,
+    PART,
     TENSORS,
     Fact,
     How,
@@ -109,6 +110,10 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         operations.write_through(m, target, [], at, reads_old=True, versioned=False)
     if event.name in modules.STATE_METHODS:
         return modules.call_method(m, base, event, arguments)
+    if event.name == "backward" and len(arguments.positional) == 1:
+        # A loss of which nobody knows where it comes from.
+        grads.backward(m, base, event.site, arguments, naming.text_of(m, event.base))
+        return Value(kind=Kind.NONE)
     if event.name in ("requires_grad_", "eval", "train"):
         return _returns_itself(m, base, obj, event, arguments)
     if op is not None and op.shares in ("view", "maybe", "same") and event.name not in ("type", "get", "copy"):
@@ -117,10 +122,18 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     if op is None or op.reads:
         reading.read(m, base, event.site, "argument", event.name)
     slots.field_read(m, base.root, event.site, "argument", event.name)
+    rest = Arguments(arguments.positional[1:], arguments.keywords)
     unknowns.maybe_trains(m, arguments, event.site, event.name)
+    unknowns.maybe_backward(m, rest, event.site, event.name)
+    if event.name == "scale" and len(rest.positional) == 1:
+        # `scaler.scale(loss)`: whatever scales a loss, multiplies it.
+        graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in rest.positional[0].refs))
+        return memory.fresh(m, event.site, Object(text=naming.text_of(m, event.out), graph=graph))
     if event.name == "copy":
         return memory.fresh(m, event.site, obj._replace(text=naming.text_of(m, event.out), owner="", saved=frozenset()))
-    made = Object(text=naming.text_of(m, event.out), graph=obj.graph)
+    made = Object(text=naming.text_of(m, event.out), graph=obj.graph, flags=obj.flags & {PART})
+    if op is not None and op.result == "tensor" and op.differentiable and obj.requires_grad > 0:
+        made = grads.result_of(m, made, [base], True)
     return memory.fresh(m, event.site, made)
 
 
@@ -183,7 +196,7 @@ def _backward(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call
         if len(arguments.positional) == 1 and "gradient" not in arguments.keywords:
             obj = obj._replace(scalar=Fact.YES)
         m.state.set_object(ref, obj)
-    grads.backward(m, value, at.site, arguments.flag("retain_graph") is not False)
+    grads.backward(m, value, at.site, arguments, at.name)
     return Value(kind=Kind.NONE)
 
 

@@ -9,6 +9,7 @@ from torchcopylint.flow import (
     naming,
     operations,
     reading,
+    runs,
     slots,
     summaries,
     unknowns,
@@ -191,7 +192,8 @@ def _output(
         made = m.state.object(ref)
         if made.kind not in (*TENSORS, Kind.UNKNOWN) or ref in function.refs or made.owner not in ("", "local"):
             continue
-        graph = frozenset[int]().union(made.graph, *(i.graph for i in inputs))
+        # Whether a network cuts the graph of what it is given, only its author knows.
+        graph = frozenset[int]().union(made.graph, *(runs.without(i.graph) for i in inputs))
         fact = Fact.NO if recording is Fact.NO else Fact.UNKNOWN if recording is Fact.UNKNOWN else Fact.LIKELY
         if frozen and not any(i.requires_grad > 0 for i in inputs):
             fact = min(fact, Fact.UNKNOWN)
