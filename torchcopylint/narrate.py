@@ -63,6 +63,7 @@ PHRASES: Mapping[str, str] = {
     "kept.sum": "kept here: `{name}` holds the graph of `{source}`",
     "kept.collected": "kept here: `{name}` holds `{source}` and the graph behind it",
     "kept.carried": "kept here: `{name}` goes into the next iteration with its graph",
+    "kept.retained": "kept here: everything that `{name}` was computed from",
     "discarded.saved": "discarded here: backward frees what the graph has saved",
     "cut": "cut here: `{name}` itself loses its history",
     "cut.view": "cut here: `{name}` is a view",

@@ -67,7 +67,7 @@ def result_of(m: Machine, made: Object, operands: Iterable[Value], differentiabl
 
 def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site) -> None:
     """Backward will need some of an operation's inputs, or its output, as they are now."""
-    if not op.saves or len(result.refs) != 1:
+    if not op.saves or len(result.refs) != 1 or m.state.mode.recording is Fact.NO:
         return
     outcome = m.state.object(result.refs[0])
     if outcome.requires_grad <= 0:

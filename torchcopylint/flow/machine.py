@@ -80,6 +80,7 @@ class Machine:
         self.tables: dict[int, int] = {}
         self.runs = Runs()
         self.guards = 0
+        self.on_purpose = 0
         self.lane = 0
         self.trains = False
         self.has_no_grad = False
@@ -132,7 +133,7 @@ class Machine:
         state = self.state
         entry = state.fork()
         if event.site in self._heads:
-            state.join_in(self._heads[event.site])
+            state.join_in(self._heads[event.site], turn=True)
         frame = LoopFrame(entry + 1)
         self._loops.append(frame)
         for _ in range(MAX_TURNS):
@@ -160,7 +161,7 @@ class Machine:
 
     def _join_turn(self, turn: Delta) -> list[object]:
         before = {key: self.state.get(key) for key in turn}
-        if not self.state.join_in(turn):
+        if not self.state.join_in(turn, turn=True):
             return []
         return [key for key, entry in before.items() if self.state.get(key) != entry]
 

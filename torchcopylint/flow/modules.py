@@ -199,7 +199,7 @@ def _output(
             fact = min(fact, Fact.UNKNOWN)
         if fact > 0:
             number = site * 8 + 7
-            graph = graph | frozenset(grads.save(m, function, number, Saved(site, f"{name}(...)", "parameters", name)))
+            graph = graph | frozenset(grads.save(m, function, number, _parameters_of(site, name)))
             m.module_saves[number] = function
         made = made._replace(flags=made.flags | {OUTPUT}, graph=graph if fact > 0 else frozenset())
         if made.requires_grad is Fact.UNKNOWN or fact is Fact.NO:
@@ -229,6 +229,12 @@ def _call_known(
     if trainable and m.state.mode.recording > 0 and made.requires_grad <= 0:
         made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)
     if row.output == "tensors":
+        if trainable and made.requires_grad > 0:
+            number = site * 8 + 7
+            m.module_saves[number] = function
+            made = made._replace(
+                graph=made.graph | {number, *grads.save(m, function, number, _parameters_of(site, name))}
+            )
         each = memory.fresh(m, site, made._replace(flags=made.flags | {PLACEHOLDER}), "each")
         return containers.iterator(m, site, each, "tensors", Kind.TUPLE)
     if row.shares in ("same", "maybe", "view") and first.refs:
@@ -256,13 +262,17 @@ def _save_layer(
         number = site * 8 + 7
         m.module_saves[number] = function
         if needs_weight:
-            ids += grads.save(m, function, number, Saved(site, f"{name}(...)", "parameters", name))
+            ids += grads.save(m, function, number, _parameters_of(site, name))
         else:
             ids.append(number)
     if ids:
         ref = result.refs[0]
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+
+
+def _parameters_of(site: int, name: str) -> Saved:
+    return Saved(site, f"{name}(...)", "parameters", name)
 
 
 def call_instance(m: Machine, base: Value, arguments: Arguments, site: int, text: str, name: str) -> Value:

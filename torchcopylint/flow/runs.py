@@ -89,7 +89,7 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
     runs = m.runs
     runs.sites.add(site)
     runs.directly.update(ref | 1 for ref in value.refs)
-    freed = freed and not m.guards
+    freed = freed and not m.on_purpose
     graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in value.refs))
     _note_again(m, value, graph, site, name)
     if part:
@@ -119,7 +119,7 @@ def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name
     runs.reached.update(where for where, what in _decoded(graph) if what == _ADDED)
     runs.used_again.update(where for where, what in _decoded(graph) if what in (_FREED, _RAN))
     runs.again.pop(site, None)
-    if found and not m.guards:
+    if found and not m.on_purpose:
         sure = min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT)
         runs.again[site] = Again(name, found, max(sure, Sure.LIKELY))
 
@@ -184,8 +184,12 @@ def found(m: Machine) -> list[Relation]:
     for site, again in sorted(m.runs.again.items()):
         relations += _again(m, loops, site, again)
     for site, (name, refs) in sorted(m.runs.retained.items()):
-        if loops.only_one(site, m.runs.sites) and not any(_is_handed_out(m, ref) for ref in refs):
-            relations.append(RetainedForNothing(site, name, site in m.runs.used_again))
+        if not loops.only_one(site, m.runs.sites) or any(_is_handed_out(m, ref) for ref in refs):
+            continue
+        loop = loops.around(site)
+        carried = loop is not None and _carrier(m, loop, site) is not None
+        if carried or site not in m.runs.used_again:
+            relations.append(RetainedForNothing(site, name, carried))
     return relations
 
 
@@ -238,8 +242,13 @@ def _unconditional(tape: t.Tape) -> Iterator[t.Event]:
 
 def _is_handed_out(m: Machine, ref: int) -> bool:
     """Whether a value is returned or kept in a field, so that others may run backward over it."""
-    returned = any(ref | 1 in {r | 1 for r in value.refs} for value in m.returned)
-    return returned or any(isinstance(key, tuple) for key in m.state.holders.get(ref, ()))
+    out = {r | 1 for value in m.returned for r in (*value.refs, *_elements(m, value))}
+    keys = (key for key in m.state.holders.get(ref, ()) if isinstance(key, tuple))
+    return ref | 1 in out or any(m.state.object(key[0]).kind not in CONTAINERS for key in keys)
+
+
+def _elements(m: Machine, value: Value) -> list[int]:
+    return [held for ref in value.refs for slot in m.state.slot_names(ref) for held in m.state.refs_of(slot)]
 
 
 def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relation]:
@@ -262,19 +271,24 @@ def _carrier(m: Machine, loop: t.Loop, ran: int) -> tuple[str, int] | None:
     It is read in the loop before it is bound there. Where one of several bindings cuts it, that happens under a
     condition of which we do not know how it goes with the one for backward.
     """
-    inside = [event for part in (loop.test, loop.body) for event in t.events(part)]
-    read = {event.name for event in inside if isinstance(event, t.Load)}
-    bindings: dict[str, list[t.Bind]] = {}
-    for event in inside:
-        if isinstance(event, t.Bind):
-            bindings.setdefault(event.name, []).append(event)
-    for name, bound in bindings.items():
-        loaded = next((i for i, e in enumerate(inside) if isinstance(e, t.Load) and e.name == name), None)
-        first = next(i for i, e in enumerate(inside) if isinstance(e, t.Bind) and e.name == name)
-        if name not in read or loaded is None or loaded > first or "#" in name or name.startswith("%"):
-            continue
-        if all(_takes_along(m, event.value, ran) for event in bound):
-            return name, bound[-1].site
+    read: set[str] = set()
+    bound: dict[str, list[tuple[int, int]]] = {}
+    carried: set[str] = set()
+    for event in (event for part in (loop.test, loop.body) for event in t.events(part)):
+        match event:
+            case t.Load():
+                read.add(event.name)
+            case t.Attribute():
+                read.add(f"{naming.text_of(m, event.base)}.{event.name}")
+            case t.Bind() | t.StoreAttribute():
+                named = event.name if isinstance(event, t.Bind) else f"{naming.text_of(m, event.base)}.{event.name}"
+                if named in read and named not in bound:
+                    carried.add(named)
+                bound.setdefault(named, []).append((event.value, event.site))
+    for name, places in bound.items():
+        hidden = "#" in name or name.startswith(("%", "."))
+        if name in carried and not hidden and all(_takes_along(m, register, ran) for register, _ in places):
+            return name, places[-1][1]
     return None
 
 

@@ -143,14 +143,19 @@ class State:
                 changed = True
         return changed
 
-    def join_in(self, delta: Delta) -> bool:
-        """The state becomes the join of itself and what a delta makes of it. Returns whether it changed."""
+    def join_in(self, delta: Delta, *, turn: bool = False) -> bool:
+        """The state becomes the join of itself and what a delta, such as a loop's `turn`, makes of it. Returns whether
+        it changed."""
         if delta.get(ALIVE, self._entries[ALIVE]) is not True:
             return False
         changed = False
         for key in sorted(delta, key=repr):
             base = self._entries.get(key)
             entry = self._join(key, base, delta[key]) if self.alive else delta[key]
+            if turn and isinstance(entry, Object) and isinstance(base, Object):
+                # What came round the loop has been run over by an earlier turn, whatever there was before the loop.
+                graph = base.graph | cast(Object, delta[key] or base).graph
+                entry = entry._replace(graph=graph) if graph != entry.graph else entry
             if entry != base:
                 self.put(key, entry)
                 changed = True
