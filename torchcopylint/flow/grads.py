@@ -241,6 +241,8 @@ def backward(m: Machine, value: Value, site: int, arguments: Arguments, name: st
     # A graph of the gradients hangs on this one, which stays by itself.
     retain = retained is not False or arguments.flag("create_graph") is not False
     reading.needed_by_backward(m, value, site, "backward")
+    # `retain_variables` is its name of long ago.
+    retain = retain or "retain_variables" in arguments.keywords
     part = part or "inputs" in arguments.keywords or arguments.flag("create_graph") is not False
     runs.over(m, value, site, freed=not retain, name=name, part=part, retained=retained is True)
     for ref in value.refs:

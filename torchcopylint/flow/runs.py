@@ -21,16 +21,20 @@ if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation
     from torchcopylint.flow.machine import Machine
 
-_FREED, _RAN, _ADDED = 1, 2, 3
+_FREED, _RAN, _ADDED, _HELD = 1, 2, 3, 4
 MAX_DEPTH = 2
 """How deep what a container holds is looked at."""
 
 
 class Again(NamedTuple):
-    """Backward runs over a value, and over what the runs at the sites `freed` have freed."""
+    """Backward runs over a value, and over what the runs at the sites `freed` have freed.
+
+    `through` are the sites where the names were bound that held such a graph when it was freed.
+    """
 
     name: str
     freed: tuple[int, ...]
+    through: frozenset[int]
     sure: Sure
 
 
@@ -45,16 +49,17 @@ class Runs:
     reached: set[int] = field(default_factory=set)
     retained: dict[int, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     used_again: set[int] = field(default_factory=set)
+    through: dict[int, frozenset[int]] = field(default_factory=dict)
 
 
 def _number(site: int, what: int) -> int:
-    return -(4 * site + what)
+    return -(5 * site + what)
 
 
 def _decoded(graph: Iterable[int]) -> Iterator[tuple[int, int]]:
     for number in sorted(graph):
         if number < 0:
-            yield divmod(-number, 4)
+            yield divmod(-number, 5)
 
 
 def ran_at(graph: Iterable[int]) -> tuple[int, ...]:
@@ -101,7 +106,8 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
     for ref, obj in m.state.objects_with_graph():
         if obj.graph & saved:
             what = _FREED if freed and obj.graph & real else _RAN
-            m.state.set_object(ref, obj._replace(graph=obj.graph | {_number(site, what)}))
+            held = {_number(place, _HELD) for place in _bound_at(m, ref)}
+            m.state.set_object(ref, obj._replace(graph=obj.graph | held | {_number(site, what)}))
     for ref in value.refs:
         obj = m.state.object(ref)
         if obj.requires_grad is Fact.UNKNOWN and obj.kind in (*TENSORS, Kind.UNKNOWN):
@@ -113,15 +119,25 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
         m.state.set_object(ref, obj)
 
 
+def _bound_at(m: Machine, ref: int) -> Iterator[int]:
+    """Where the names and slots were bound that hold an object."""
+    for key in m.state.holders.get(ref, ()):
+        cell = m.state.cell(key)
+        if cell is not None and ref in cell.refs and cell.site >= 0:
+            yield cell.site
+
+
 def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name: str) -> None:
     runs = m.runs
     found = tuple(where for where, what in _decoded(graph) if what == _FREED)
     runs.reached.update(where for where, what in _decoded(graph) if what == _ADDED)
     runs.used_again.update(where for where, what in _decoded(graph) if what in (_FREED, _RAN))
+    through = frozenset(where for where, what in _decoded(graph) if what == _HELD)
+    runs.through[site] = through
     runs.again.pop(site, None)
     if found and not m.on_purpose:
         sure = min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT)
-        runs.again[site] = Again(name, found, max(sure, Sure.LIKELY))
+        runs.again[site] = Again(name, found, through, max(sure, Sure.LIKELY))
 
 
 # -- sums and lists
@@ -187,7 +203,8 @@ def found(m: Machine) -> list[Relation]:
         if not loops.only_one(site, m.runs.sites) or any(_is_handed_out(m, ref) for ref in refs):
             continue
         loop = loops.around(site)
-        carried = loop is not None and _carrier(m, loop, site) is not None
+        through = m.runs.through.get(site, frozenset())
+        carried = loop is not None and _carrier(m, loop, site, through) is not None
         if carried or site not in m.runs.used_again:
             relations.append(RetainedForNothing(site, name, carried))
     return relations
@@ -258,14 +275,14 @@ def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relati
         return
     for where in again.freed:
         loop = loops.around(site, where)
-        carrier = _carrier(m, loop, where) if loop is not None else None
+        carrier = _carrier(m, loop, where, again.through) if loop is not None else None
         if carrier is not None:
             name, kept = carrier
             yield BackwardAgain(site, again.name, where, again.sure, name, kept)
             return
 
 
-def _carrier(m: Machine, loop: t.Loop, ran: int) -> tuple[str, int] | None:
+def _carrier(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tuple[str, int] | None:
     """The name that takes a graph into the loop's next turn, and where it is bound last, if nothing there cuts it.
 
     It is read in the loop before it is bound there. Where one of several bindings cuts it, that happens under a
@@ -287,7 +304,8 @@ def _carrier(m: Machine, loop: t.Loop, ran: int) -> tuple[str, int] | None:
                 bound.setdefault(named, []).append((event.value, event.site))
     for name, places in bound.items():
         hidden = "#" in name or name.startswith(("%", "."))
-        if name in carried and not hidden and all(_takes_along(m, register, ran) for register, _ in places):
+        reaches = any(site in through for _, site in places)
+        if name in carried and reaches and not hidden and all(_takes_along(m, register, ran) for register, _ in places):
             return name, places[-1][1]
     return None
 
