@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point
 from torchcopylint.flow.facts import Link, ReadAfter, UnitFacts, Write
@@ -73,6 +75,14 @@ def once_a_sharing(found: list[tuple[Write, ReadAfter]]) -> list[tuple[Write, Re
 def order_of(read: ReadAfter) -> tuple[bool, int]:
     """Sorts reads by when they happen: those behind the write first, then those of the loop's next turn."""
     return (read.site <= read.write, read.site)
+
+
+def writes_of_argument(unit: UnitFacts) -> Iterator[Write]:
+    """The writes of a unit that surely reach what it was handed, spelt out and not on condition of anything."""
+    for write in unit.writes.values():
+        surely = len(write.storages) == 1 and all(link.sure and not link.when for link in write.chain)
+        if surely and write.owner == ARGUMENT and write.form in DIRECT_FORMS:
+            yield write
 
 
 def suffers_caller(unit: UnitFacts, write: Write) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import kinds, memory, naming, slots, writing
+from torchcopylint.flow import callbacks, kinds, memory, naming, slots, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import AttributeSet, DataAccess, DataShared, GradientRead
 from torchcopylint.flow.machine import Machine, handles
@@ -221,6 +221,7 @@ def _store_attribute(m: Machine, event: t.StoreAttribute) -> None:
         elif event.name in _MISSPELT and obj.kind in (*TENSORS, Kind.MODULE) and not _is_property(m, obj, event.name):
             m.fact(AttributeSet(event.site, text, event.name, _constant_text(value), obj.kind, obj.sure))
         _store_field(m, event, ref, obj, value)
+        callbacks.note_context(m, obj, event.name, value, event.site)
 
 
 def _is_property(m: Machine, obj: Object, name: str) -> bool:

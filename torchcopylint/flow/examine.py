@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import (  # noqa: F401  (each registers what its events mean)
     attributes,
+    callbacks,
     calls,
     conditions,
     control,
@@ -41,6 +42,7 @@ def _unit_facts(world: World, m: Machine) -> UnitFacts:
     found = [fact for site in sorted(m.facts) for fact in m.facts[site]]
     found += _kept(m)
     found += runs.found(m)
+    found += callbacks.found(m)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,
@@ -55,6 +57,7 @@ def _unit_facts(world: World, m: Machine) -> UnitFacts:
         trains=m.trains,
         has_no_grad=m.has_no_grad,
         called_without_grad=_called_without_grad(world, unit.number),
+        roles=world.roles_of(unit),
     )
 
 

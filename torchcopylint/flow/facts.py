@@ -375,7 +375,8 @@ class UnitFacts(NamedTuple):
     `class_number` is -1 outside of classes. `returns_sources` are the storages that it returns itself, not as a view;
     `returns_value` whether it returns anything at all. `trains` is whether it calls `backward()`, `has_no_grad` whether
     it switches grad mode off for a part of itself. `called_without_grad` is whether every call of it in the file runs
-    without grad (`UNKNOWN` if there is no call).
+    without grad (`UNKNOWN` if there is no call). `roles` is as what autograd calls it: `forward` or `backward` of a
+    `Function`, `gradient hook`, `pack hook`.
     """
 
     qualname: str
@@ -391,6 +392,7 @@ class UnitFacts(NamedTuple):
     trains: bool
     has_no_grad: bool
     called_without_grad: Fact
+    roles: frozenset[str]
 
 
 class FileFacts(NamedTuple):

@@ -79,6 +79,7 @@ class Machine:
         self.reached: set[int] = set()
         self.tables: dict[int, int] = {}
         self.runs = Runs()
+        self.kept_on_context: dict[int, tuple[str, Value]] = {}
         self.guards = 0
         self.on_purpose = 0
         self.lane = 0

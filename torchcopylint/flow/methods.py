@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import (
     attributes,
+    callbacks,
     containers,
     grads,
     kinds,
@@ -44,6 +45,7 @@ ARGUMENT_WRITERS = {"shuffle": 1, "readinto": 1, "recv_into": 1}
 def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
     """The result of `base.name(...)` for one object."""
     name = event.name
+    callbacks.note_hook(m, name, arguments)
     obj = m.state.object(base.refs[0])
     if obj.kind is Kind.UNKNOWN:
         obj = _guess(m, base, name)
