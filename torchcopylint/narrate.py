@@ -68,6 +68,8 @@ PHRASES: Mapping[str, str] = {
     "saved.computed": "saved here: `{name}` is computed, with a graph",
     "read.deepcopy": "read here: `copy.deepcopy` takes no tensor with a graph",
     "kept.context": "kept here: `{name}` holds `{source}`, unseen by autograd",
+    "cut.graph": "cut here: `{op}` gives the value of `{source}` without its graph",
+    "read.bare": "read here: there is no graph for backward to run over",
     "kept.retained": "kept here: everything that `{name}` was computed from",
     "discarded.saved": "discarded here: backward frees what the graph has saved",
     "cut": "cut here: `{name}` itself loses its history",

@@ -12,7 +12,20 @@ from .programs import Program, Variant, syntax
 
 KEPT_ATTRIBUTES = frozenset(
     # Called or read by torch under this very name, or used on torch's own objects by the same programs.
-    ("forward", "step", "state_dict", "weight", "bias", "data", "grad", "requires_grad", "clamp", "to", "mean")
+    (
+        "forward",
+        "backward",
+        "step",
+        "state_dict",
+        "weight",
+        "bias",
+        "data",
+        "grad",
+        "requires_grad",
+        "clamp",
+        "to",
+        "mean",
+    )
 )
 """Attributes that are not renamed. What breaks a program when it is renamed shows in its output under torch."""
 

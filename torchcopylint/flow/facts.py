@@ -269,7 +269,7 @@ class FieldRead(NamedTuple):
 
 class Accumulated(NamedTuple):
     """At `site`, `source` and the graph behind it is added to `name` (`form`: `sum`, `collected`), turn after turn of a
-    loop in which backward runs over that graph, at `ran`."""
+    loop, or call after call of a method, in which backward runs over that graph, at `ran`."""
 
     site: int
     name: str
@@ -307,7 +307,7 @@ class RetainedForNothing(NamedTuple):
 class GraphLost(NamedTuple):
     """At `site`, backward is called on `name`, which has no graph: what carried one, `source`, lost it at `cut`.
 
-    `op` is what cut it; `wrapped` is the site where the value without a graph was made to require grad, or -1.
+    `op` is what cut it; `wrapped` is whether the value requires grad by itself, as a leaf.
     """
 
     site: int
@@ -315,29 +315,8 @@ class GraphLost(NamedTuple):
     source: str
     cut: int
     op: str
-    wrapped: int
+    wrapped: bool
     sure: Sure
-
-
-class FieldCarries(NamedTuple):
-    """At `site`, `field` of a module is set to, or written with (`form`: `set`, `written`), something that carries a
-    graph, and is computed from `field` itself in the next call. `buffer` is whether it is a registered buffer."""
-
-    site: int
-    field: str
-    source: str
-    form: str
-    buffer: bool
-    sure: Sure
-    method: str
-
-
-class FieldReset(NamedTuple):
-    """At `site`, `method` sets `field` of `self` to something without a graph."""
-
-    site: int
-    field: str
-    method: str
 
 
 class TensorCopied(NamedTuple):
@@ -365,7 +344,7 @@ class ContextKept(NamedTuple):
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut | GradientRead"
     " | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | Accumulated | BackwardAgain"
-    " | RetainedForNothing | GraphLost | FieldCarries | FieldReset | TensorCopied | ContextKept"
+    " | RetainedForNothing | GraphLost | TensorCopied | ContextKept"
 )
 
 

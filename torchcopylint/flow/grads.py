@@ -47,13 +47,14 @@ def tensors_in(m: Machine, values: Iterable[Value]) -> list[Object]:
     return found
 
 
-def result_of(m: Machine, made: Object, operands: Iterable[Value], differentiable: bool) -> Object:
+def result_of(m: Machine, made: Object, operands: Sequence[Value], differentiable: bool) -> Object:
     """The result of an operation: whether it requires grad, whether it is a leaf, what lies behind it."""
     if not differentiable or m.state.mode.recording is Fact.NO or m.state.mode.inference > 0:
         return made._replace(requires_grad=Fact.NO, leaf=Fact.YES)
     inputs = tensors_in(m, operands)
     facts = [obj.requires_grad for obj in inputs if obj.kind in TENSORS or obj.requires_grad is not Fact.UNKNOWN]
     unknown = any(obj.requires_grad is Fact.UNKNOWN for obj in inputs if obj.kind in (*TENSORS, Kind.UNKNOWN))
+    unknown = unknown or any(_is_unseen(m, value) for value in operands)
     if any(fact > 0 for fact in facts):
         best = max(facts)
         graph = frozenset[int]().union(*(obj.graph for obj in inputs if obj.requires_grad > 0))
@@ -63,6 +64,13 @@ def result_of(m: Machine, made: Object, operands: Iterable[Value], differentiabl
     if unknown or m.state.mode.recording is Fact.UNKNOWN:
         return made._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
     return made._replace(requires_grad=Fact.NO, leaf=Fact.YES)
+
+
+def _is_unseen(m: Machine, value: Value) -> bool:
+    """Whether a value may hold tensors that nobody has seen: nothing is known of it, or of what it contains."""
+    if not value.refs:
+        return value.kind is Kind.UNKNOWN and value.const is None
+    return any(m.state.object(ref).kind in CONTAINERS and not m.state.slot_names(ref) for ref in value.refs)
 
 
 def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site) -> None:

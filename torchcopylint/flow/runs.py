@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcopylint.flow import naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
-from torchcopylint.flow.model import CONTAINERS, PART, TENSORS, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.model import CONTAINERS, PART, TENSORS, Fact, Key, Kind, Object, Sure, Value
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation
@@ -47,6 +47,7 @@ class Runs:
     again: dict[int, Again] = field(default_factory=dict)
     added: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
     reached: set[int] = field(default_factory=set)
+    fields: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
     retained: dict[int, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     used_again: set[int] = field(default_factory=set)
     through: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -94,6 +95,9 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
     runs = m.runs
     runs.sites.add(site)
     runs.directly.update(ref | 1 for ref in value.refs)
+    if any(ref & 1 for ref in value.refs):
+        # One of several that a loop has made, as in a list: nobody knows which of them the others are.
+        return
     freed = freed and not m.on_purpose
     graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in value.refs))
     _note_again(m, value, graph, site, name)
@@ -135,7 +139,7 @@ def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name
     through = frozenset(where for where, what in _decoded(graph) if what == _HELD)
     runs.through[site] = through
     runs.again.pop(site, None)
-    if found and not m.on_purpose:
+    if found and not m.on_purpose and not any(ref & 1 for ref in value.refs):
         sure = min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT)
         runs.again[site] = Again(name, found, through, max(sure, Sure.LIKELY))
 
@@ -145,6 +149,8 @@ def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name
 
 def accumulate(m: Machine, site: int, target: Value, value: Value, name: str, source: str, form: str) -> bool:
     """At `site` something is added to a sum or a container. Returns whether the sum now counts as one."""
+    if _is_field_from_before(m, target.root):
+        m.runs.fields[site] = (Accumulated(site, name, source, form, -1, Sure.LIKELY), value.refs)
     if not m.runs.sites:
         return False
     ran = {where for obj in _held(m, target.refs, MAX_DEPTH) for where in ran_at(obj.graph)}
@@ -155,6 +161,14 @@ def accumulate(m: Machine, site: int, target: Value, value: Value, name: str, so
     sure = min(obj.sure if obj.kind in TENSORS else Sure.LIKELY for obj in carrying)
     m.runs.added[site] = (Accumulated(site, name, source, form, -1, sure), tuple(sorted(ran)))
     return True
+
+
+def _is_field_from_before(m: Machine, root: Key | None) -> bool:
+    """Whether something is held by a field of `self` that this method has not set: it outlives the call."""
+    if not isinstance(root, tuple) or m.state.object(root[0]).owner != "self" or not root[1].startswith("."):
+        return False
+    cell = m.state.cell(root)
+    return cell is not None and cell.site == -1
 
 
 def mark_sum(m: Machine, site: int, result: Value) -> None:
@@ -197,6 +211,7 @@ def found(m: Machine) -> list[Relation]:
         inside = [where for where in ran if _outlives_turn(m, fact, loops.around(site, where))]
         if inside and site not in m.runs.reached:
             relations.append(fact._replace(ran=inside[0]))
+    relations += _kept_in_fields(m, {fact.site for fact in relations})
     for site, again in sorted(m.runs.again.items()):
         relations += _again(m, loops, site, again)
     for site, (name, refs) in sorted(m.runs.retained.items()):
@@ -208,6 +223,16 @@ def found(m: Machine) -> list[Relation]:
         if carried or site not in m.runs.used_again:
             relations.append(RetainedForNothing(site, name, carried))
     return relations
+
+
+def _kept_in_fields(m: Machine, known: set[int]) -> Iterator[Relation]:
+    """What a method adds to a field that it found, and runs backward over: each call of the method adds another."""
+    for site, (fact, refs) in sorted(m.runs.fields.items()):
+        carrying = [obj for ref in refs if (obj := _carrying(m, ref)) is not None]
+        ran = sorted({where for obj in carrying for where in ran_at(obj.graph)})
+        empties = any(_empties(m, event, {fact.name}) for event in _unconditional(m.unit.tape) if event.site != site)
+        if ran and len(carrying) == len(refs) and site not in known | m.runs.reached and not empties:
+            yield fact._replace(ran=ran[0])
 
 
 def _outlives_turn(m: Machine, fact: Accumulated, loop: t.Loop | None) -> bool:
