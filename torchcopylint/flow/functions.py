@@ -8,7 +8,7 @@ from typing import TypeAlias
 from torchcopylint.flow import (
     attributes,
     containers,
-    copies,
+    copying,
     grads,
     memory,
     modules,
@@ -290,7 +290,7 @@ def _deepcopy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
     slots.field_read(m, source.root, event.site, "argument", name)
     if not source.refs:
         return source
-    copies.note_deepcopy(m, source, event.site, _receiver_text(m, event))
+    copying.note_deepcopy(m, source, event.site, _receiver_text(m, event))
     obj = m.state.object(source.refs[0])
     made = obj._replace(
         text=naming.text_of(m, event.out),
@@ -316,7 +316,7 @@ def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     if obj.kind is Kind.STATE_DICT:
         return containers.shallow_copy(m, source, event.site, text)
     if obj.kind in TENSORS:
-        copies.note_copy(m, source, event.site, _receiver_text(m, event))
+        copying.note_copy(m, source, event.site, _receiver_text(m, event))
         made = Object(obj.kind, obj.sure, leaf=Fact.YES, requires_grad=obj.requires_grad, dtype=obj.dtype, text=text)
         return memory.alias(m, source, event.site, How.COPY, made)
     if obj.kind in CONTAINERS:

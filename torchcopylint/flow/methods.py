@@ -8,12 +8,12 @@ from torchcopylint.flow import (
     containers,
     grads,
     kinds,
-    lost,
     memory,
     modules,
     naming,
     operations,
     reading,
+    severed,
     slots,
     unknowns,
     writing,
@@ -199,7 +199,7 @@ def _backward(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call
         if len(arguments.positional) == 1 and "gradient" not in arguments.keywords:
             obj = obj._replace(scalar=Fact.YES)
         m.state.set_object(ref, obj)
-    lost.note(m, value, event.base if isinstance(event, t.Invoke) else -1, at.site, at.name)
+    severed.note(m, value, event.base if isinstance(event, t.Invoke) else -1, at.site, at.name)
     grads.backward(m, value, at.site, arguments, at.name)
     return Value(kind=Kind.NONE)
 
