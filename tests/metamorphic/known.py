@@ -101,6 +101,51 @@ KNOWN: tuple[Entry, ...] = (
         "what backward has freed on one path counts as freed: in a loop, the other arm still has the last turn's graph",
     ),
     Entry(
+        "graph-accumulated bad 3",
+        ("conditional expression", "through a second name", "unpacked from a tuple"),
+        Difference(missing=("TCL304@19 warning/medium",)),
+        "`error = error + x` is a sum only if the name is bound to the addition itself",
+    ),
+    Entry(
+        "graph-accumulated bad 4",
+        (*_IN_FUNCTIONS, "variables as attributes of self"),
+        Difference(missing=("TCL304@17 warning/high",)),
+        "a function in a function is run after the code that calls it, which does not know then what it returns",
+    ),
+    *(
+        Entry(
+            program,
+            ("variables as attributes of self",),
+            Difference(missing=(finding,)),
+            "a loss that is kept in an attribute may be somebody else's to run backward over",
+        )
+        for program, finding in (
+            ("retain-graph-in-loop bad 1", "TCL311[carried]@8 warning/high"),
+            ("retain-graph-in-loop bad 3", "TCL311@10 warning/medium"),
+        )
+    ),
+    Entry(
+        "tensor-shallow-copied good 4",
+        ("copy left out in row 5, column 9",),
+        Difference(missing=("any finding",)),
+        "a second name of a tensor is written, and the first is read as a text only, of what `sum()` and `item()` give",
+    ),
+    Entry(
+        "tensor-shallow-copied good 5",
+        ("copy left out in row 6, column 8",),
+        Difference(missing=("any finding",)),
+        "as above, by `tolist()`",
+    ),
+    *(
+        Entry(
+            f"deepcopy-of-nonleaf bad {number}",
+            ("try except",),
+            Difference(missing=("TCL309@8 error/medium",)),
+            "a deep copy in a `try` counts as made for its exception: there is code that copies otherwise then",
+        )
+        for number in (1, 3)
+    ),
+    Entry(
         "grad-data good 6",
         ("variables as attributes of self",),
         Difference(extra=("TCL105@16 info/medium",)),
@@ -301,6 +346,15 @@ BY_DESIGN: tuple[Entry, ...] = (
         ("write moved back",),
         Difference(missing=("TCL101",)),
         "the gradient is right; that torch prints something else without the write is due to the loop's next turn",
+    ),
+    *(
+        Entry(
+            f"deepcopy-of-nonleaf bad {number}",
+            (f"copy left out in row 8, column {column}",),
+            Difference(missing=("any finding",)),
+            "without the copy, which raises, the program is right",
+        )
+        for number, column in ((1, 7), (2, 11), (3, 7))
     ),
     Entry(
         "data-read good 9",

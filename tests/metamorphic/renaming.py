@@ -14,6 +14,7 @@ KEPT_ATTRIBUTES = frozenset(
     # Called or read by torch under this very name, or used on torch's own objects by the same programs.
     (
         "forward",
+        "backward",
         "step",
         "state_dict",
         "weight",
@@ -24,7 +25,6 @@ KEPT_ATTRIBUTES = frozenset(
         "clamp",
         "to",
         "mean",
-        "backward",
     )
 )
 """Attributes that are not renamed. What breaks a program when it is renamed shows in its output under torch."""

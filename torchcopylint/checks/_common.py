@@ -112,6 +112,14 @@ def order_of(read: ReadAfter) -> tuple[bool, int]:
     return (read.site <= read.write, read.site)
 
 
+def writes_of_argument(unit: UnitFacts) -> Iterator[Write]:
+    """The writes of a unit that surely reach what it was handed, spelt out and not on condition of anything."""
+    for write in unit.writes.values():
+        surely = len(write.storages) == 1 and all(link.sure and not link.when for link in write.chain)
+        if surely and write.owner == ARGUMENT and write.form in DIRECT_FORMS:
+            yield write
+
+
 def suffers_caller(unit: UnitFacts, write: Write) -> bool:
     """Whether a write reaches memory of the caller's, who gets a value back and not that memory."""
     if write.owner != ARGUMENT or unit.kind != "function" or not unit.returns_value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import (
     aliasing,
+    callbacks,
     conversions,
     grads,
     kinds,
@@ -247,6 +248,7 @@ def _store_attribute(m: Machine, event: t.StoreAttribute) -> None:
         elif event.name in _MISSPELT and obj.kind in (*TENSORS, Kind.MODULE) and not _is_property(m, obj, event.name):
             m.fact(AttributeSet(event.site, text, event.name, _constant_text(value), obj.kind, obj.sure))
         _store_field(m, event, ref, obj, value)
+        callbacks.note_context(m, obj, event.name, value, event.site)
 
 
 def _flagged(m: Machine, register: int) -> Value:
@@ -318,3 +320,8 @@ def _delete_item(m: Machine, event: t.DeleteItem) -> None:
     if event.name:
         for ref in m.value(event.base).refs:
             m.state.put((ref, f".{event.name}"), None)
+    else:
+        # `del kept[:]`; of `del kept[0]` nobody knows what is left.
+        for ref in m.value(event.base).refs:
+            if m.state.object(ref).kind is Kind.LIST:
+                slots.clear(m, ref)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import (
     attributes,
+    callbacks,
     conversions,
     custom,
     functions,
@@ -146,6 +147,7 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
         for value in (*arguments.positional[:2], arguments.keywords.get("parameters", UNKNOWN)):
             generators.note_taken(m, value, event.site)
     conversions.call(m, dotted, arguments, event, name)
+    callbacks.note_pack(m, dotted, arguments)
     special = functions.SPECIAL.get(dotted)
     if special is not None:
         return special(m, arguments, event, name)
@@ -169,6 +171,14 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
     return unknowns.call_unknown(m, arguments, event.site, name)
 
 
+def _note_forward(m: Machine, reference: ClassReference, arguments: Arguments) -> None:
+    """`Function.apply(...)` hands its arguments to `forward`, behind the context."""
+    unit = m.world.method(reference.number, "forward")
+    if unit is not None:
+        names = [parameter.name for parameter in m.world.program.units[unit].parameters[1:]]
+        m.world.note_arguments(m, unit, dict(zip(names, arguments.positional[1:], strict=False)))
+
+
 def _class_method(m: Machine, reference: ClassReference, event: t.Invoke, arguments: Arguments) -> Value:
     name = f"{naming.text_of(m, event.base)}.{event.name}"
     if event.name == "apply" and m.world.is_function_class(reference.number):
@@ -176,6 +186,8 @@ def _class_method(m: Machine, reference: ClassReference, event: t.Invoke, argume
         return custom.apply(m, reference.number, given, event.site, name)
     unit = m.world.method(reference.number, event.name)
     if unit is None:
+        if event.name == "apply" and m.world.is_function_class(reference.number):
+            _note_forward(m, reference, arguments)
         return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out))
     static = "staticmethod" in m.world.decorators(unit)
     positional = arguments.positional[1:] if static else arguments.positional

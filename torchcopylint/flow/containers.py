@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import collecting, memory, naming, slots, unknowns
+from torchcopylint.flow import collecting, memory, naming, runs, slots, unknowns
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
@@ -36,6 +36,9 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         _shift(m, ref, event.site)
     if name in _ADDING and len(arguments.positional) > _ADDING[name]:
         item = arguments.positional[_ADDING[name]]
+        register = event.arguments[_ADDING[name] - 1].register
+        text = naming.text_of(m, event.base)
+        runs.accumulate(m, event.site, base, item, text, naming.spelling(m, register), "collected")
         collecting.put(m, (ref, ANY_ELEMENT), item, event.site, "append")
         return Value(kind=Kind.NONE)
     if name in _EXTENDING and len(arguments.positional) > 1:
@@ -53,6 +56,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         return made
     if name in ("index", "count"):
         return Value(kind=Kind.NUMBER)
+    if name == "clear":
+        slots.clear(m, ref)
     if name in ("clear", "sort", "reverse", "remove"):
         return Value(kind=Kind.NONE)
     return unknowns.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
@@ -88,6 +93,7 @@ def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke
             slots.bind_slot(m, (ref, f"[{key!r}]"), value, event.site)
         return Value(kind=Kind.NONE)
     if name == "clear":
+        slots.clear(m, ref)
         return Value(kind=Kind.NONE)
     return unknowns.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
 

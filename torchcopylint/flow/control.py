@@ -21,6 +21,7 @@ def _enter(m: Machine, event: t.Enter) -> None:
     # `set_grad_enabled` has taken effect when it was called.
     m.entered[event.manager] = m.modes_before.get(event.manager, m.state.mode)
     m.guards += raises_on_purpose(m, event.manager)
+    m.on_purpose += raises_on_purpose(m, event.manager)
     if manager.kind is Kind.MODE and isinstance(manager.const, Mode):
         if manager.const.recording is Fact.NO:
             m.has_no_grad = True
@@ -35,6 +36,7 @@ def _enter(m: Machine, event: t.Enter) -> None:
 @handles(t.Exit)
 def _exit(m: Machine, event: t.Exit) -> None:
     m.guards -= raises_on_purpose(m, event.manager)
+    m.on_purpose -= raises_on_purpose(m, event.manager)
     if event.manager in m.entered:
         m.state.put(MODE, m.entered[event.manager])
 

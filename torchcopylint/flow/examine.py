@@ -7,6 +7,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     aliasing,
     asking,
     attributes,
+    callbacks,
     callers,
     calls,
     conditional,
@@ -18,6 +19,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     kinds,
     names,
     operators,
+    runs,
 )
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import (
@@ -60,6 +62,8 @@ def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers
     found += _defaults_written(world, m)
     found += suffered.get(unit.number, [])
     found += aliasing.aliased_fields(m)
+    found += runs.found(m)
+    found += callbacks.found(m)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,
@@ -75,6 +79,7 @@ def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers
         has_no_grad=m.has_no_grad,
         called_without_grad=_called_without_grad(world, unit.number),
         takes_inplace=any(parameter.name == "inplace" for parameter in unit.parameters),
+        roles=world.roles_of(unit),
     )
 
 

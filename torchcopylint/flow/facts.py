@@ -794,15 +794,90 @@ class InferenceMisused(NamedTuple):
     sure: Sure
 
 
+class Accumulated(NamedTuple):
+    """At `site`, `source` and the graph behind it is added to `name` (`form`: `sum`, `collected`), turn after turn of a
+    loop, or call after call of a method, in which backward runs over that graph, at `ran`."""
+
+    site: int
+    name: str
+    source: str
+    form: str
+    ran: int
+    sure: Sure
+
+
+class BackwardAgain(NamedTuple):
+    """At `site`, backward runs over the graph of `name`, of which backward at `freed` has freed what was saved.
+
+    `carrier` is the name that took the graph into the loop's next turn, bound at `kept`; empty outside of loops.
+    """
+
+    site: int
+    name: str
+    freed: int
+    sure: Sure
+    carrier: str
+    kept: int
+
+
+class RetainedForNothing(NamedTuple):
+    """At `site`, in a loop, backward over `name` retains the graph, and no other backward of the loop needs it.
+
+    `carried` is whether backward itself runs over it again in the next turn.
+    """
+
+    site: int
+    name: str
+    carried: bool
+
+
+class GraphLost(NamedTuple):
+    """At `site`, backward is called on `name`, which has no graph: what carried one, `source`, lost it at `cut`.
+
+    `op` is what cut it; `wrapped` is whether the value requires grad by itself, as a leaf.
+    """
+
+    site: int
+    name: str
+    source: str
+    cut: int
+    op: str
+    wrapped: bool
+    sure: Sure
+
+
+class TensorCopied(NamedTuple):
+    """At `site`, `copy.copy` or `copy.deepcopy` (`op`) gets `name`, a tensor, or something that holds it.
+
+    `made` is the site where the tensor was computed, if it is no leaf, else -1.
+    """
+
+    site: int
+    name: str
+    op: str
+    made: int
+    sure: Sure
+
+
+class ContextKept(NamedTuple):
+    """At `site`, `forward` of an autograd `Function` keeps the tensor `name` in an attribute of its context."""
+
+    site: int
+    attribute: str
+    name: str
+    sure: Sure
+
+
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut"
     " | GradientRead | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | Revealed"
     " | ParameterRebound | NonleafKept | OptimizerStale | ParameterTwice | StateItemLost | ParameterOverwritten"
     " | RequiresGradRefused | GeneratorReused | Truncated | AccumulatedOnce | Constructed | VolatileUsed"
     " | NumpyRefused | LayoutRefused | Redundant | ReadInFlight | ConditionalWrite | OverlappingWrite"
-    " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected | ModulePaired"
-    " | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases | ExpandedWritten"
-    " | InferenceMisused"
+    " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
+    " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
+    " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
+    " | TensorCopied | ContextKept"
 )
 
 
@@ -813,7 +888,8 @@ class UnitFacts(NamedTuple):
     `returns_value` whether it returns anything at all, `takes_inplace` whether its caller decides by a parameter
     `inplace` if it writes. `trains` is whether it calls `backward()`, `has_no_grad` whether
     it switches grad mode off for a part of itself. `called_without_grad` is whether every call of it in the file runs
-    without grad (`UNKNOWN` if there is no call).
+    without grad (`UNKNOWN` if there is no call). `roles` is as what autograd calls it: `forward` or `backward` of a
+    `Function`, `gradient hook`, `pack hook`.
     """
 
     qualname: str
@@ -829,6 +905,7 @@ class UnitFacts(NamedTuple):
     trains: bool
     has_no_grad: bool
     called_without_grad: Fact
+    roles: frozenset[str]
     takes_inplace: bool = False
 
 

@@ -10,6 +10,7 @@ from torchcopylint.flow import (
     attributes,
     containers,
     copies,
+    copying,
     generators,
     grads,
     memory,
@@ -312,6 +313,7 @@ def _deepcopy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
     if not source.refs:
         return source
     copies.deepcopy(m, source, event, name)
+    copying.note_deepcopy(m, source, event.site, _receiver_text(m, event))
     obj = m.state.object(source.refs[0])
     made = obj._replace(
         text=naming.text_of(m, event.out),
@@ -337,6 +339,7 @@ def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     if obj.kind is Kind.STATE_DICT:
         return containers.shallow_copy(m, source, event.site, text)
     if obj.kind in TENSORS:
+        copying.note_copy(m, source, event.site, _receiver_text(m, event))
         made = Object(obj.kind, obj.sure, leaf=Fact.YES, requires_grad=obj.requires_grad, dtype=obj.dtype, text=text)
         return memory.alias(m, source, event.site, How.COPY, made)
     if obj.kind in CONTAINERS:
@@ -386,14 +389,14 @@ def _set_grad_enabled(m: Machine, arguments: Arguments, event: t.Call | t.Invoke
 @special("torch.autograd.backward")
 def _backward(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for value in arguments.positional[:1]:
-        grads.backward(m, value, event.site, arguments.flag("retain_graph") is not False)
+        grads.backward(m, value, event.site, arguments, _receiver_text(m, event))
     return Value(kind=Kind.NONE)
 
 
 @special("torch.autograd.grad")
 def _grad(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for value in arguments.positional[:1]:
-        grads.backward(m, value, event.site, arguments.flag("retain_graph") is not False)
+        grads.backward(m, value, event.site, arguments, _receiver_text(m, event), part=True)
     one = memory.fresh(m, event.site, Object(Kind.TENSOR, Sure.PROVEN, text="grad", flags=EACH), "gradient")
     return containers.iterator(m, event.site, one, "gradients", Kind.TUPLE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import dtypes, gradients, naming, reading
+from torchcopylint.flow import dtypes, gradients, naming, reading, runs
 from torchcopylint.flow.facts import InferenceMisused, LeafWritten, RequiresGradRefused, Saved
 from torchcopylint.flow.model import (
     CONTAINERS,
@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     TENSORS,
     Fact,
     How,
+    Kind,
     Object,
     Share,
     Sure,
@@ -47,13 +48,14 @@ def tensors_in(m: Machine, values: Iterable[Value]) -> list[Object]:
     return found
 
 
-def result_of(m: Machine, made: Object, operands: Iterable[Value], differentiable: bool) -> Object:
+def result_of(m: Machine, made: Object, operands: Sequence[Value], differentiable: bool) -> Object:
     """The result of an operation: whether it requires grad, whether it is a leaf, what lies behind it."""
     if not differentiable or m.state.mode.recording is Fact.NO or m.state.mode.inference > 0:
         return made._replace(requires_grad=Fact.NO, leaf=Fact.YES)
     inputs = tensors_in(m, operands)
     facts = [obj.requires_grad for obj in inputs if obj.kind in TENSORS or obj.requires_grad is not Fact.UNKNOWN]
-    unknown = any(obj.requires_grad is Fact.UNKNOWN for obj in inputs if obj.kind in TENSORS)
+    unknown = any(obj.requires_grad is Fact.UNKNOWN for obj in inputs if obj.kind in (*TENSORS, Kind.UNKNOWN))
+    unknown = unknown or any(_is_unseen(m, value) for value in operands)
     if any(fact > 0 for fact in facts):
         best = max(facts)
         graph = frozenset[int]().union(*(obj.graph for obj in inputs if obj.requires_grad > 0))
@@ -66,9 +68,16 @@ def result_of(m: Machine, made: Object, operands: Iterable[Value], differentiabl
     return made._replace(requires_grad=Fact.NO, leaf=Fact.YES)
 
 
+def _is_unseen(m: Machine, value: Value) -> bool:
+    """Whether a value may hold tensors that nobody has seen: nothing is known of it, or of what it contains."""
+    if not value.refs:
+        return value.kind is Kind.UNKNOWN and value.const is None
+    return any(m.state.object(ref).kind in CONTAINERS and not m.state.slot_names(ref) for ref in value.refs)
+
+
 def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site) -> None:
     """Backward will need some of an operation's inputs, or its output, as they are now."""
-    if not op.saves or len(result.refs) != 1:
+    if not op.saves or len(result.refs) != 1 or m.state.mode.recording is Fact.NO:
         return
     outcome = m.state.object(result.refs[0])
     if outcome.requires_grad <= 0:
@@ -159,8 +168,11 @@ def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *
     _check_leaf(m, target, at, view)
     if m.state.mode.recording is Fact.NO:
         return
-    facts = [obj for obj in tensors_in(m, sources) if obj.requires_grad > 0]
+    inputs = tensors_in(m, sources)
+    facts = [obj for obj in inputs if obj.requires_grad > 0]
     if not facts:
+        if any(obj.kind in (*TENSORS, Kind.UNKNOWN) and obj.requires_grad is Fact.UNKNOWN for obj in inputs):
+            _may_require_grad(m, target)
         return
     best = max(obj.requires_grad for obj in facts)
     graph = frozenset[int]().union(*(obj.graph for obj in facts))
@@ -171,6 +183,15 @@ def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *
                 m.state.set_object(base, obj._replace(requires_grad=best, leaf=Fact.NO, graph=obj.graph | graph))
             elif obj.kind in TENSORS:
                 m.state.set_object(base, obj._replace(graph=obj.graph | graph))
+
+
+def _may_require_grad(m: Machine, target: Value) -> None:
+    """Something was written into a tensor, and nobody knows whether that carries a graph."""
+    for ref in target.refs:
+        for base in {ref, *_graph_bases(m, ref)}:
+            obj = m.state.object(base)
+            if obj.kind in TENSORS and obj.requires_grad is Fact.NO:
+                m.state.set_object(base, obj._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN))
 
 
 def _graph_bases(m: Machine, ref: int) -> list[int]:
@@ -264,17 +285,27 @@ def check_out(m: Machine, inputs: Sequence[Value], out: Value, at: Site) -> None
     )
 
 
-def backward(m: Machine, value: Value, site: int, retain: bool) -> None:
-    """`backward()` runs over a value's graph: it needs what was saved, and frees it unless told to keep it."""
+def backward(m: Machine, value: Value, site: int, arguments: Arguments, name: str, *, part: bool = False) -> None:
+    """`backward()` runs over a value's graph: it needs what was saved, and frees it unless told to keep it.
+
+    `part` is whether it stops at some of the inputs, so that nobody knows what is freed.
+    """
     m.trains = True
+    retained = arguments.flag("retain_graph")
+    # A graph of the gradients hangs on this one, which stays by itself.
+    retain = retained is not False or arguments.flag("create_graph") is not False
     reading.needed_by_backward(m, value, site, "backward")
     if len(value.refs) == 1:
         gradients.accumulated(m, m.state.object(value.refs[0]).graph, site)
+    # `retain_variables` is its name of long ago.
+    retain = retain or "retain_variables" in arguments.keywords
+    part = part or "inputs" in arguments.keywords or arguments.flag("create_graph") is not False
+    runs.over(m, value, site, freed=not retain, name=name, part=part, retained=retained is True)
     for ref in value.refs:
         for number in m.state.object(ref).graph:
             if number in m.module_saves:
                 m.reached.update(m.module_saves[number].refs)
-            if not retain:
+            if not retain and number >= 0:
                 m.state.put(f"@spoilt{number}", None)
 
 

@@ -6,7 +6,7 @@ from torchcopylint.flow import collecting, containers, indexing, lost, memory, n
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.containers import SHALLOW
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, UNKNOWN, Kind, Object, Part, Value
+from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, PART, UNKNOWN, Kind, Object, Part, Value
 from torchcopylint.flow.tape import Dotted
 
 
@@ -83,5 +83,6 @@ def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site:
         return indexing.row(m, single, obj, site, text, "part", position)
     if obj.kind in CONTAINERS:
         return slots.element(m, single, position, site, text)
-    made = Object(text=text, flags=obj.flags & {OUTPUT}, requires_grad=obj.requires_grad, graph=obj.graph)
+    flags = obj.flags & {OUTPUT}
+    made = Object(text=text, flags=flags | {PART} if flags else flags, requires_grad=obj.requires_grad, graph=obj.graph)
     return memory.fresh(m, site, made, "part")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
 from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Key, Object, Region, Slot, Sure, Value
+from torchcopylint.flow.runs import Runs
 from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
 
@@ -102,7 +103,10 @@ class Machine:
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.argument_writes: dict[int, tuple[int, str]] = {}
         self.gradients: set[int] = set()
+        self.runs = Runs()
+        self.kept_on_context: dict[int, tuple[str, Value]] = {}
         self.guards = 0
+        self.on_purpose = 0
         self.lane = 0
         self.put_on: dict[int, PutOn] = {}
         self.trains = False
@@ -186,7 +190,7 @@ class Machine:
 
     def _join_turn(self, turn: Delta) -> list[object]:
         before = {key: self.state.get(key) for key in turn}
-        if not self.state.join_in(turn):
+        if not self.state.join_in(turn, turn=True):
             return []
         return [key for key, entry in before.items() if self.state.get(key) != entry]
 

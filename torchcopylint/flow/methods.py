@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import (
     attributes,
+    callbacks,
     containers,
     conversions,
     copies,
@@ -18,6 +19,7 @@ from torchcopylint.flow import (
     operations,
     reading,
     resizing,
+    severed,
     slots,
     transfers,
     unknowns,
@@ -29,6 +31,7 @@ from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     CONTAINERS,
     OUTPUT,
+    PART,
     TENSORS,
     UNKNOWN,
     Fact,
@@ -51,6 +54,7 @@ ARGUMENT_WRITERS = {"shuffle": 1, "readinto": 1, "recv_into": 1}
 def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
     """The result of `base.name(...)` for one object."""
     name = event.name
+    callbacks.note_hook(m, name, arguments)
     obj = m.state.object(base.refs[0])
     if obj.kind is Kind.UNKNOWN:
         obj = _guess(m, base, name)
@@ -125,6 +129,10 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         return Value(kind=Kind.NONE)
     if event.name in modules.STATE_METHODS:
         return modules.call_method(m, base, event, arguments)
+    if event.name == "backward" and len(arguments.positional) == 1:
+        # A loss of which nobody knows where it comes from.
+        grads.backward(m, base, event.site, arguments, naming.text_of(m, event.base))
+        return Value(kind=Kind.NONE)
     if event.name in ("requires_grad_", "eval", "train"):
         return _returns_itself(m, base, obj, event, arguments)
     if (
@@ -142,10 +150,18 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     if op is None or op.reads:
         reading.read(m, base, event.site, "argument", event.name)
     slots.field_read(m, base.root, event.site, "argument", event.name)
+    rest = Arguments(arguments.positional[1:], arguments.keywords)
     unknowns.maybe_trains(m, arguments, event.site, event.name)
+    unknowns.maybe_backward(m, rest, event.site, event.name)
+    if event.name == "scale" and len(rest.positional) == 1:
+        # `scaler.scale(loss)`: whatever scales a loss, multiplies it.
+        graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in rest.positional[0].refs))
+        return memory.fresh(m, event.site, Object(text=naming.text_of(m, event.out), graph=graph))
     if event.name == "copy":
         return memory.fresh(m, event.site, obj._replace(text=naming.text_of(m, event.out), owner="", saved=frozenset()))
-    made = Object(text=naming.text_of(m, event.out), graph=obj.graph)
+    made = Object(text=naming.text_of(m, event.out), graph=obj.graph, flags=obj.flags & {PART})
+    if op is not None and op.result == "tensor" and op.differentiable and obj.requires_grad > 0:
+        made = grads.result_of(m, made, [base], True)
     return memory.fresh(m, event.site, made)
 
 
@@ -225,7 +241,8 @@ def _backward(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call
             # Else the call raises.
             obj = obj._replace(requires_grad=Fact.YES, leaf=Fact.NO if obj.leaf is Fact.UNKNOWN else obj.leaf)
         m.state.set_object(ref, obj)
-    grads.backward(m, value, at.site, arguments.flag("retain_graph") is not False)
+    severed.note(m, value, event.base if isinstance(event, t.Invoke) else -1, at.site, at.name)
+    grads.backward(m, value, at.site, arguments, at.name)
     return Value(kind=Kind.NONE)
 
 

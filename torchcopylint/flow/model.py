@@ -162,6 +162,8 @@ GLOBAL = "global"
 BLANK = "blank"
 """Allocated to be filled: `torch.empty`, `np.zeros`."""
 OUTPUT = "module output"
+PART = "part of a module output"
+"""One of several things that a module returns, of which some are losses and others numbers for the log."""
 RETAINS = "retains grad"
 PARTS = "parts"
 """A tuple whose elements are parts of one tensor: `x.chunk(2)`."""
@@ -171,6 +173,7 @@ HOOKED = "has a full backward hook"
 EXPANDED = "expanded"
 """Repeats one memory along a dimension: `x.expand(4, -1)`."""
 NO_GRAD_VIEW = "view made without grad"
+SPENT = "backward has run over it"
 INFERENCE = "inference tensor"
 FROZEN = "frozen"
 STEPS = "steps"
@@ -275,6 +278,15 @@ def join_kinds(a: Kind, b: Kind) -> Kind:
     return Kind.UNKNOWN
 
 
+def join_graphs(a: frozenset[int], b: frozenset[int]) -> frozenset[int]:
+    """What backward may need on either path. What it has run over (see `runs`) it must have run over on both: an object
+    of an earlier turn, which one path leaves alone, is not the one that the other path makes anew."""
+    joined = a | b
+    if a == b or not joined or min(joined) >= 0 or (min(a, default=0) < 0 and min(b, default=0) < 0):
+        return joined
+    return frozenset(number for number in joined if number >= 0)
+
+
 def join_objects(a: Object, b: Object) -> Object:
     """One object on two paths."""
     if a == b:
@@ -286,7 +298,7 @@ def join_objects(a: Object, b: Object) -> Object:
         shares=join_shares(a.shares, b.shares),
         leaf=join_facts(a.leaf, b.leaf),
         requires_grad=join_facts(a.requires_grad, b.requires_grad),
-        graph=a.graph | b.graph,
+        graph=join_graphs(a.graph, b.graph),
         scalar=join_facts(a.scalar, b.scalar),
         dtype=a.dtype if a.dtype == b.dtype else "",
         type=a.type if a.type == b.type else "",

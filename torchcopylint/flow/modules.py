@@ -15,6 +15,7 @@ from torchcopylint.flow import (
     operations,
     ownership,
     reading,
+    runs,
     sharing,
     slots,
     summaries,
@@ -233,7 +234,8 @@ def _output(
         made = m.state.object(ref)
         if made.kind not in (*TENSORS, Kind.UNKNOWN) or ref in function.refs or made.owner not in ("", "local"):
             continue
-        graph = frozenset[int]().union(made.graph, *(i.graph for i in inputs))
+        # Whether a network cuts the graph of what it is given, only its author knows.
+        graph = frozenset[int]().union(made.graph, *(runs.without(i.graph) for i in inputs))
         fact = Fact.NO if recording is Fact.NO else Fact.UNKNOWN if recording is Fact.UNKNOWN else Fact.LIKELY
         if frozen and not any(i.requires_grad > 0 for i in inputs):
             fact = min(fact, Fact.UNKNOWN)
@@ -273,6 +275,12 @@ def _call_known(
     if trainable and m.state.mode.recording > 0 and made.requires_grad <= 0:
         made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)
     if row.output == "tensors":
+        if trainable and made.requires_grad > 0:
+            number = site * 8 + 7
+            m.module_saves[number] = function
+            made = made._replace(
+                graph=made.graph | {number, *grads.save(m, function, number, _parameters_of(site, name))}
+            )
         each = memory.fresh(m, site, made._replace(flags=made.flags | {PLACEHOLDER}), "each")
         return containers.iterator(m, site, each, "tensors", Kind.TUPLE)
     if row.shares in ("same", "maybe", "view") and first.refs:
@@ -300,13 +308,17 @@ def _save_layer(
         number = site * 8 + 7
         m.module_saves[number] = function
         if needs_weight:
-            ids += grads.save(m, function, number, Saved(site, f"{name}(...)", "parameters", name))
+            ids += grads.save(m, function, number, _parameters_of(site, name))
         else:
             ids.append(number)
     if ids:
         ref = result.refs[0]
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+
+
+def _parameters_of(site: int, name: str) -> Saved:
+    return Saved(site, f"{name}(...)", "parameters", name)
 
 
 def call_instance(m: Machine, base: Value, arguments: Arguments, site: int, text: str, name: str) -> Value:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import builtins
 
-from torchcopylint.flow import indexing, kinds, memory, rebinding
+from torchcopylint.flow import indexing, kinds, memory, naming, rebinding, runs
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import UNKNOWN, Kind, Object, Value
+from torchcopylint.flow.model import TENSORS, UNKNOWN, Fact, Kind, Object, Value
 from torchcopylint.flow.state import kind_of
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.knowledge import table
@@ -66,6 +66,9 @@ def _bind(m: Machine, event: t.Bind) -> None:
         if kind is not Kind.UNKNOWN:
             memory.refine(m, value, kind, sure)
             m.note_evidence(value, frozenset(use.removesuffix("()") for use in uses))
+    if uses is not None and "backward()" in uses:
+        _begin_graph(m, value, event.site)
+    _note_sum(m, event, value)
     for ref in value.refs if not event.name.startswith("%") else ():
         obj = m.state.object(ref)
         if not obj.text or obj.text.endswith(")") or obj.text == "...":
@@ -73,6 +76,29 @@ def _bind(m: Machine, event: t.Bind) -> None:
     rebinding.note_bind(m, event, m.state.cell(event.name), value)
     memory.bind(m, event.name, value, event.site)
     m.world.bound(m, event.name)
+
+
+def _begin_graph(m: Machine, value: Value, site: int) -> None:
+    """Backward will run over what this name holds: some graph is behind it, whoever made it."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if not obj.graph and obj.requires_grad is Fact.UNKNOWN and obj.kind in (*TENSORS, Kind.UNKNOWN):
+            leaf = Fact.NO if obj.leaf is Fact.UNKNOWN else obj.leaf
+            graph = frozenset({runs.unknown_graph(site)})
+            m.state.set_object(ref, obj._replace(requires_grad=Fact.LIKELY, leaf=leaf, graph=graph))
+
+
+def _note_sum(m: Machine, event: t.Bind, value: Value) -> None:
+    """`total = total + loss` is a sum that goes on."""
+    made = m.unit.definitions[event.value] if event.value >= 0 else None
+    if not isinstance(made, t.Operate) or made.symbol != "+" or len(made.operands) != 2:
+        return
+    for own, other in (made.operands, made.operands[::-1]):
+        source = m.unit.definitions[own]
+        if isinstance(source, t.Load) and source.name == event.name and m.runs.sites:
+            name, added = event.name.partition("#")[0], naming.spelling(m, other)
+            if runs.accumulate(m, event.site, m.value(own), m.value(other), name, added, "sum"):
+                runs.mark_sum(m, event.site, value)
 
 
 def declare(m: Machine, value: Value, declared: Object | None) -> None:

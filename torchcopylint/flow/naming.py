@@ -35,6 +35,22 @@ def text_of(m: Machine, register: int) -> str:
     return "..."
 
 
+def spelling(m: Machine, register: int) -> str:
+    """Like `text_of`, with arithmetic written out: for messages about what has no name."""
+    if not 0 <= register < len(m.unit.definitions):
+        return "..."
+    event = m.unit.definitions[register]
+    if isinstance(event, t.Operate) and len(event.operands) == 2:
+        left, right = (spelling(m, operand) for operand in event.operands)
+        return f"{left} {event.symbol} {right}"
+    if isinstance(event, t.Invoke):
+        base = spelling(m, event.base)
+        if isinstance(m.unit.definitions[event.base], t.Operate):
+            base = f"({base})"
+        return f"{base}.{event.name}({'...' if event.arguments else ''})"
+    return text_of(m, register)
+
+
 def index_text(m: Machine, index: t.Index) -> str:
     """What stands in square brackets, as the user wrote it."""
     return ", ".join(_part_text(m, part) for part in index)

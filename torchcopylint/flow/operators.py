@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     operations,
     ownership,
     reading,
+    runs,
     slots,
     writing,
 )
@@ -23,7 +24,9 @@ from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
     NDARRAY,
+    PART,
     TENSORS,
+    Fact,
     Kind,
     Object,
     Sure,
@@ -74,8 +77,15 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
 
 def _unknown_result(m: Machine, values: list[Value], event: t.Operate, symbol: str) -> Value:
     # Whatever it is, arithmetic makes a new one. If one side needs a gradient for all we know, so may the result.
-    graph = frozenset[int]().union(*(m.state.object(r).graph for v in values for r in v.refs))
-    return memory.fresh(m, event.site, Object(text="...", graph=graph), "arithmetic " + symbol)
+    inputs = [m.state.object(r) for v in values for r in v.refs]
+    made = Object(text="...")
+    if symbol not in _COMPARISONS:
+        graph = frozenset[int]().union(*(obj.graph for obj in inputs))
+        flags = frozenset[str]().union(*(obj.flags & {PART} for obj in inputs))
+        made = made._replace(graph=graph, flags=flags)
+        if m.state.mode.recording > 0 and any(obj.requires_grad > 0 for obj in inputs):
+            made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)
+    return memory.fresh(m, event.site, made, "arithmetic " + symbol)
 
 
 def _dtype(m: Machine, values: list[Value]) -> str:
@@ -132,7 +142,19 @@ def _concatenate(m: Machine, values: list[Value], event: t.Operate) -> Value:
 @handles(t.Augment)
 def _augment(m: Machine, event: t.Augment) -> None:
     target, value = m.value(event.target), m.value(event.value)
-    m.set(event.out, augment(m, event, target, value))
+    sums = event.symbol == "+=" and _is_sum(m, event, target, value)
+    result = augment(m, event, target, value)
+    if sums:
+        runs.mark_sum(m, event.site, result)
+    m.set(event.out, result)
+
+
+def _is_sum(m: Machine, event: t.Augment, target: Value, value: Value) -> bool:
+    name, source = naming.text_of(m, event.target), naming.spelling(m, event.value)
+    form = "collected" if kind_of(target, m.state) in CONTAINERS else "sum"
+    if form == "collected":
+        value = slots.join_values([slots.slot_value(m, slot) for ref in value.refs for slot in m.state.slot_names(ref)])
+    return runs.accumulate(m, event.site, target, value, name, source, form)
 
 
 def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:

@@ -71,6 +71,13 @@ def bind_slot(m: Machine, slot: Slot, value: Value, site: int, *, weak: bool = F
     m.state.put_cell(slot, cell)
 
 
+def clear(m: Machine, ref: int) -> None:
+    """A container gives up its elements."""
+    for slot in m.state.slot_names(ref):
+        if slot[1].startswith("["):
+            m.state.put(slot, None)
+
+
 def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value:
     """An element of one container; `key` is a constant, or `None` for any of them."""
     ref = base.refs[0]

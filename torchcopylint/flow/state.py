@@ -143,14 +143,19 @@ class State:
                 changed = True
         return changed
 
-    def join_in(self, delta: Delta) -> bool:
-        """The state becomes the join of itself and what a delta makes of it. Returns whether it changed."""
+    def join_in(self, delta: Delta, *, turn: bool = False) -> bool:
+        """The state becomes the join of itself and what a delta, such as a loop's `turn`, makes of it. Returns whether
+        it changed."""
         if delta.get(ALIVE, self._entries[ALIVE]) is not True:
             return False
         changed = False
         for key in sorted(delta, key=repr):
             base = self._entries.get(key)
             entry = self._join(key, base, delta[key]) if self.alive else delta[key]
+            if turn and isinstance(entry, Object) and isinstance(base, Object):
+                # What came round the loop has been run over by an earlier turn, whatever there was before the loop.
+                graph = base.graph | cast(Object, delta[key] or base).graph
+                entry = entry._replace(graph=graph) if graph != entry.graph else entry
             if entry != base:
                 self.put(key, entry)
                 changed = True
@@ -166,7 +171,7 @@ class State:
             remade = isinstance(key, int) and not key & 1 and head.get(older(key)) is not None
             if remade and isinstance(entry, Object) and self._entries.get(key) not in (None, entry):
                 self.retire(cast(int, key))
-        return self.join_in(head)
+        return self.join_in(head, turn=True)
 
     def _join(self, key: Key, a: Entry, b: Entry) -> Entry:
         if a == b:
@@ -231,6 +236,14 @@ class State:
             if value is not None and ref in value.refs:
                 self.set_register(register, value._replace(refs=_rename(value.refs, ref, old)))
         return True
+
+    def objects_with_graph(self) -> list[tuple[int, Object]]:
+        """Every object behind which there is a graph."""
+        return [
+            (ref, obj)
+            for ref, obj in self._entries.items()
+            if isinstance(ref, int) and isinstance(obj, Object) and obj.graph
+        ]
 
     # -- holders
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import attributes, grads, memory, naming, reading, slots, unknowns, writing
+from torchcopylint.flow import attributes, grads, memory, naming, reading, runs, slots, unknowns, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import (
     INFERENCE,
     NO_GRAD_VIEW,
     OUTPUT,
+    SPENT,
     TENSORS,
     Fact,
     How,
@@ -72,7 +73,7 @@ def summarise(m: Machine) -> Summary:
         hits = [paths[storage] for storage in write.storages if storage in paths]
         for parameter, path in hits:
             # A part of an argument is also a part of what it is a part of: only the part itself counts.
-            if not any(other != (parameter, path) and other[1][: len(path)] == path for other in hits):
+            if not any(o != (parameter, path) and o[0] == parameter and o[1][: len(path)] == path for o in hits):
                 item = ArgumentWrite(
                     parameter,
                     path,
@@ -141,7 +142,7 @@ def _returns(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple
                 scalar=obj.scalar,
                 dtype=obj.dtype,
                 type=obj.type,
-                flags=obj.flags & {OUTPUT, INFERENCE, NO_GRAD_VIEW},
+                flags=(obj.flags & {OUTPUT, INFERENCE, NO_GRAD_VIEW}) | ({SPENT} if runs.ran_at(obj.graph) else set()),
             )
             result = plain if result is None else _weaker(result, plain)
             hits = [share for share in obj.shares if share.storage in paths]
@@ -266,7 +267,11 @@ def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Ar
         made = summary.result._replace(text=f"{name}(...)")
         if made.kind in TENSORS and made.requires_grad is not Fact.NO:
             graph = frozenset[int]().union(*(obj.graph for obj in grads.tensors_in(m, inputs)))
-            made = made._replace(graph=graph)
+            # Whether the result hangs on what backward has run over is only known of what the function itself did.
+            made = made._replace(graph=runs.without(graph))
+            if SPENT in made.flags:
+                m.runs.sites.add(site)
+                made = made._replace(graph=runs.spent(made.graph, site), flags=made.flags - {SPENT})
             if m.state.mode.recording is Fact.NO:
                 made = made._replace(requires_grad=Fact.NO, leaf=Fact.YES, graph=frozenset())
         if any(item.when == "unknown" for item in fresh):

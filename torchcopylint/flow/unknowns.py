@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchcopylint.flow import kinds, memory, reading, slots, writing
+from torchcopylint.flow import grads, kinds, memory, naming, reading, slots, writing
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import Kind, Sure, Value
 from torchcopylint.flow.sites import Arguments
@@ -13,6 +13,8 @@ _TRAINING_NAME = re.compile(
     r"(?:^|[._])(?:train|fit|run_epoch|epoch|optimi[sz]e|learn|train_step|training_step)(?:_\w+)?$"
 )
 
+_BACKWARD_NAMES = frozenset({"backward", "manual_backward"})
+
 
 def call_unknown(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
     """Nobody knows what is called: it looks at its arguments, and makes something."""
@@ -20,7 +22,15 @@ def call_unknown(m: Machine, arguments: Arguments, site: int, name: str) -> Valu
         reading.read(m, value, site, "argument", name)
         slots.field_read(m, value.root, site, "argument", name)
     maybe_trains(m, arguments, site, name)
+    maybe_backward(m, arguments, site, name)
     return memory.unknown(m, site, f"{name}(...)")
+
+
+def maybe_backward(m: Machine, arguments: Arguments, site: int, name: str) -> None:
+    """`accelerator.backward(loss)`, `self.manual_backward(loss)`: somebody else runs backward over a loss."""
+    if name.rpartition(".")[2] in _BACKWARD_NAMES and arguments.positional:
+        loss = arguments.positional[0]
+        grads.backward(m, loss, site, arguments, naming.key_text(m, loss.root) or "the loss")
 
 
 def maybe_trains(m: Machine, arguments: Arguments, site: int, name: str) -> None:

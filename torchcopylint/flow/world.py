@@ -60,6 +60,7 @@ class World:
         self.machines: dict[int, Machine] = {}
         self.used_up: dict[int, set[str]] = {}
         self.call_modes: dict[int, list[Mode]] = {}
+        self.roles: dict[int, set[str]] = {}
         self._exports: dict[int, dict[str, Export]] = {}
         self._fields: dict[int, dict[str, Object]] = {}
         self._registered: dict[int, dict[str, bool]] = {}
@@ -188,6 +189,8 @@ class World:
         default = self.default(m.unit.number, parameter.name)
         if default is not None:
             return Object(Kind.TENSOR, default.sure, dtype=default.dtype)
+        if "backward" in self.roles_of(m.unit) and parameter != m.unit.parameters[0]:
+            return Object(Kind.TENSOR, Sure.PROVEN)
         uses = m.unit.uses.get(parameter.name, frozenset())
         kind, sure = kinds.from_uses(uses)
         called = self._arguments.get(m.unit.number, {}).get(parameter.name, Object())
@@ -344,6 +347,13 @@ class World:
         if unknown and "forward" in self.program.classes[number].methods and not self.is_function_class(number):
             return Kind.MODULE, Sure.LIKELY
         return Kind.INSTANCE, Sure.PROVEN
+
+    def roles_of(self, unit: t.Unit) -> frozenset[str]:
+        """As what autograd calls a function: see `callbacks`."""
+        roles = frozenset(self.roles.get(unit.number, ()))
+        if unit.name in ("forward", "backward") and unit.owner >= 0 and self.is_function_class(unit.owner):
+            return roles | {unit.name}
+        return roles
 
     def is_function_class(self, number: int) -> bool:
         """Whether a class is a `torch.autograd.Function`."""

@@ -1,0 +1,26 @@
+"""TCL312: a second backward pass over a graph whose saved tensors the first has freed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.finding import Role
+from torchcopylint.base.report import Point, Report
+from torchcopylint.checks._common import confidence
+from torchcopylint.flow.facts import BackwardAgain, UnitFacts
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report each backward pass that needs what an earlier one in the same iteration has freed."""
+    for fact in unit.facts:
+        if isinstance(fact, BackwardAgain) and not fact.carrier:
+            names = {"name": fact.name}
+            yield Report(
+                site=fact.site,
+                points=(
+                    Point(Role.DISCARDED, fact.freed, "discarded.saved", names),
+                    Point(Role.READ, fact.site, "read.again", names),
+                ),
+                values=names,
+                confidence=confidence(fact.sure),
+            )

@@ -1,0 +1,27 @@
+"""TCL307: backward is called on a value that has lost its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.base.finding import Role
+from torchcopylint.base.report import Point, Report
+from torchcopylint.checks._common import confidence
+from torchcopylint.flow.facts import GraphLost, UnitFacts
+
+
+def check(unit: UnitFacts) -> Iterator[Report]:
+    """Report each `backward()` of a value that was computed from one with a graph, and has none."""
+    for fact in unit.facts:
+        if isinstance(fact, GraphLost):
+            names = {"name": fact.name, "source": fact.source, "op": fact.op}
+            yield Report(
+                site=fact.site,
+                points=(
+                    Point(Role.CUT, fact.cut, "cut.graph", names),
+                    Point(Role.READ, fact.site, "read.bare", names),
+                ),
+                values=names,
+                confidence=confidence(fact.sure),
+                variant="wrapped" if fact.wrapped else "",
+            )

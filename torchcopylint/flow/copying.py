@@ -1,0 +1,54 @@
+"""What the `copy` module does to tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.facts import TensorCopied
+from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Sure, Value
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+MAX_DEPTH = 2
+"""How deep what a container or an object holds is looked at."""
+
+
+def note_copy(m: Machine, value: Value, site: int, name: str) -> None:
+    """`copy.copy` gets a tensor, whichever of its objects the value is."""
+    found = [m.state.object(ref) for ref in value.refs]
+    if all(obj.kind in TENSORS for obj in found):
+        computed = all(_is_computed(obj) for obj in found)
+        sure = min(obj.sure for obj in found)
+        m.fact(TensorCopied(site, name, "copy", found[0].site if computed else -1, sure))
+
+
+def note_deepcopy(m: Machine, value: Value, site: int, name: str) -> None:
+    """`copy.deepcopy` gets a computed tensor, or something that holds one: it refuses."""
+    if m.on_purpose or m.guards:
+        return
+    found = [_computed_in(m, ref, name, MAX_DEPTH) for ref in value.refs]
+    if found and found[0] is not None and all(one is not None for one in found):
+        held, obj = found[0]
+        m.fact(TensorCopied(site, held, "deepcopy", obj.site, _sure(obj)))
+
+
+def _sure(obj: Object) -> Sure:
+    return obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
+
+
+def _is_computed(obj: Object) -> bool:
+    return obj.kind in TENSORS and obj.leaf is Fact.NO and obj.requires_grad > 0
+
+
+def _computed_in(m: Machine, ref: int, name: str, depth: int) -> tuple[str, Object] | None:
+    obj = m.state.object(ref)
+    if _is_computed(obj):
+        return name, obj
+    if depth and obj.kind in (*CONTAINERS, Kind.MODULE, Kind.INSTANCE) and obj.kind is not Kind.STATE_DICT:
+        for slot in m.state.slot_names(ref):
+            held = [m.state.object(r) for r in m.state.refs_of(slot)]
+            # What stands for several elements may be on some paths only.
+            if held and all(_is_computed(one) for one in held) and slot[1] != "[*]":
+                return f"{name}{slot[1]}", held[0]
+    return None

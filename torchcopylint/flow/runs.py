@@ -1,0 +1,376 @@
+"""What backward has run over.
+
+A graph is a set of numbers (see `grads`). The negative ones are *runs*: backward ran over a part of this graph, at
+which site, and whether it freed what was saved there. They travel with the graph from operand to result, and are gone
+wherever the graph is cut. So a value that still has one when backward reaches it is run over twice, and what gathers
+such values over the turns of a loop keeps graphs that nobody can use again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchcopylint.flow import naming
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
+from torchcopylint.flow.model import CONTAINERS, PART, TENSORS, Fact, Key, Kind, Object, Sure, Value
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.machine import Machine
+
+_FREED, _RAN, _ADDED, _HELD = 1, 2, 3, 4
+MAX_DEPTH = 2
+"""How deep what a container holds is looked at."""
+
+
+class Again(NamedTuple):
+    """Backward runs over a value, and over what the runs at the sites `freed` have freed.
+
+    `through` are the sites where the names were bound that held such a graph when it was freed.
+    """
+
+    name: str
+    freed: tuple[int, ...]
+    through: frozenset[int]
+    sure: Sure
+
+
+@dataclass(slots=True)
+class Runs:
+    """What one unit's backward passes did: where they ran, what they ran over directly, twice, or for a sum."""
+
+    sites: set[int] = field(default_factory=set)
+    directly: set[int] = field(default_factory=set)
+    again: dict[int, Again] = field(default_factory=dict)
+    added: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
+    reached: set[int] = field(default_factory=set)
+    fields: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
+    retained: dict[int, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    used_again: set[int] = field(default_factory=set)
+    through: dict[int, frozenset[int]] = field(default_factory=dict)
+
+
+def _number(site: int, what: int) -> int:
+    return -(5 * site + what)
+
+
+def _decoded(graph: Iterable[int]) -> Iterator[tuple[int, int]]:
+    for number in sorted(graph):
+        if number < 0:
+            yield divmod(-number, 5)
+
+
+def ran_at(graph: Iterable[int]) -> tuple[int, ...]:
+    """The sites at which backward ran over a part of a graph."""
+    return tuple(sorted({site for site, what in _decoded(graph) if what in (_FREED, _RAN)}))
+
+
+def without(graph: frozenset[int]) -> frozenset[int]:
+    """A graph without its runs: for results of which nobody knows whether they still hang on it."""
+    return frozenset(number for number in graph if number >= 0) if any(number < 0 for number in graph) else graph
+
+
+def unknown_graph(site: int) -> int:
+    """A number for a graph of which nothing is known, except that what is bound at `site` ends it."""
+    return 8 * site + 6
+
+
+def spent(graph: frozenset[int], site: int) -> frozenset[int]:
+    """A graph that somebody ran backward over before it was handed out at `site`."""
+    return graph | {_number(site, _RAN)}
+
+
+# -- backward
+
+
+def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: bool, retained: bool) -> None:
+    """Backward runs over the graph of a value. What hangs on the same graph has been run over as well.
+
+    `retained` is whether the call says in so many words that what was saved is kept; `part` whether it runs over some
+    of the graph only, or makes a graph of its own, so that the graph is not done with.
+    """
+    runs = m.runs
+    runs.sites.add(site)
+    runs.directly.update(ref | 1 for ref in value.refs)
+    if any(ref & 1 for ref in value.refs):
+        # One of several that a loop has made, as in a list: nobody knows which of them the others are.
+        return
+    freed = freed and not m.on_purpose
+    graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in value.refs))
+    _note_again(m, value, graph, site, name)
+    if part:
+        return
+    if retained:
+        runs.retained[site] = (name, value.refs)
+    saved = {number for number in graph if number >= 0}
+    real = {number for number in saved if number in m.saves or number in m.module_saves}
+    for ref, obj in m.state.objects_with_graph():
+        if obj.graph & saved:
+            what = _FREED if freed and obj.graph & real else _RAN
+            held = {_number(place, _HELD) for place in _bound_at(m, ref)}
+            m.state.set_object(ref, obj._replace(graph=obj.graph | held | {_number(site, what)}))
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.requires_grad is Fact.UNKNOWN and obj.kind in (*TENSORS, Kind.UNKNOWN):
+            # A backward pass starts from nothing else.
+            leaf = Fact.NO if obj.leaf is Fact.UNKNOWN else obj.leaf
+            obj = obj._replace(requires_grad=Fact.LIKELY, leaf=leaf)
+        if not obj.graph & saved:
+            obj = obj._replace(graph=obj.graph | {_number(site, _RAN)})
+        m.state.set_object(ref, obj)
+
+
+def _bound_at(m: Machine, ref: int) -> Iterator[int]:
+    """Where the names and slots were bound that hold an object."""
+    for key in m.state.holders.get(ref, ()):
+        cell = m.state.cell(key)
+        if cell is not None and ref in cell.refs and cell.site >= 0:
+            yield cell.site
+
+
+def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name: str) -> None:
+    runs = m.runs
+    found = tuple(where for where, what in _decoded(graph) if what == _FREED)
+    runs.reached.update(where for where, what in _decoded(graph) if what == _ADDED)
+    runs.used_again.update(where for where, what in _decoded(graph) if what in (_FREED, _RAN))
+    through = frozenset(where for where, what in _decoded(graph) if what == _HELD)
+    runs.through[site] = through
+    runs.again.pop(site, None)
+    if found and not m.on_purpose and not any(ref & 1 for ref in value.refs):
+        sure = min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT)
+        runs.again[site] = Again(name, found, through, max(sure, Sure.LIKELY))
+
+
+# -- sums and lists
+
+
+def accumulate(m: Machine, site: int, target: Value, value: Value, name: str, source: str, form: str) -> bool:
+    """At `site` something is added to a sum or a container. Returns whether the sum now counts as one."""
+    if _is_field_from_before(m, target.root):
+        m.runs.fields[site] = (Accumulated(site, name, source, form, -1, Sure.LIKELY), value.refs)
+    if not m.runs.sites:
+        return False
+    ran = {where for obj in _held(m, target.refs, MAX_DEPTH) for where in ran_at(obj.graph)}
+    carrying = [obj for ref in value.refs if (obj := _carrying(m, ref)) is not None]
+    m.runs.added.pop(site, None)
+    if not ran or not carrying or len(carrying) < len(value.refs):
+        return False
+    sure = min(obj.sure if obj.kind in TENSORS else Sure.LIKELY for obj in carrying)
+    m.runs.added[site] = (Accumulated(site, name, source, form, -1, sure), tuple(sorted(ran)))
+    return True
+
+
+def _is_field_from_before(m: Machine, root: Key | None) -> bool:
+    """Whether something is held by a field of `self` that this method has not set: it outlives the call."""
+    if not isinstance(root, tuple) or m.state.object(root[0]).owner != "self" or not root[1].startswith("."):
+        return False
+    cell = m.state.cell(root)
+    return cell is not None and cell.site == -1
+
+
+def mark_sum(m: Machine, site: int, result: Value) -> None:
+    """The result of an addition is a sum that began before: if backward reaches it, it is meant to."""
+    for ref in result.refs:
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(graph=obj.graph | {_number(site, _ADDED)}))
+
+
+def _held(m: Machine, refs: tuple[int, ...], depth: int) -> Iterator[Object]:
+    for ref in refs:
+        obj = m.state.object(ref)
+        if obj.kind in CONTAINERS and depth:
+            for slot in m.state.slot_names(ref):
+                yield from _held(m, m.state.refs_of(slot), depth - 1)
+        else:
+            yield obj
+
+
+def _carrying(m: Machine, ref: int) -> Object | None:
+    """An object that surely carries a graph. One of several things that a model returns may be a metric without one."""
+    obj = m.state.object(ref)
+    if obj.leaf > 0 or obj.requires_grad is Fact.NO or obj.kind not in (*TENSORS, Kind.UNKNOWN):
+        return None
+    if ref | 1 in m.runs.directly:
+        return obj
+    return obj if obj.requires_grad > 0 and not (PART in obj.flags and obj.kind is Kind.UNKNOWN) else None
+
+
+# -- afterwards
+
+
+def found(m: Machine) -> list[Relation]:
+    """What a unit's backward passes say once the unit has been run."""
+    if not m.runs.sites:
+        return []
+    loops = Loops(m.unit.tape)
+    relations: list[Relation] = []
+    for site, (fact, ran) in sorted(m.runs.added.items()):
+        inside = [where for where in ran if _outlives_turn(m, fact, loops.around(site, where))]
+        if inside and site not in m.runs.reached:
+            relations.append(fact._replace(ran=inside[0]))
+    relations += _kept_in_fields(m, {fact.site for fact in relations})
+    for site, again in sorted(m.runs.again.items()):
+        relations += _again(m, loops, site, again)
+    for site, (name, refs) in sorted(m.runs.retained.items()):
+        if not loops.only_one(site, m.runs.sites) or any(_is_handed_out(m, ref) for ref in refs):
+            continue
+        loop = loops.around(site)
+        through = m.runs.through.get(site, frozenset())
+        carried = loop is not None and _carrier(m, loop, site, through) is not None
+        if carried or site not in m.runs.used_again:
+            relations.append(RetainedForNothing(site, name, carried))
+    return relations
+
+
+def _kept_in_fields(m: Machine, known: set[int]) -> Iterator[Relation]:
+    """What a method adds to a field that it found, and runs backward over: each call of the method adds another."""
+    for site, (fact, refs) in sorted(m.runs.fields.items()):
+        carrying = [obj for ref in refs if (obj := _carrying(m, ref)) is not None]
+        ran = sorted({where for obj in carrying for where in ran_at(obj.graph)})
+        empties = any(_empties(m, event, {fact.name}) for event in _unconditional(m.unit.tape) if event.site != site)
+        if ran and len(carrying) == len(refs) and site not in known | m.runs.reached and not empties:
+            yield fact._replace(ran=ran[0])
+
+
+def _outlives_turn(m: Machine, fact: Accumulated, loop: t.Loop | None) -> bool:
+    """Whether a sum or a container goes on from one turn of a loop to the next, instead of beginning anew in each.
+
+    What is emptied under a condition, every hundred turns, has kept a hundred graphs by then.
+    """
+    if loop is None:
+        return False
+    names = {fact.name, fact.name.replace("[", ".").partition(".")[0]}
+    return not any(_empties(m, event, names) for event in _unconditional(loop.body) if event.site != fact.site)
+
+
+def _empties(m: Machine, event: t.Event, names: set[str]) -> bool:
+    match event:
+        case t.Bind():
+            return event.name.partition("#")[0] in names and not _goes_on(m, event)
+        case t.StoreAttribute():
+            return f"{naming.text_of(m, event.base)}.{event.name}" in names and not event.augmented
+        case t.StoreItem():
+            text = f"{naming.text_of(m, event.base)}[{naming.index_text(m, event.subscript)}]"
+            return text in names and not event.augmented
+        case t.DeleteItem():
+            return naming.text_of(m, event.base) in names
+        case t.Invoke():
+            return event.name == "clear" and naming.text_of(m, event.base) in names
+    return False
+
+
+def _goes_on(m: Machine, event: t.Bind) -> bool:
+    """Whether a name is bound to something that is computed from what it holds: `total += x`, `total = total + x`."""
+    made = m.unit.definitions[event.value] if event.value >= 0 else None
+    if not isinstance(made, t.Augment | t.Operate):
+        return False
+    sources = (m.unit.definitions[register] for register in t.operands(made))
+    return any(isinstance(source, t.Load) and source.name == event.name for source in sources)
+
+
+def _unconditional(tape: t.Tape) -> Iterator[t.Event]:
+    """The events of a tape without those of its branches."""
+    for event in tape:
+        yield event
+        if isinstance(event, t.Loop):
+            yield from _unconditional(event.body)
+        elif isinstance(event, t.Try):
+            yield from _unconditional(event.body)
+            yield from _unconditional(event.final)
+
+
+def _is_handed_out(m: Machine, ref: int) -> bool:
+    """Whether a value is returned or kept in a field, so that others may run backward over it."""
+    out = {r | 1 for value in m.returned for r in (*value.refs, *_elements(m, value))}
+    keys = (key for key in m.state.holders.get(ref, ()) if isinstance(key, tuple))
+    return ref | 1 in out or any(m.state.object(key[0]).kind not in CONTAINERS for key in keys)
+
+
+def _elements(m: Machine, value: Value) -> list[int]:
+    return [held for ref in value.refs for slot in m.state.slot_names(ref) for held in m.state.refs_of(slot)]
+
+
+def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relation]:
+    earlier = [where for where in again.freed if where < site]
+    if earlier:
+        yield BackwardAgain(site, again.name, earlier[-1], again.sure, "", -1)
+        return
+    for where in again.freed:
+        loop = loops.around(site, where)
+        carrier = _carrier(m, loop, where, again.through) if loop is not None else None
+        if carrier is not None:
+            name, kept = carrier
+            yield BackwardAgain(site, again.name, where, again.sure, name, kept)
+            return
+
+
+def _carrier(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tuple[str, int] | None:
+    """The name that takes a graph into the loop's next turn, and where it is bound last, if nothing there cuts it.
+
+    It is read in the loop before it is bound there. Where one of several bindings cuts it, that happens under a
+    condition of which we do not know how it goes with the one for backward.
+    """
+    read: set[str] = set()
+    bound: dict[str, list[tuple[int, int]]] = {}
+    carried: set[str] = set()
+    for event in (event for part in (loop.test, loop.body) for event in t.events(part)):
+        match event:
+            case t.Load():
+                read.add(event.name)
+            case t.Attribute():
+                read.add(f"{naming.text_of(m, event.base)}.{event.name}")
+            case t.Bind() | t.StoreAttribute():
+                named = event.name if isinstance(event, t.Bind) else f"{naming.text_of(m, event.base)}.{event.name}"
+                if named in read and named not in bound:
+                    carried.add(named)
+                bound.setdefault(named, []).append((event.value, event.site))
+    for name, places in bound.items():
+        hidden = "#" in name or name.startswith(("%", "."))
+        reaches = any(site in through for _, site in places)
+        if name in carried and reaches and not hidden and all(_takes_along(m, register, ran) for register, _ in places):
+            return name, places[-1][1]
+    return None
+
+
+def _takes_along(m: Machine, register: int, ran: int) -> bool:
+    """Whether the value of a register carries a graph that backward at a site has freed (it has run since)."""
+    held = list(_held(m, m.value(register).refs, MAX_DEPTH))
+    return bool(held) and any(ran in ran_at(obj.graph) for obj in held)
+
+
+class Loops:
+    """Which loops stand around which events of a tape."""
+
+    def __init__(self, tape: t.Tape) -> None:
+        self._around: dict[int, tuple[t.Loop, ...]] = {}
+        pending: list[tuple[t.Tape, tuple[t.Loop, ...]]] = [(tape, ())]
+        while pending:
+            part, loops = pending.pop()
+            for event in part:
+                self._around[event.site] = loops
+                match event:
+                    case t.Branch():
+                        pending += [(arm, loops) for arm in event.arms]
+                    case t.Loop():
+                        pending += [(inner, (*loops, event)) for inner in (event.test, event.body)]
+                        pending.append((event.orelse, loops))
+                    case t.Try():
+                        inner_parts = (event.body, *event.handlers, event.orelse, event.final)
+                        pending += [(inner, loops) for inner in inner_parts]
+
+    def around(self, *sites: int) -> t.Loop | None:
+        """The innermost loop that stands around all of some sites, if there is one."""
+        stacks = [self._around.get(site, ()) for site in sites]
+        common = None
+        for level in zip(*stacks, strict=False):
+            if any(loop is not level[0] for loop in level):
+                break
+            common = level[0]
+        return common
+
+    def only_one(self, site: int, sites: set[int]) -> bool:
+        """Whether a site stands in a loop in which none of the other sites stands."""
+        return self.around(site) is not None and all(self.around(site, s) is None for s in sites if s != site)

@@ -1,0 +1,91 @@
+"""Backward over a value without a graph: where the graph was lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import naming
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import GraphLost
+from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Sure, Value
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+_CUTTING = frozenset({"detach", "item", "tolist", "numpy", "argmax", "argmin"})
+_WRAPPING = frozenset({"torch.tensor", "torch.from_numpy", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor"})
+MAX_EVENTS = 200
+"""So many events are followed back at most."""
+
+
+def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
+    """Backward runs over the value of a register. If it surely has no graph, look for what had one and lost it.
+
+    A leaf that requires grad has no graph either: backward fills its `.grad`, and nothing else.
+    """
+    found = [m.state.object(ref) for ref in value.refs]
+    if not found or m.on_purpose or any(obj.kind not in TENSORS for obj in found):
+        return
+    bare = all(obj.requires_grad is Fact.NO for obj in found)
+    wrapped = all(obj.requires_grad is Fact.YES and obj.leaf is Fact.YES for obj in found)
+    cut = _cut_behind(m, register, site) if bare or wrapped else None
+    if cut is not None:
+        event, source, op = cut
+        sure = min(Sure.LIKELY, *(obj.sure for obj in found)) if wrapped else min(obj.sure for obj in found)
+        m.fact(GraphLost(site, name, naming.spelling(m, source), event.site, op, wrapped, sure))
+
+
+def _cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str] | None:
+    """The event behind a register that took something with a graph and gave something without: it, what it took, and
+    how it is called. Names are followed to all their bindings before `site`."""
+    pending, seen = [register], set[int]()
+    while pending and len(seen) < MAX_EVENTS:
+        current = pending.pop()
+        if current in seen or not 0 <= current < len(m.unit.definitions):
+            continue
+        seen.add(current)
+        event = m.unit.definitions[current]
+        if event is None:
+            continue
+        cutting = _cuts(m, event)
+        if cutting is not None and _carries(m, cutting[0]):
+            return event, cutting[0], cutting[1]
+        if isinstance(event, t.Load):
+            pending += _bound_before(m, event.name, site)
+            continue
+        if isinstance(event, t.Attribute):
+            pending += _stored_before(m, naming.text_of(m, current), site)
+        pending += t.operands(event)
+    return None
+
+
+def _bound_before(m: Machine, name: str, site: int) -> list[int]:
+    bound = (event for event in t.events(m.unit.tape) if isinstance(event, t.Bind))
+    return [event.value for event in bound if event.name == name and event.site < site]
+
+
+def _stored_before(m: Machine, text: str, site: int) -> list[int]:
+    stored = (event for event in t.events(m.unit.tape) if isinstance(event, t.StoreAttribute))
+    return [e.value for e in stored if f"{naming.text_of(m, e.base)}.{e.name}" == text and e.site < site]
+
+
+def _cuts(m: Machine, event: t.Event) -> tuple[int, str] | None:
+    """What an event takes and gives back without a graph, if it is of the kind that does so."""
+    if isinstance(event, t.Invoke) and event.name in _CUTTING:
+        return event.base, f"{event.name}()"
+    if isinstance(event, t.Attribute) and event.name == "data":
+        return event.base, ".data"
+    if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in _WRAPPING:
+        return event.arguments[0].register, m.dotted_of(event)
+    return None
+
+
+def _carries(m: Machine, register: int) -> bool:
+    """Whether the value of a register, or what it holds, surely has a graph."""
+    objects = []
+    for ref in m.value(register).refs:
+        if m.state.object(ref).kind in CONTAINERS:
+            objects += [m.state.object(r) for slot in m.state.slot_names(ref) for r in m.state.refs_of(slot)]
+        else:
+            objects.append(m.state.object(ref))
+    return bool(objects) and all(obj.requires_grad > 0 for obj in objects)
