@@ -49,7 +49,8 @@ def test_a_copy_at_every_share_silences_the_rule_where_torch_shows_no_effect(pro
 @pytest.mark.parametrize("program", _ids(SHARING))
 def test_a_copy_at_every_share_brings_no_new_finding(program: Program) -> None:
     variant = sharing.copied(program, _places(program), _kinds(program))
-    allowed = {finding.code for finding in seen(original(program))} | program.page.supersedes
+    # A copy of what is a copy already is redundant, which is true, and another matter.
+    allowed = {finding.code for finding in seen(original(program))} | program.page.supersedes | {"TCL904"}
     assert {finding.code for finding in seen(variant)} <= allowed
 
 

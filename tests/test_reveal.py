@@ -76,7 +76,9 @@ class TestWhen:
             "import torch\nx = torch.ones(2)\ny = x\nif x.sum():\n    y = x[0]\n# torchcopylint: reveal[y]\nprint(y)\n"
         )
         (tensor,) = set(said(text)["y"].partition("; ")[0].split(" or "))
-        assert tensor == "a tensor (proven), leaf: yes, requires grad: no, memory: that of `x`"
+        assert (
+            tensor == "a tensor (proven), leaf: yes, requires grad: no, dtype: the default float, memory: that of `x`"
+        )
 
     def test_on_the_line_of_a_def_it_is_where_the_body_starts(self) -> None:
         text = "import torch\ndef f(x: torch.Tensor):  # torchcopylint: reveal[x]\n    x = 3\n    return x\n"
@@ -115,7 +117,8 @@ class TestWhatIsSaid:
     def test_kind_leaf_requires_grad_memory_and_who_shares_it(self) -> None:
         found = said(self.SHARING)
         assert found["a"] == (
-            "a tensor (proven), leaf: yes, requires grad: yes, memory: its own; shared with `b`, `c`, `n`"
+            "a tensor (proven), leaf: yes, requires grad: yes, dtype: the default float, memory: its own; "
+            "shared with `b`, `c`, `n`"
         )
         assert found["c"] == "an array (proven), memory: that of `a`; shared with `a`, `b`, `n`"
 

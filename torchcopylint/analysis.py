@@ -180,7 +180,7 @@ def findings_of(
 
     if not told:
         return ()
-    lines = text.splitlines()
+    lines = _without_comments(text)
     units = lowered.program.units
     counts: dict[tuple[str, str, str], int] = {}
     found = []
@@ -210,6 +210,17 @@ def findings_of(
             )
         )
     return tuple(found)
+
+
+def _without_comments(text: str) -> list[str]:
+    """The lines of a text without their comments, so that a remark, or a suppression, changes no fingerprint."""
+    from torchcopylint.source.comments import comments
+    from torchcopylint.source.text import split_lines
+
+    lines = split_lines(text)
+    for comment in comments(text):
+        lines[comment.row - 1] = lines[comment.row - 1][: comment.column - 1]
+    return lines
 
 
 def gaps_of(filename: str, facts: FileFacts, lowered: Lowered, spans: Mapping[int, Span]) -> tuple[Gap, ...]:
