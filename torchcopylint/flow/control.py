@@ -61,9 +61,9 @@ def _of_constants(m: Machine, made: t.Event | None) -> bool:
         tensors = [register for register in registers if m.value(register).refs]
         if not tensors:
             return True
-        if tensors != registers[:1]:
+        if len(tensors) > 1:
             return False
-        made = m.unit.definitions[registers[0]]
+        made = m.unit.definitions[tensors[0]]
     return False
 
 

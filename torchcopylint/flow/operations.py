@@ -133,7 +133,8 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
         out = arguments.keywords["out"]
         grads.check_out(m, list(arguments.positional), out, at)
         refusals.check_out(m, op, arguments.positional, out, at)
-        write_through(m, out, [], at._replace(form="out"), reads_old=False, versioned=True)
+        name = naming.key_text(m, out.root) or at.name
+        write_through(m, out, [], at._replace(form="out", name=name), reads_old=False, versioned=True)
         result = out
     if inplace:
         grads.note_output(m, result, at, activations.keeps_output(op.name))
@@ -342,6 +343,8 @@ def _how(op: Op, made: Object, source: Kind) -> How:
         return How.NUMPY
     if short in ("detach", "from_dlpack") or (op.shares == "view" and short == "detach_copy"):
         return How.DETACH if short == "detach" else How.FROM_NUMPY
+    if short in ("select", "narrow"):
+        return How.INDEX
     if short == "copy":
         return How.COPY
     if short == "Parameter":
@@ -417,7 +420,9 @@ def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) 
         text=f"{at.name}.{at.op}()",
         dtype=obj.dtype,
     )
-    if op.shares in ("multi", "view", "maybe") and source.refs and kind_of(source, m.state) in BUFFERS:
+    if op.result == "arrays":
+        described = Object(Kind.ARRAY, Sure.PROVEN, text=made.text)
+    elif op.shares in ("multi", "view", "maybe") and source.refs and kind_of(source, m.state) in BUFFERS:
         return memory.alias(m, source, at.site, How.ROW, made._replace(flags=frozenset({PARTS})))
     value = memory.fresh(m, at.site, made)
     each = memory.fresh(m, at.site, described._replace(flags=described.flags | {PLACEHOLDER}), "each")

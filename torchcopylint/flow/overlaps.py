@@ -23,7 +23,7 @@ def note(m: Machine, target: Value, region: Region, sources: Sequence[Value], at
     if len(target.refs) != 1:
         return
     written = target.refs[0]
-    mine = {share.storage: share for share in m.state.object(written).shares if share.sure}
+    mine = {share.storage: share for share in m.state.object(written).shares if share.sure and not share.storage & 1}
     for source in sources:
         if len(source.refs) != 1 or m.state.object(source.refs[0]).kind not in TENSORS:
             continue

@@ -57,7 +57,8 @@ def check_out(m: Machine, op: Op, inputs: Sequence[Value], out: Value, at: Site)
     """`out=` may be an operand of what works element by element. These read it again after they have begun to write."""
     short = op.name.rpartition(".")[2]
     first = _READING_AGAIN.get(short)
-    if first is None or len(out.refs) != 1:
+    if first is None or len(out.refs) != 1 or out.refs[0] & 1:
+        # What earlier turns of a loop have made is several objects under one number.
         return
     for value in inputs[first:]:
         if value.refs == out.refs:
