@@ -66,7 +66,9 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
 def _tuple_of(m: Machine, ref: int, form: str, site: int, text: str, tag: str) -> Value:
     """This turn's tuple of a lazy iterator."""
     sources = [slots.slot_value(m, slot) for slot in m.state.slot_names(ref)]
-    items = [iterate(m, source, site, _text_of(m, source), f"{tag}{i}") for i, source in enumerate(sources)]
+    # Each source in a lane of its own: elements of two lists of which nothing is known are not one object.
+    lanes = m.each(enumerate(sources))
+    items = [iterate(m, source, site, _text_of(m, source), f"{tag}{i}") for i, source in lanes]
     if form != containers.ZIP:
         items.insert(0, Value(kind=Kind.NUMBER if form == containers.NUMBERED else Kind.STRING))
     pair = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text="..."), f"pair{tag}")
