@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import at_most, confidence, order_of, read_point, written_point
-from torchcopylint.flow.facts import Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import Fact, How, overlap
 
 KEEPING = frozenset({How.PARAMETERS, How.FIELD, How.DATA, How.DETACH})
@@ -34,6 +34,42 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             if meets or (read.name not in early and _detached_for_later(unit.writes[read.write], read)):
                 seen.add(link.site)
                 yield _report(unit.writes[read.write], read, link, Confidence.HIGH if meets else Confidence.MEDIUM)
+
+
+def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
+    """Report what a method puts aside in a field, through `.data` or `detach()`, and overwrites before it ends."""
+    reads = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldRead) and fact.consumer == "item"]
+    for unit in methods:
+        for fact in unit.facts:
+            if not isinstance(fact, Kept) or not fact.storages:
+                continue
+            later = [write for write in unit.writes.values() if _overwrites(write, fact)]
+            restored = [read for read in reads if read.field == fact.field and read.method != fact.method]
+            if later and restored:
+                write, read = min(later, key=lambda w: w.site), min(restored, key=lambda r: r.site)
+                name = f"self.{fact.field}"
+                yield Report(
+                    site=fact.shared,
+                    points=(
+                        Point(
+                            Role.SHARED,
+                            fact.shared,
+                            f"shared.{fact.how.value}",
+                            {"source": fact.source, "result": name, "when": ""},
+                        ),
+                        written_point(write),
+                        Point(Role.READ, read.site, "read.field", {"name": name}),
+                    ),
+                    values={"name": name, "source": fact.source, "cause": write.cause or write.op},
+                    confidence=at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure)),
+                    variant="" if fact.whole else "tensor",
+                )
+
+
+def _overwrites(write: Write, kept: Kept) -> bool:
+    """Whether a write hits what was put aside before. An assignment of `.data` exchanges memory and hits nothing."""
+    hit = kept.storages & {storage | 1 for storage in write.storages}
+    return bool(hit) and write.site > kept.shared and write.form not in ("assign", "load")
 
 
 def _by_moment(unit: UnitFacts) -> list[list[ReadAfter]]:

@@ -145,7 +145,10 @@ def _kept(m: Machine) -> list[Kept]:
     outside = set(argument_paths(m)) | {ref for slot in mine for ref in m.state.refs_of(slot)}
     for slot in mine:
         cell = m.state.cell(slot)
-        if cell is None or cell.site < 0:
+        if cell is None:
+            continue
+        if cell.site < 0:
+            found += _put_into(m, slot[1][1:], cell.refs, outside)
             continue
         for ref, element in _with_elements(m, cell.refs):
             obj = m.state.object(ref)
@@ -157,6 +160,25 @@ def _kept(m: Machine) -> list[Kept]:
                     kept = Kept(slot[1][1:], cell.site, share.site, share.how, source, shallow, sure, m.unit.name)
                     found.append(kept)
     return list(dict.fromkeys(found))
+
+
+def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[int]) -> list[Kept]:
+    """What this method has put into a container that a field held already."""
+    found = []
+    elements = [
+        slot for ref in containers if m.state.object(ref).kind in CONTAINERS for slot in m.state.slot_names(ref)
+    ]
+    for slot in elements:
+        cell = m.state.cell(slot)
+        for ref in cell.refs if cell is not None and cell.site >= 0 else ():
+            obj = m.state.object(ref)
+            shared = [share for share in obj.shares if share.how in (How.DATA, How.DETACH) and share.storage in outside]
+            if shared and cell is not None:
+                storages = frozenset(share.storage | 1 for share in shared)
+                owner = m.state.object(shared[0].storage)
+                place = (field, cell.site, shared[0].site, shared[0].how, owner.text, True, obj.sure, m.unit.name)
+                found.append(Kept(*place, storages, owner.kind is Kind.MODULE))
+    return found
 
 
 def _sure_source(m: Machine, ref: int) -> Sure:

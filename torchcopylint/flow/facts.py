@@ -269,7 +269,8 @@ class Repeated(NamedTuple):
 class Kept(NamedTuple):
     """When `method` ends, `field` of `self`, set at `site`, shares memory with `source`, which lives on elsewhere.
 
-    `how`, since `shared`; `shallow` if it is a new container of the same tensors.
+    `how`, since `shared`; `shallow` if it is a new container of the same tensors, or an element that was put into one.
+    `storages` are those of what is shared; `whole` is whether `source` is a module.
     """
 
     field: str
@@ -280,6 +281,8 @@ class Kept(NamedTuple):
     shallow: bool
     sure: Sure
     method: str
+    storages: frozenset[int] = frozenset()
+    whole: bool = False
 
 
 class FieldRead(NamedTuple):

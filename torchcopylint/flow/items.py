@@ -19,6 +19,7 @@ def _item(m: Machine, event: t.Item) -> None:
     if isinstance(base.const, Dotted) or not base.refs:
         m.set(event.out, UNKNOWN if isinstance(base.const, Dotted) else memory.unknown(m, event.site, text))
         return
+    slots.field_read(m, base.root, event.site, "item")
     each = m.each(memory.by_kind(m, base))
     m.set(event.out, slots.join_values([_item_of(m, one, obj, event, text) for one, obj in each]))
 
