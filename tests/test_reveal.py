@@ -120,7 +120,9 @@ class TestWhatIsSaid:
             "a tensor (proven), leaf: yes, requires grad: yes, dtype: the default float, memory: its own; "
             "shared with `b`, `c`, `n`"
         )
-        assert found["c"] == "an array (proven), memory: that of `a`; shared with `a`, `b`, `n`"
+        assert (
+            found["c"] == "an array (proven), dtype: the default float, memory: that of `a`; shared with `a`, `b`, `n`"
+        )
 
     def test_the_steps_say_how_and_since_which_line(self) -> None:
         steps = [(step.span.start.row, step.message) for step in answers(self.SHARING)[0].steps]

@@ -1,0 +1,66 @@
+"""The cost of the analysis, in events run: linear in the length of a file, and not exponential in its nesting."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchcopylint.flow.examine import examine
+from torchcopylint.flow.lower import lower
+from torchcopylint.source.tree import parse
+
+FUNCTION = """
+def train_{n}(model, loader, optimizer):
+    best, losses = None, []
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if best is None or losses[-1] < min(losses):
+            best = {{name: value.clone() for name, value in model.state_dict().items()}}
+    model.load_state_dict(best)
+    return losses
+"""
+OPENERS = {
+    "loops": "for i{n} in range(3):",
+    "conditional loops": "while x.sum() > {n}:",
+    "branches": "if x.sum() > {n}:",
+    "tries": "try:",
+    "blocks": "with torch.no_grad():",
+}
+
+
+def steps(text: str) -> int:
+    """How many events are run for a program."""
+    return examine(lower(parse("import torch\n" + text)).program).steps
+
+
+def nested(opener: str, depth: int) -> str:
+    """Writes to a tensor at every level of nested blocks."""
+    lines = ["x = torch.zeros(3)", "kept = x"]
+    for level in range(depth):
+        lines += ["    " * level + opener.format(n=level), "    " * (level + 1) + f"x[{level}] += 1"]
+    lines.append("    " * depth + "x = x + kept")
+    if opener == "try:":
+        for level in reversed(range(depth)):
+            lines += ["    " * level + "except ValueError:", "    " * (level + 1) + "x = kept.clone()"]
+    return "\n".join(lines) + "\n"
+
+
+def test_twice_the_functions_cost_twice_the_steps() -> None:
+    one, two = (steps("".join(FUNCTION.format(n=n) for n in range(count))) for count in (20, 40))
+    assert two < 2.1 * one
+
+
+def test_twice_the_lines_of_one_function_cost_twice_the_steps() -> None:
+    def body(count: int) -> str:
+        return "def run(x: torch.Tensor):\n" + "".join(f"    y{n} = x[{n}]\n    x += y{n}\n" for n in range(count))
+
+    assert steps(body(200)) < 2.1 * steps(body(100))
+
+
+@pytest.mark.parametrize("opener", OPENERS.values(), ids=OPENERS.keys())
+def test_twice_the_depth_costs_a_power_of_two_and_no_power_of_the_depth(opener: str) -> None:
+    """A factor of two for each level would make 256 times the steps; branches and `try` add, loops are below cubic."""
+    assert steps(nested(opener, 16)) < 8 * steps(nested(opener, 8))
