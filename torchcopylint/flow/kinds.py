@@ -7,6 +7,7 @@ a hint (figures on which facts hold in public code: 81 of 100 `.data` receivers 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.model import Fact, Kind, Object, Sure
@@ -105,12 +106,14 @@ _NOT_TENSOR_NAME = re.compile(
 _PARAMETERS_NAME = re.compile(r"(?:^|[._])(?:params|parameters)(?:_\w+)?$|(?:^|_)parameters\b", re.I)
 
 
+@lru_cache(maxsize=4096)
 def named_parameters(name: str) -> bool:
     """Whether a variable's name says that it holds parameters."""
     last = name.rpartition(".")[2]
     return bool(_PARAMETERS_NAME.search(last)) and not last.startswith("named")
 
 
+@lru_cache(maxsize=4096)
 def is_optimizer_class(dotted: str) -> bool:
     """Whether a dotted name is that of an optimizer class."""
     last = dotted.rpartition(".")[2]
@@ -122,21 +125,25 @@ def is_optimizer_class(dotted: str) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
 def named_loss(name: str) -> bool:
     """Whether a variable's name says that it holds a loss."""
     return bool(_LOSS_NAME.search(name.rpartition(".")[2]))
 
 
+@lru_cache(maxsize=4096)
 def named_model(name: str) -> bool:
     """Whether a variable's name says that it holds a model."""
     return bool(_MODEL_NAME.search(name.rpartition(".")[2]))
 
 
+@lru_cache(maxsize=4096)
 def named_optimizer(name: str) -> bool:
     """Whether a variable's name says that it holds an optimizer."""
     return bool(_OPTIMIZER_NAME.search(name.rpartition(".")[2]))
 
 
+@lru_cache(maxsize=4096)
 def named_otherwise(name: str) -> bool:
     """Whether a variable's name says that it holds something with a `.data` that is no tensor."""
     return bool(_NOT_TENSOR_NAME.search(name.rpartition(".")[2]))
@@ -202,6 +209,7 @@ def from_uses(uses: frozenset[str]) -> tuple[Kind, Sure]:
     return kinds[found.pop()], Sure.LIKELY
 
 
+@lru_cache(maxsize=4096)
 def from_name(name: str) -> tuple[Kind, Sure]:
     """What a variable's name hints at."""
     if named_optimizer(name):

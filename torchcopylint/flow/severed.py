@@ -8,6 +8,7 @@ from torchcopylint.flow import naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GraphLost
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Sure, Value
+from torchcopylint.flow.references import FunctionReference
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -50,6 +51,9 @@ def _cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str
         cutting = _cuts(m, event)
         if cutting is not None and _carries(m, cutting[0]):
             return event, cutting[0], cutting[1]
+        helped = _cut_by_helper(m, event)
+        if helped is not None:
+            return helped
         if isinstance(event, t.Load):
             pending += _bound_before(m, event.name, site)
             continue
@@ -57,6 +61,17 @@ def _cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str
             pending += _stored_before(m, naming.text_of(m, current), site)
         pending += t.operands(event)
     return None
+
+
+def _cut_by_helper(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
+    """The same for a call of a function of this file, which returns something that surely has no graph."""
+    if not isinstance(event, t.Call) or not isinstance(m.value(event.function).const, FunctionReference):
+        return None
+    made = [m.state.object(ref) for ref in m.value(event.out).refs]
+    if not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
+        return None
+    taken = (argument.register for argument in event.arguments if _carries(m, argument.register))
+    return next(((event, register, f"{naming.text_of(m, event.function)}(...)") for register in taken), None)
 
 
 def _bound_before(m: Machine, name: str, site: int) -> list[int]:
