@@ -124,6 +124,8 @@ def suffers_caller(unit: UnitFacts, write: Write) -> bool:
     """Whether a write reaches memory of the caller's, who gets a value back and not that memory."""
     if write.owner != ARGUMENT or unit.kind != "function" or not unit.returns_value:
         return False
+    if write.owner_name in unit.given_away:
+        return False
     if unit.name == "__call__":
         return not unit.takes_inplace
     return not unit.name.endswith("_") and not unit.name.startswith("__") and not unit.takes_inplace

@@ -80,6 +80,7 @@ def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers
         called_without_grad=_called_without_grad(world, unit.number),
         takes_inplace=any(parameter.name == "inplace" for parameter in unit.parameters),
         roles=world.roles_of(unit),
+        given_away=world.given_away(unit.number),
     )
 
 

@@ -892,7 +892,8 @@ class UnitFacts(NamedTuple):
     `inplace` if it writes. `trains` is whether it calls `backward()`, `has_no_grad` whether
     it switches grad mode off for a part of itself. `called_without_grad` is whether every call of it in the file runs
     without grad (`UNKNOWN` if there is no call). `roles` is as what autograd calls it: `forward` or `backward` of a
-    `Function`, `gradient hook`, `pack hook`.
+    `Function`, `gradient hook`, `pack hook`. `given_away` are the parameters for which every call in the file passes
+    what nobody else holds.
     """
 
     qualname: str
@@ -910,6 +911,7 @@ class UnitFacts(NamedTuple):
     called_without_grad: Fact
     roles: frozenset[str]
     takes_inplace: bool = False
+    given_away: frozenset[str] = frozenset()
 
 
 class FileFacts(NamedTuple):

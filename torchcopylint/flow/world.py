@@ -17,6 +17,7 @@ from torchcopylint.flow.model import (
     ARGUMENT,
     CONTAINERS,
     GLOBAL,
+    LOCAL,
     PINNED,
     PLACEHOLDER,
     TENSORS,
@@ -67,6 +68,7 @@ class World:
         self._summaries: dict[int, Summary] = {}
         self._running: set[int] = set()
         self._arguments: dict[int, dict[str, Object]] = {}
+        self._given: dict[int, dict[str, bool]] = {}
         self._seen_arguments: dict[int, dict[str, Object]] = {}
         self._decorators = _decorators_of(program)
         self._defaults: dict[int, dict[str, Object]] = {}
@@ -427,11 +429,17 @@ class World:
         for name, value in bound.items():
             if value.kind is Kind.NONE and not value.refs:
                 continue
+            self._given.setdefault(unit, {}).setdefault(name, True)
+            self._given[unit][name] &= _nobody_elses(m, value)
             obj = Object(value.kind)
             for number, ref in enumerate(value.refs):
                 template = _passed(m.state.object(ref))
                 obj = template if number == 0 else join_objects(obj, template)
             known[name] = join_objects(known.get(name, obj), obj)
+
+    def given_away(self, unit: int) -> frozenset[str]:
+        """The parameters for which every call in the file passes what nobody else holds: `f(x.clone())`."""
+        return frozenset(name for name, fresh in self._given.get(unit, {}).items() if fresh)
 
     def note_default(self, m: Machine, unit: int, name: str, value: Value) -> None:
         """A parameter has a default, which is made when the function is defined."""
@@ -466,6 +474,13 @@ class World:
                 return found
             unit = self.program.units[unit.parent] if unit.parent >= 0 else None
         return ""
+
+
+def _nobody_elses(m: Machine, value: Value) -> bool:
+    """Whether a value has no name, and memory of its own."""
+    objects = [m.state.object(ref) for ref in value.refs]
+    own = all(share.how is How.OWN for obj in objects for share in obj.shares)
+    return bool(objects) and value.root is None and own and all(obj.owner in ("", LOCAL) for obj in objects)
 
 
 def _template(obj: Object) -> Object:
