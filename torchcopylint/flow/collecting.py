@@ -16,6 +16,7 @@ from torchcopylint.flow.model import (
     Cell,
     Fact,
     How,
+    Kind,
     Mark,
     Share,
     Slot,
@@ -71,8 +72,10 @@ def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, for
 
 def _leaves(m: Machine, cell: Cell, depth: int) -> Iterator[Cell]:
     """A cell, or, for the containers in it, what they hold."""
-    plain = tuple(ref for ref in cell.refs if m.state.object(ref).kind in BUFFERS)
-    if plain:
+    kinds = {ref: m.state.object(ref).kind for ref in cell.refs}
+    plain = tuple(ref for ref, kind in kinds.items() if kind in BUFFERS)
+    if plain and Kind.UNKNOWN not in kinds.values():
+        # What may be something unknown as well may be something new.
         yield cell._replace(refs=plain)
     if depth:
         for ref in cell.refs:
