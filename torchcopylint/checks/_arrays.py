@@ -8,6 +8,7 @@ from torchcopylint.base.report import Report
 from torchcopylint.checks._common import (
     DIRECT_FORMS,
     confidence,
+    first_of_each,
     first_reads,
     once_a_sharing,
     order_of,
@@ -25,6 +26,7 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
     owns = first_reads(unit, own=True)
     others = first_reads(unit, own=False)
     found = []
+    reaching = []
     for write in unit.writes.values():
         if write.form not in DIRECT_FORMS:
             continue
@@ -36,8 +38,10 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
             links = tuple(reversed([link for link in write.chain if link.how is not None]))
             if any(link.when for link in links) or set(write.storages) & unit.returns_sources:
                 continue
-            points = (*shared_points(links), written_point(write))
-            yield Report(write.site, points, _values(write, write.owner_name, ""), confidence(write.sure), "caller")
+            reaching.append((write, links))
+    for write, links in first_of_each(reaching):
+        points = (*shared_points(links), written_point(write))
+        yield Report(write.site, points, _values(write, write.owner_name, ""), confidence(write.sure), "caller")
     for write, read in once_a_sharing(found):
         when = next((link.when for link in read.links if link.when), "")
         points = (*shared_points(read.links), written_point(write), read_point(read, write))

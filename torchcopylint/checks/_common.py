@@ -107,6 +107,14 @@ def once_a_sharing(found: list[tuple[Write, ReadAfter]]) -> list[tuple[Write, Re
     return list(first.values())
 
 
+def first_of_each(reaching: list[tuple[Write, tuple[Link, ...]]]) -> list[tuple[Write, tuple[Link, ...]]]:
+    """The same for writes that reach the caller, each with the links from the owner of the memory down."""
+    first: dict[tuple[object, ...], tuple[Write, tuple[Link, ...]]] = {}
+    for write, links in sorted(reaching, key=lambda pair: pair[0].site):
+        first.setdefault((*(link.site for link in links), write.root), (write, links))
+    return list(first.values())
+
+
 def order_of(read: ReadAfter) -> tuple[bool, int]:
     """Sorts reads by when they happen: those behind the write first, then those of the loop's next turn."""
     return (read.site <= read.write, read.site)

@@ -9,6 +9,7 @@ from torchcopylint.checks._common import (
     ARRAY_HOWS,
     DIRECT_FORMS,
     confidence,
+    first_of_each,
     first_reads,
     once_a_sharing,
     order_of,
@@ -25,6 +26,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     """Report writes through a named `detach()` whose source is read later, or belongs to the caller."""
     others = first_reads(unit, own=False)
     found = []
+    reaching = []
     for write in unit.writes.values():
         hows = {link.how for link in write.chain}
         if How.DETACH not in hows or hows & ARRAY_HOWS or write.form not in DIRECT_FORMS:
@@ -34,8 +36,10 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             found.append((write, min(reads, key=order_of)))
         elif write.named and suffers_caller(unit, write) and not set(write.storages) & unit.returns_sources:
             links = tuple(reversed([link for link in write.chain if link.how is not None]))
-            points = (*shared_points(links), written_point(write))
-            yield Report(write.site, points, _values(write, write.owner_name), confidence(write.sure))
+            reaching.append((write, links))
+    for write, links in first_of_each(reaching):
+        points = (*shared_points(links), written_point(write))
+        yield Report(write.site, points, _values(write, write.owner_name), confidence(write.sure))
     for write, read in once_a_sharing(found):
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         yield Report(write.site, points, _values(write, read.name), confidence(write.sure, read.sure))

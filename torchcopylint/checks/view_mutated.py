@@ -9,6 +9,7 @@ from torchcopylint.checks._common import (
     DIRECT_FORMS,
     PLAIN_HOWS,
     confidence,
+    first_of_each,
     first_reads,
     kept_gradient,
     once_a_sharing,
@@ -29,7 +30,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     owns = first_reads(unit, own=True)
     others = first_reads(unit, own=False)
     found = []
-    reaching: dict[tuple[object, ...], Report] = {}
+    reaching = []
     for write in unit.writes.values():
         if write.form not in DIRECT_FORMS or (write.blank and not write.reads_old):
             continue
@@ -39,11 +40,11 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             found.append((write, min(wanted, key=order_of)))
         elif _reaches_caller(unit, write, owns.get(write.site, [])):
             links = tuple(reversed([link for link in write.chain if link.how is not None]))
-            points = (*shared_points(links), written_point(write))
-            values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
-            sharing = (*(link.site for link in links), write.root)
-            reaching.setdefault(sharing, Report(write.site, points, values, confidence(write.sure), "caller"))
-    yield from reaching.values()
+            reaching.append((write, links))
+    for write, links in first_of_each(reaching):
+        points = (*shared_points(links), written_point(write))
+        values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
+        yield Report(write.site, points, values, confidence(write.sure), "caller")
     for write, read in once_a_sharing(found):
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         name, source = _pair(read, write)
