@@ -52,9 +52,14 @@ def raises_on_purpose(m: Machine, manager: int) -> int:
 # -- results
 
 
+_MAKERS = frozenset(f"torch.{name}" for name in ("empty", "zeros", "ones", "full", "rand", "randn", "eye", "arange"))
+
+
 def _of_constants(m: Machine, made: t.Event | None) -> bool:
     """Whether a call computes something from constants alone: nobody wants that, it warms up a device or a cache."""
     while isinstance(made, t.Invoke | t.Call):
+        if m.dotted_of(made) in _MAKERS:
+            return True
         registers = [argument.register for argument in made.arguments]
         if isinstance(made, t.Invoke):
             registers.insert(0, made.base)

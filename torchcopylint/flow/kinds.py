@@ -197,9 +197,16 @@ def evidence(name: str, *, called: bool) -> str:
     return found
 
 
+def telling(uses: frozenset[str]) -> frozenset[str]:
+    """The names among some uses that are evidence for a kind."""
+    return frozenset(name for use in uses if evidence(name := use.removesuffix("()"), called=use.endswith("()")))
+
+
 def from_uses(uses: frozenset[str]) -> tuple[Kind, Sure]:
     """What the attributes and methods used on something say of it; all must agree."""
     found = {kind for use in uses if (kind := evidence(use.removesuffix("()"), called=use.endswith("()")))}
+    if found == {"tensor"} and not all(_of_tensors(use.removesuffix("()")) for use in uses):
+        return Kind.UNKNOWN, Sure.NOT
     if {"zero_grad()", "step()"} <= uses and found <= {"optimizer"}:
         # Modules have no `step`, schedulers no `zero_grad`.
         return Kind.OPTIMIZER, Sure.LIKELY
@@ -207,6 +214,12 @@ def from_uses(uses: frozenset[str]) -> tuple[Kind, Sure]:
         return Kind.UNKNOWN, Sure.NOT
     kinds = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
     return kinds[found.pop()], Sure.LIKELY
+
+
+@lru_cache(maxsize=4096)
+def _of_tensors(name: str) -> bool:
+    """Whether tensors have an attribute of that name; private ones may be anybody's."""
+    return name.startswith("_") or table.tensor_method(name) is not None or table.tensor_property(name) is not None
 
 
 @lru_cache(maxsize=4096)

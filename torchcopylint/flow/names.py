@@ -65,7 +65,7 @@ def _bind(m: Machine, event: t.Bind) -> None:
         kind, sure = kinds.from_uses(uses)
         if kind is not Kind.UNKNOWN:
             memory.refine(m, value, kind, sure)
-            m.note_evidence(value, frozenset(use.removesuffix("()") for use in uses))
+            m.note_evidence(value, kinds.telling(uses))
     if uses is not None and "backward()" in uses:
         _begin_graph(m, value, event.site)
     _note_sum(m, event, value)
