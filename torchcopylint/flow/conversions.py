@@ -281,6 +281,21 @@ def _to_array(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
         _ask_for_array(m, value, event.site, text, f"{name}({text})")
 
 
+_MAX_VIEWS = 8
+
+
+def _of_parameter(m: Machine, obj: Object) -> bool:
+    """Whether an object is a parameter, or a view of one."""
+    for _ in range(_MAX_VIEWS):
+        if obj.kind is Kind.PARAMETER:
+            return True
+        above = [share.of for share in obj.shares if share.how is How.VIEW]
+        if not above:
+            return False
+        obj = m.state.object(above[0])
+    return False
+
+
 def _ask_for_array(m: Machine, value: Value, site: int, name: str, op: str) -> None:
     """An array is made of a tensor: refused if that requires grad, on whatever path it comes."""
     objects = [m.state.object(ref) for ref in value.refs]
@@ -288,6 +303,9 @@ def _ask_for_array(m: Machine, value: Value, site: int, name: str, op: str) -> N
         return
     obj = min(objects, key=lambda o: (o.requires_grad, o.sure))
     sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
+    if obj.requires_grad is not Fact.YES and _of_parameter(m, obj):
+        # Who reads the weights of a model that came from elsewhere has frozen it, or works without grad.
+        sure = Sure.HINT
     # A leaf requires grad in whatever mode; what was computed, only where autograd recorded.
     leaf = obj.leaf is Fact.YES or _is_leaf_on_cpu(m, obj)
     m.fact(NumpyRefused(site, name, op, m.state.mode.assumed and not leaf, sure))

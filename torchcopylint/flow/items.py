@@ -64,7 +64,11 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
         if key is not None:
             slots.bind_slot(m, (ref, f"[{key!r}]"), value, event.site, weak=ref & 1 == 1)
         else:
-            collecting.put(m, (ref, ANY_ELEMENT), value, event.site, "item")
+            if obj.kind in CONTAINERS:
+                collecting.put(m, (ref, ANY_ELEMENT), value, event.site, "item")
+            else:
+                # It may be an array or a tensor, which copies what is stored into it.
+                slots.bind_slot(m, (ref, ANY_ELEMENT), value, event.site, weak=True)
 
 
 @handles(t.Unpack)

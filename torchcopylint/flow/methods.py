@@ -158,7 +158,8 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in rest.positional[0].refs))
         return memory.fresh(m, event.site, Object(text=naming.text_of(m, event.out), graph=graph))
     if event.name == "copy":
-        return memory.fresh(m, event.site, obj._replace(text=naming.text_of(m, event.out), owner="", saved=frozenset()))
+        made = obj._replace(text=naming.text_of(m, event.out), owner="", saved=frozenset(), flags=frozenset())
+        return memory.fresh(m, event.site, made)
     made = Object(text=naming.text_of(m, event.out), graph=obj.graph, flags=obj.flags & {PART})
     if op is not None and op.result == "tensor" and op.differentiable and obj.requires_grad > 0:
         made = grads.result_of(m, made, [base], True)

@@ -60,7 +60,9 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
         made = Object(Kind.ARRAY, min(m.state.object(r).sure for v in values for r in v.refs[:1]), text="...")
         if any(NDARRAY in m.state.object(r).flags for v in values for r in v.refs):
             made = made._replace(flags=frozenset({NDARRAY}))
-        return memory.fresh(m, event.site, made._replace(dtype="bool" if symbol in _COMPARISONS else _dtype(m, values)))
+        return memory.fresh(
+            m, event.site, made._replace(dtype="bool" if symbol in _COMPARISONS else _dtype(m, symbol, values))
+        )
     if symbol == "*" and any(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
         return _repeat(m, values, kinds, event, operands)
     if symbol == "+" and all(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
@@ -88,7 +90,10 @@ def _unknown_result(m: Machine, values: list[Value], event: t.Operate, symbol: s
     return memory.fresh(m, event.site, made, "arithmetic " + symbol)
 
 
-def _dtype(m: Machine, values: list[Value]) -> str:
+def _dtype(m: Machine, symbol: str, values: list[Value]) -> str:
+    """The dtype of arithmetic on arrays, where it is that of each operand: not of quotients, nor with fractions."""
+    if symbol == "/" or any(not value.refs and not isinstance(value.const, int) for value in values):
+        return ""
     dtypes = {m.state.object(ref).dtype for value in values for ref in value.refs}
     return dtypes.pop() if len(dtypes) == 1 else ""
 
