@@ -176,12 +176,6 @@ KNOWN: tuple[Entry, ...] = (
         "a false alarm: `suppress` is known as `contextlib.suppress` only, not imported by itself",
     ),
     Entry(
-        "requires-grad-attribute good 7",
-        ("variables renamed",),
-        Difference(extra=("TCL606@7 error/medium",)),
-        "a false alarm: a `SimpleNamespace` whose `requires_grad` is read counts as a tensor unless its name hides it",
-    ),
-    Entry(
         "data-assign-shares-storage bad 4",
         ("all in a function",),
         Difference(missing=("TCL102@9 error/high",), extra=("TCL104@9 warning/high",)),
