@@ -52,11 +52,11 @@ def said(folder: Path, source: str) -> Iterator[tuple[Place, str, str]]:
                 yield where, finding.severity.value, finding.confidence.value
 
 
-def judged(found: list[tuple[Place, str, str]]) -> list[tuple[Place, str, str]]:
-    """What is to be judged of a run: everything, and samples of the frequent rules."""
+def judged(found: list[tuple[Place, str, str]], sampled: set[str]) -> list[tuple[Place, str, str]]:
+    """What is to be judged of a run: everything, and samples of the frequent rules from the sources named."""
     some = [item for item in found if item[0].code not in SAMPLED]
     for code in SAMPLED:
-        of_code = sorted(item for item in found if item[0].code == code)
+        of_code = sorted(item for item in found if item[0].code == code and item[0].source in sampled)
         some += random.Random(0).sample(of_code, min(SAMPLE, len(of_code)))
     return sorted(some)
 
@@ -71,7 +71,8 @@ def main() -> None:
     present = [row["source"] for row in rows("sources.tsv") if (options.folder / row["source"]).is_dir()]
     found = [item for source in present for item in said(options.folder, source)]
     places = {item[0] for item in found}
-    new = [item for item in judged(found) if item[0] not in known]
+    sampled = {row["source"] for row in rows("sources.tsv") if row["sampled"] == "yes"}
+    new = [item for item in judged(found, sampled) if item[0] not in known]
     verdicts = {where: row["verdict"] for where, row in known.items() if where.source in present}
     print(f"{len(present)} sources, {len(found)} errors and warnings")
     for code in sorted({where.code for where in (*places, *verdicts)}):

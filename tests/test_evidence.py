@@ -1,0 +1,27 @@
+"""The tables of judged findings are what `evidence/README.md` says. That the linter still agrees needs the sources."""
+
+from __future__ import annotations
+
+from evidence.replay import place, rows
+
+from torchcopylint.pages import load_pages
+
+
+def test_every_finding_is_of_a_listed_source_and_rule_and_is_judged_once() -> None:
+    findings = rows("findings.tsv")
+    assert {row["source"] for row in findings} <= {row["source"] for row in rows("sources.tsv")}
+    assert {row["code"] for row in findings} <= set(load_pages())
+    assert len({place(row) for row in findings}) == len(findings)
+
+
+def test_what_is_not_right_says_why() -> None:
+    for row in rows("findings.tsv"):
+        assert row["verdict"] in ("right", "wrong", "open")
+        assert bool(row["note"]) == (row["verdict"] != "right"), row
+
+
+def test_sources_name_their_commit_or_version() -> None:
+    for row in rows("sources.tsv"):
+        assert len(row["revision"]) == 40 if row["kind"] == "repository" else row["revision"][0].isdigit(), row
+        assert row["held_out"] in ("yes", "no", "first")
+        assert row["sampled"] in ("yes", "no")
