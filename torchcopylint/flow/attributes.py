@@ -205,7 +205,8 @@ def _param_groups(m: Machine, ref: int, site: int) -> Value:
     if m.state.cell(slot) is None:
         obj = m.state.object(ref)
         group = m.number("group", ref)
-        shares = tuple(s._replace(how=How.PARAMETERS, of=ref) for s in obj.shares)
+        each = (Part("each"),)
+        shares = tuple(s._replace(how=How.PARAMETERS, of=ref, region=(*s.region, *each)) for s in obj.shares)
         m.state.set_object(group, Object(Kind.DICT, Sure.PROVEN, text="group"))
         parameters = m.number("group params", ref)
         m.state.set_object(parameters, Object(Kind.LIST, Sure.PROVEN, text="group['params']"))

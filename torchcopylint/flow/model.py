@@ -355,6 +355,9 @@ def overlap(a: Region, b: Region) -> Fact:
         if "?" in (one.kind, two.kind):
             answer = Fact.UNKNOWN
             continue
+        if one.kind == two.kind == "each" and _other_turns(one.value, two.value):
+            answer = Fact.UNKNOWN
+            continue
         if one == two or one.kind in WHOLE or two.kind in WHOLE:
             continue
         if _disjoint(one, two) or _disjoint(two, one):
@@ -362,6 +365,12 @@ def overlap(a: Region, b: Region) -> Fact:
         if not _surely_meet(one, two):
             answer = Fact.UNKNOWN
     return answer
+
+
+def _other_turns(one: object, two: object) -> bool:
+    """Whether two parts that a loop visits one by one were visited on different turns, for all one knows."""
+    known = isinstance(one, int) and isinstance(two, int)
+    return known and older(one) == older(two) and (one != two or one == older(one))  # type: ignore[arg-type]
 
 
 def _disjoint(one: Part, two: Part) -> bool:

@@ -22,6 +22,7 @@ from torchcopylint.flow.model import (
     Kind,
     Object,
     Part,
+    Region,
     Share,
     Slot,
     Sure,
@@ -131,8 +132,15 @@ def _another(m: Machine, like: Object, site: int, text: str, tag: str = "element
     made = like._replace(text=text, owner=owner, flags=like.flags - {PLACEHOLDER})
     if any(share.how is not How.OWN for share in like.shares):
         ref = m.made_at(site, tag)
-        return Value((m.state.make(ref, made._replace(site=site)),), made.kind)
+        m.state.retire(ref)
+        shares = tuple(share._replace(region=_visited(share.region, ref)) for share in made.shares)
+        return Value((m.state.make(ref, made._replace(site=site, shares=shares)),), made.kind)
     return memory.fresh(m, site, made, tag)
+
+
+def _visited(region: Region, ref: int) -> Region:
+    """The part that is any one of several becomes this turn's one."""
+    return tuple(part._replace(value=ref) if part.kind == "each" else part for part in region)
 
 
 def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child") -> Value:

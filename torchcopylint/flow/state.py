@@ -16,6 +16,7 @@ from torchcopylint.flow.model import (
     Key,
     Kind,
     Object,
+    Part,
     Slot,
     Value,
     join_cells,
@@ -201,6 +202,9 @@ class State:
         self.put(ref, obj)
         for share in obj.shares:
             self.sharers.setdefault(share.storage, set()).add(ref)
+            for part in share.region:
+                if part.kind == "each" and isinstance(part.value, int):
+                    self.sharers.setdefault(part.value, set()).add(ref)
 
     def make(self, ref: int, obj: Object) -> int:
         """A new object from the site that `ref` stands for. What the site made before becomes the older one."""
@@ -297,12 +301,14 @@ def _rename(refs: tuple[int, ...], ref: int, old: int) -> tuple[int, ...]:
 
 
 def _rename_shares(obj: Object, ref: int, old: int) -> Object:
-    if all(share.storage != ref and share.of != ref for share in obj.shares):
+    this = Part("each", ref)
+    if all(share.storage != ref and share.of != ref and this not in share.region for share in obj.shares):
         return obj
     renamed = {
         share._replace(
             storage=old if share.storage == ref else share.storage,
             of=old if share.of == ref else share.of,
+            region=tuple(Part("each", old) if part == this else part for part in share.region),
         )
         for share in obj.shares
     }
