@@ -57,10 +57,15 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What is known of one file before suppressions and selection."""
+    """What is known of one file before suppressions and selection.
+
+    `needs` are the files that it depends on besides the text itself, those looked for in vain among them: the absolute
+    path, and the digest of the content, empty if there was none.
+    """
 
     findings: tuple[Finding, ...]
     gaps: tuple[Gap, ...]
+    needs: tuple[tuple[str, str], ...] = ()
 
 
 def analyse(text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS) -> Analysis:

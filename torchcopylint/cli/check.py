@@ -8,25 +8,23 @@ from typing import Any
 
 import click
 
-from torchcopylint.base.suggest import did_you_mean
+from torchcopylint.cli import COMMANDS
 from torchcopylint.cli.options import Options, check_options
 from torchcopylint.cli.progress import progress
-from torchcopylint.cli.show import shown_files, shown_settings
 from torchcopylint.cli.streams import Failure, read_stdin, require_writable, say, wants_color, write
 from torchcopylint.pages import PageError, load_pages
 from torchcopylint.project.config import ConfigError
-from torchcopylint.project.discover import Found, discover
+from torchcopylint.project.discover import Discovery, Found, discover
 from torchcopylint.project.gather import Gatherer
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.pipeline import Checker, RunResult
 from torchcopylint.project.resolver import Resolver
 from torchcopylint.project.select import RuleIndex
 from torchcopylint.project.settings import Settings
+from torchcopylint.project.store import Stores, default_directory
 from torchcopylint.report import FOR_PEOPLE, render
 from torchcopylint.report.model import Look, Report
 from torchcopylint.report.summary import statistics
-
-COMMANDS = ("check", "explain", "rules")
 
 
 @click.command(short_help="Check files and directories; the default command.")
@@ -73,13 +71,8 @@ class _Run:
 
     def execute(self) -> int:
         """Check, report, and return the exit code."""
-        if self.options.show_settings:
-            write(shown_settings(self.settings, self.index), self.options.output_file)
-            return 0
-        if self.options.show_files:
-            discovery = discover(self.paths, self.resolver)
-            write(shown_files(discovery, self.cwd), self.options.output_file)
-            return self._complain_of_missing(discovery.missing)
+        if self.options.show_settings or self.options.show_files:
+            return self._show()
         run = self._check_stdin() if self.options.reads_stdin else self._check_paths()
         workspace = os.environ.get("GITHUB_WORKSPACE")
         report = Gatherer(self.cwd, os.path.abspath(workspace) if workspace else None).report(run, self.index.pages)
@@ -89,6 +82,17 @@ class _Run:
             if file.failure:
                 say(f"internal error in {file.path}:\n{file.failure}")
         return 0 if run.exit_code == 1 and self.options.exit_zero else run.exit_code
+
+    def _show(self) -> int:
+        """Print what would be checked, or how; the exit code."""
+        from torchcopylint.cli.show import shown_files, shown_settings
+
+        if self.options.show_settings:
+            write(shown_settings(self.settings, self.index), self.options.output_file)
+            return 0
+        discovery = discover(self.paths, self.resolver)
+        write(shown_files(discovery, self.cwd), self.options.output_file)
+        return self._complain_of_missing(discovery.missing)
 
     def _first_settings(self) -> Settings:
         """The settings for the run as a whole: those of the first path."""
@@ -104,7 +108,19 @@ class _Run:
         discovery = discover(self.paths, self.resolver)
         if self.paths and not discovery.files and not discovery.missing and not self.options.quiet:
             say("warning: no Python files found under the given paths")
-        checker = Checker(self.index)
+        stores = None if self.options.no_cache or os.environ.get("TORCHCOPYLINT_NO_CACHE") else self._stores()
+        checker = Checker(self.index, stores=stores)
+        try:
+            return self._with_progress(checker, discovery)
+        finally:
+            for note in stores.notes if stores and not self.options.quiet else ():
+                say(f"note: {note}")
+
+    def _stores(self) -> Stores:
+        named = self.options.cache_dir
+        return Stores(os.path.abspath(named) if named else default_directory(os.environ))
+
+    def _with_progress(self, checker: Checker, discovery: Discovery) -> RunResult:
         bar = progress(len(discovery.files), self.options.quiet, os.environ)
         if bar is None:
             return checker.check(discovery)
@@ -140,6 +156,8 @@ class _Run:
 
     def _complain_of_missing(self, missing: tuple[str, ...]) -> int:
         """Name the paths that do not exist; the exit code that they make."""
+        if missing:
+            from torchcopylint.base.suggest import did_you_mean
         for path in missing:
             command = did_you_mean(path, COMMANDS) if path == self.options.paths[0] else ""
             say(f"Error: no such file or directory: {path}{command}")

@@ -44,6 +44,7 @@ class Options:
     config: str | None
     isolated: bool
     no_cache: bool
+    cache_dir: str | None
     limits: Mapping[str, int]
     show_settings: bool
     show_files: bool
@@ -140,6 +141,7 @@ def _limit(name: str) -> Callable[..., Any]:
     return click.option(f"--{name.replace('_', '-')}", type=click.IntRange(min=1), metavar="N", help=shown)
 
 
+cache_dir_option = click.option("--cache-dir", metavar="DIR", help="Where to remember what files came to.")
 _OVER = {
     "max_file_size": "Skip files of more bytes.",
     "max_nesting": "Skip files with brackets nested deeper.",
@@ -172,7 +174,8 @@ _DECLARED = (
     choice("--color", choices=("auto", "always", "never"), default="auto", help="When to use colours. [default: auto]"),
     click.option("--config", metavar="FILE", help="Use this configuration file for every path."),
     _flag("--isolated", "Use no configuration file."),
-    click.option("-n", "--no-cache", is_flag=True, help="Check every file anew."),
+    click.option("-n", "--no-cache", is_flag=True, help="Check every file anew, and remember nothing."),
+    cache_dir_option,
     *(_limit(name) for name in LIMITS),
     _flag("--show-settings", "Print the settings that hold for the first path, and stop."),
     _flag("--show-files", "Print the files that would be checked, and stop."),

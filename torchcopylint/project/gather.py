@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from torchcopylint import __version__
 from torchcopylint.pages import Page
-from torchcopylint.project.explaining import Explanation
 from torchcopylint.project.pipeline import FileResult, RunResult
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
-from torchcopylint.report.explained import Line
 from torchcopylint.report.model import FileReport, Report, Source
 from torchcopylint.source.text import Undecodable, decode, split_lines
+
+if TYPE_CHECKING:
+    from torchcopylint.project.explaining import Explanation
+    from torchcopylint.report.explained import Line
 
 
 class Gatherer:
@@ -43,6 +46,8 @@ class Gatherer:
 
     def line(self, explanation: Explanation) -> Line:
         """The explanation of a line, ready to be shown."""
+        from torchcopylint.report.explained import Line  # not needed by runs
+
         findings = (*explanation.shown, *explanation.elsewhere, *(hidden.finding for hidden in explanation.hidden))
         settings = explanation.found.settings
         file = FileResult(explanation.found.path, explanation.filename, settings, findings, text=explanation.text)

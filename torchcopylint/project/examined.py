@@ -1,0 +1,156 @@
+"""What the content of one file comes to, whoever asks: all that is known before comments and settings select from it.
+
+This is what a worker sends back and what the cache keeps. It depends on the content, the file's name in findings, the
+limits, and the files in `needs`, and on no other setting.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from torchcopylint.analysis import Limits, OverLimit, Unreadable, analyse
+from torchcopylint.base.finding import Finding, Position
+from torchcopylint.base.gap import Gap
+from torchcopylint.pages import Page
+from torchcopylint.project.own import OwnReports
+from torchcopylint.project.read import CannotRead, TooLarge, read_file
+from torchcopylint.source.suppress import mentions_this_tool
+from torchcopylint.source.text import Undecodable, decode, refuse_null, split_lines
+
+
+class Request(NamedTuple):
+    """A file to examine: its absolute path, its name in findings, and what holds for it.
+
+    `screen` says whether files that cannot matter may be recognised without a full analysis.
+    """
+
+    path: str
+    filename: str
+    limits: Limits
+    screen: bool = True
+
+
+class Need(NamedTuple):
+    """What an analysis depended on: a file's absolute path, and the digest of its content, empty if there was none."""
+
+    path: str
+    digest: str
+
+
+class Outcome(StrEnum):
+    """How far the examination of a file came: to its end, to a limit, to a text that is no Python, or to a fault of
+    the linter or of the process that it ran in."""
+
+    ANALYSED = "analysed"
+    LIMITED = "limited"
+    UNREADABLE = "unreadable"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What one content came to.
+
+    `findings` are all of them, whatever is selected. `digest` is that of the content, empty if there is none to speak
+    of. `commented` says whether the text can have comments of this tool, about which something may be to say even if
+    there is no finding. `failure` is the traceback of an internal error, or empty.
+    """
+
+    outcome: Outcome
+    findings: tuple[Finding, ...]
+    digest: str = ""
+    commented: bool = False
+    gaps: tuple[Gap, ...] = ()
+    needs: tuple[Need, ...] = ()
+    failure: str = ""
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the same content will come to the same again."""
+        return bool(self.digest) and self.outcome is not Outcome.FAILED
+
+
+class Seen(NamedTuple):
+    """An examination together with the text that was examined, if it could be decoded or there is something to show."""
+
+    examined: Examined
+    text: str | None = None
+
+
+def digest_of(data: bytes) -> str:
+    """What stands for a content: 32 hexadecimal digits."""
+    from hashlib import blake2b  # not needed where every file is known by its date
+
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def examine_file(request: Request, pages: Mapping[str, Page]) -> Seen:
+    """Read and examine one file. Whatever is wrong with it becomes a finding."""
+    try:
+        data = read_file(request.path, request.limits.max_file_size)
+    except CannotRead as error:
+        return Seen(Examined(Outcome.UNREADABLE, (OwnReports(pages, request.filename).unreadable(str(error)),)))
+    except TooLarge as error:
+        return _too_large(error.size, request, pages)
+    return examine_bytes(data, request, pages)
+
+
+def examine_bytes(data: bytes, request: Request, pages: Mapping[str, Page]) -> Seen:
+    """Examine the content of a file."""
+    if len(data) > request.limits.max_file_size:
+        return _too_large(len(data), request, pages)
+    digest = digest_of(data)
+    try:
+        source = decode(data)
+    except Undecodable as error:
+        text = data.decode("utf-8", "replace")
+        line = _line(text, error.position)
+        finding = OwnReports(pages, request.filename).unreadable(error.reason, error.position, line)
+        return Seen(Examined(Outcome.UNREADABLE, (finding,), digest), text)
+    return examine_text(source.text, request, pages, digest)
+
+
+def examine_text(text: str, request: Request, pages: Mapping[str, Page], digest: str = "") -> Seen:
+    """Examine a decoded text. A fault of the analysis is one more finding: it must not end the run."""
+    own = OwnReports(pages, request.filename)
+    commented = mentions_this_tool(text)
+    try:
+        refuse_null(text)
+        analysis = analyse(text, filename=request.filename, limits=request.limits)
+    except (Unreadable, Undecodable) as error:
+        finding = own.unreadable(error.reason, error.position, _line(text, error.position))
+        return Seen(Examined(Outcome.UNREADABLE, (finding,), digest), text)
+    except OverLimit as error:
+        return Seen(Examined(Outcome.LIMITED, (own.over_limit(error),), digest, commented), text)
+    except Exception as error:
+        from traceback import format_exception  # for faults of our own only
+
+        failure = "".join(format_exception(error))
+        return Seen(Examined(Outcome.FAILED, (own.internal(_summary(error)),), digest, failure=failure), text)
+    needs = tuple(Need(*need) for need in analysis.needs)
+    return Seen(Examined(Outcome.ANALYSED, analysis.findings, digest, commented, analysis.gaps, needs), text)
+
+
+def _too_large(size: int, request: Request, pages: Mapping[str, Page]) -> Seen:
+    skipped = OwnReports(pages, request.filename).too_large(size, request.limits.max_file_size)
+    return Seen(Examined(Outcome.LIMITED, (skipped,)))
+
+
+def _line(text: str, position: Position | None) -> str:
+    row = position.row if position else 1
+    return next(iter(split_lines(text)[row - 1 : row]), "")
+
+
+def _summary(error: Exception) -> str:
+    """The exception and the innermost place in this package where it happened, in one line."""
+    from traceback import extract_tb
+
+    frames = extract_tb(error.__traceback__)
+    text = " ".join(str(error).split())
+    what = f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
+    place = next((frame for frame in reversed(frames) if "torchcopylint" in frame.filename), None)
+    return f"{what} ({os.path.basename(place.filename)}:{place.lineno} in {place.name})" if place else what
