@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from torchcopylint.cli.streams import Failure, read_stdin, require_writable, say
 from torchcopylint.pages import PageError, load_pages
 from torchcopylint.project.config import ConfigError
 from torchcopylint.project.discover import Discovery, Found, discover
+from torchcopylint.project.engine import engine_for
 from torchcopylint.project.gather import Gatherer
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.pipeline import Checker, RunResult
@@ -109,7 +111,7 @@ class _Run:
         if self.paths and not discovery.files and not discovery.missing and not self.options.quiet:
             say("warning: no Python files found under the given paths")
         stores = None if self.options.no_cache or os.environ.get("TORCHCOPYLINT_NO_CACHE") else self._stores()
-        checker = Checker(self.index, stores=stores)
+        checker = Checker(self.index, stores=stores, choose_engine=partial(engine_for, self.options.jobs))
         try:
             return self._with_progress(checker, discovery)
         finally:

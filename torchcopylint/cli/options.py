@@ -10,7 +10,7 @@ import click
 
 from torchcopylint.analysis import DEFAULT_LIMITS
 from torchcopylint.base.finding import Confidence
-from torchcopylint.cli.values import choice, items, per_file_ignores
+from torchcopylint.cli.values import JOBS, choice, items, per_file_ignores
 from torchcopylint.project.patterns import BadPattern, Patterns
 from torchcopylint.project.select import PRESETS, RuleIndex, UnknownSelector
 from torchcopylint.project.settings import FAIL_ON, FORMATS, LIMITS, Layer
@@ -45,6 +45,7 @@ class Options:
     isolated: bool
     no_cache: bool
     cache_dir: str | None
+    jobs: int | None
     limits: Mapping[str, int]
     show_settings: bool
     show_files: bool
@@ -176,6 +177,9 @@ _DECLARED = (
     _flag("--isolated", "Use no configuration file."),
     click.option("-n", "--no-cache", is_flag=True, help="Check every file anew, and remember nothing."),
     cache_dir_option,
+    click.option(
+        "-j", "--jobs", type=JOBS, default="auto", metavar="N", help="How many processes to use. [default: auto]"
+    ),
     *(_limit(name) for name in LIMITS),
     _flag("--show-settings", "Print the settings that hold for the first path, and stop."),
     _flag("--show-files", "Print the files that would be checked, and stop."),

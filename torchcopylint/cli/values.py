@@ -13,6 +13,23 @@ from torchcopylint.project.settings import PerFileIgnore
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+class _Jobs(click.ParamType[int | None]):
+    """A number of processes, or `auto`, which is `None`."""
+
+    name = "jobs"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int | None:
+        """The number. A number below one, or another word, is refused."""
+        if value == "auto":
+            return None
+        if not (isinstance(value, str) and value.isascii() and value.isdecimal() and int(value[:9]) > 0):
+            self.fail(f"`{value}` is neither a number of processes nor `auto`", parameter, context)
+        return int(value[:9])
+
+
+JOBS = _Jobs()
+
+
 def choice(*names: str, choices: Sequence[str], help: str, default: str | None = None) -> Decorator:
     """An option with fixed values; a wrong one is answered with the nearest."""
 

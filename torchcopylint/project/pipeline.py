@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torchcopylint.base.finding import Finding, Span
 from torchcopylint.base.gap import Gap
 from torchcopylint.project.discover import Discovery, Found, Unlisted
-from torchcopylint.project.engine import Advanced, Engine, one_by_one
+from torchcopylint.project.engine import Advanced, ChooseEngine, serial
 from torchcopylint.project.examined import (
     Examined,
     Outcome,
@@ -75,11 +75,12 @@ class RunResult:
 class Checker:
     """Checks files with the rules of `index`: examines them, and selects from what was found."""
 
-    def __init__(self, index: RuleIndex, *, stores: Stores | None = None, engine: Engine = one_by_one) -> None:
-        """`stores` remember what files came to in earlier runs; `engine` examines those that they do not know."""
+    def __init__(self, index: RuleIndex, *, stores: Stores | None = None, choose_engine: ChooseEngine = serial) -> None:
+        """`stores` remember what files came to in earlier runs. `choose_engine` says what examines those that they do
+        not know."""
         self._index = index
         self._stores = stores
-        self._engine = engine
+        self._choose_engine = choose_engine
 
     def check(self, discovery: Discovery, advanced: Advanced = lambda path: None) -> RunResult:
         """Check what was discovered. `advanced` is called with each path when its turn comes, to show progress."""
@@ -95,7 +96,7 @@ class Checker:
                 results.append(result)
         try:
             requests = [_request(found) for found in unknown]
-            for number, seen in self._engine(requests, self._index.pages, advanced) if requests else ():
+            for number, seen in self._choose_engine(requests)(requests, self._index.pages, advanced):
                 if self._stores:
                     self._stores.of(unknown[number].settings.root).keep(requests[number], seen.examined)
                 results.append(self._judged_again(seen, unknown[number]))
