@@ -23,6 +23,7 @@ from torchcopylint.project.pipeline import Checker, RunResult
 from torchcopylint.project.resolver import Resolver
 from torchcopylint.project.select import RuleIndex
 from torchcopylint.project.settings import Settings
+from torchcopylint.project.shards import Share, share
 from torchcopylint.project.store import Stores, default_directory
 from torchcopylint.report import FOR_PEOPLE, render
 from torchcopylint.report.model import Look, Report
@@ -75,9 +76,11 @@ class _Run:
         """Check, report, and return the exit code."""
         if self.options.show_settings or self.options.show_files:
             return self._show()
-        run = self._check_stdin() if self.options.reads_stdin else self._check_paths()
+        part = None if self.options.reads_stdin else self._share()
+        run = self._check_paths(part.discovery) if part else self._check_stdin()
         workspace = os.environ.get("GITHUB_WORKSPACE")
-        report = Gatherer(self.cwd, os.path.abspath(workspace) if workspace else None).report(run, self.index.pages)
+        gatherer = Gatherer(self.cwd, os.path.abspath(workspace) if workspace else None)
+        report = gatherer.report(run, self.index.pages, part)
         self._write(report)
         self._complain_of_missing(run.missing)
         for file in run.files:
@@ -92,7 +95,7 @@ class _Run:
         if self.options.show_settings:
             write(shown_settings(self.settings, self.index), self.options.output_file)
             return 0
-        discovery = discover(self.paths, self.resolver)
+        discovery = share(discover(self.paths, self.resolver), self.options.shard).discovery
         write(shown_files(discovery, self.cwd), self.options.output_file)
         return self._complain_of_missing(discovery.missing)
 
@@ -106,10 +109,14 @@ class _Run:
             return self.resolver.settings_for(path, path)
         return self.resolver.settings_for(os.path.dirname(path))
 
-    def _check_paths(self) -> RunResult:
+    def _share(self) -> Share:
+        """What this run is to do."""
         discovery = discover(self.paths, self.resolver)
         if self.paths and not discovery.files and not discovery.missing and not self.options.quiet:
             say("warning: no Python files found under the given paths")
+        return share(discovery, self.options.shard)
+
+    def _check_paths(self, discovery: Discovery) -> RunResult:
         stores = None if self.options.no_cache or os.environ.get("TORCHCOPYLINT_NO_CACHE") else self._stores()
         checker = Checker(self.index, stores=stores, choose_engine=partial(engine_for, self.options.jobs))
         try:

@@ -10,10 +10,11 @@ import click
 
 from torchcopylint.analysis import DEFAULT_LIMITS
 from torchcopylint.base.finding import Confidence
-from torchcopylint.cli.values import JOBS, choice, items, per_file_ignores
+from torchcopylint.cli.values import JOBS, SHARD, choice, items, per_file_ignores
 from torchcopylint.project.patterns import BadPattern, Patterns
 from torchcopylint.project.select import PRESETS, RuleIndex, UnknownSelector
 from torchcopylint.project.settings import FAIL_ON, FORMATS, LIMITS, Layer
+from torchcopylint.project.shards import WHOLE, Shard
 
 STDIN = "-"
 
@@ -46,6 +47,7 @@ class Options:
     no_cache: bool
     cache_dir: str | None
     jobs: int | None
+    shard: Shard
     limits: Mapping[str, int]
     show_settings: bool
     show_files: bool
@@ -110,6 +112,8 @@ class Options:
         others = [path for path in self.paths if path != STDIN]
         if STDIN in self.paths and others:
             return f"`-` (standard input) and the path `{others[0]}` cannot be given together"
+        if self.shard != WHOLE and self.reads_stdin:
+            return "--shard is for files; standard input cannot be divided"
         if self.stdin_filename is not None and others:
             return (
                 f"--stdin-filename is for standard input, but the path `{others[0]}` is given; write `-` in its place"
@@ -179,6 +183,9 @@ _DECLARED = (
     cache_dir_option,
     click.option(
         "-j", "--jobs", type=JOBS, default="auto", metavar="N", help="How many processes to use. [default: auto]"
+    ),
+    click.option(
+        "--shard", type=SHARD, default="1/1", metavar="I/N", help="Check part I of N only; `merge` puts them together."
     ),
     *(_limit(name) for name in LIMITS),
     _flag("--show-settings", "Print the settings that hold for the first path, and stop."),

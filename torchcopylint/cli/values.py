@@ -9,6 +9,7 @@ import click
 
 from torchcopylint.base.suggest import did_you_mean
 from torchcopylint.project.settings import PerFileIgnore
+from torchcopylint.project.shards import Shard
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -27,7 +28,21 @@ class _Jobs(click.ParamType[int | None]):
         return int(value[:9])
 
 
+class _Part(click.ParamType[Shard]):
+    """A part of a run, `I/N`."""
+
+    name = "shard"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Shard:
+        """The part."""
+        shard = Shard.parse(value)
+        if shard is None:
+            self.fail(f"`{value}` is not of the form I/N, with I from 1 to N", parameter, context)
+        return shard
+
+
 JOBS = _Jobs()
+SHARD = _Part()
 
 
 def choice(*names: str, choices: Sequence[str], help: str, default: str | None = None) -> Decorator:
