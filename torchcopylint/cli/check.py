@@ -16,7 +16,7 @@ from torchcopylint.cli.streams import Failure, read_stdin, require_writable, say
 from torchcopylint.pages import PageError, load_pages
 from torchcopylint.project.config import ConfigError
 from torchcopylint.project.discover import Discovery, Found, discover
-from torchcopylint.project.engine import engine_for
+from torchcopylint.project.engine import ChooseEngine, EngineError, engine_for
 from torchcopylint.project.gather import Gatherer
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.pipeline import Checker, RunResult
@@ -46,7 +46,7 @@ def check(**given: Any) -> int:
         raise click.UsageError(contradiction)
     try:
         return _Run(options).execute()
-    except (ConfigError, PageError) as error:
+    except (ConfigError, EngineError, PageError) as error:
         raise Failure(str(error)) from None
 
 
@@ -118,12 +118,20 @@ class _Run:
 
     def _check_paths(self, discovery: Discovery) -> RunResult:
         stores = None if self.options.no_cache or os.environ.get("TORCHCOPYLINT_NO_CACHE") else self._stores()
-        checker = Checker(self.index, stores=stores, choose_engine=partial(engine_for, self.options.jobs))
+        checker = Checker(self.index, stores=stores, choose_engine=self._choose_engine())
         try:
             return self._with_progress(checker, discovery)
         finally:
             for note in stores.notes if stores and not self.options.quiet else ():
                 say(f"note: {note}")
+
+    def _choose_engine(self) -> ChooseEngine:
+        if self.options.scheduler is None:
+            return partial(engine_for, self.options.jobs)
+        from torchcopylint.project.cluster import Cluster  # not needed by other runs
+
+        cluster = Cluster(self.options.scheduler)
+        return lambda requests: cluster
 
     def _stores(self) -> Stores:
         named = self.options.cache_dir

@@ -48,6 +48,7 @@ class Options:
     cache_dir: str | None
     jobs: int | None
     shard: Shard
+    scheduler: str | None
     limits: Mapping[str, int]
     show_settings: bool
     show_files: bool
@@ -112,6 +113,9 @@ class Options:
         others = [path for path in self.paths if path != STDIN]
         if STDIN in self.paths and others:
             return f"`-` (standard input) and the path `{others[0]}` cannot be given together"
+        if self.scheduler is not None and (self.jobs is not None or self.reads_stdin):
+            other = "- (standard input)" if self.reads_stdin else "--jobs"
+            return f"--scheduler and {other} do not go together: the cluster does the work"
         if self.shard != WHOLE and self.reads_stdin:
             return "--shard is for files; standard input cannot be divided"
         if self.stdin_filename is not None and others:
@@ -184,6 +188,7 @@ _DECLARED = (
     click.option(
         "-j", "--jobs", type=JOBS, default="auto", metavar="N", help="How many processes to use. [default: auto]"
     ),
+    click.option("--scheduler", metavar="ADDRESS", help="Check files on the Dask cluster of this scheduler."),
     click.option(
         "--shard", type=SHARD, default="1/1", metavar="I/N", help="Check part I of N only; `merge` puts them together."
     ),

@@ -20,6 +20,10 @@ ChooseEngine: TypeAlias = Callable[[Sequence[Request]], Engine]
 """Says what is to examine these files."""
 
 
+class EngineError(Exception):
+    """The files cannot be examined in the way that was asked for; the message says why."""
+
+
 WORTH = 500_000
 """Bytes of source below which the time that processes take to start is longer than the time they save (measured on two
 cores: a worker starts in the time of 80,000 bytes)."""

@@ -81,6 +81,12 @@ class Seen(NamedTuple):
     text: str | None = None
 
 
+def died(request: Request, how: str, pages: Mapping[str, Page]) -> Examined:
+    """What a file came to whose examination ended the process that it was in."""
+    reason = f"the process that checked the file died ({how})"
+    return Examined(Outcome.FAILED, (OwnReports(pages, request.filename).internal(reason),), failure=f"{reason}\n")
+
+
 def digest_of(data: bytes) -> str:
     """What stands for a content: 32 hexadecimal digits."""
     from hashlib import blake2b  # not needed where every file is known by its date
@@ -90,13 +96,18 @@ def digest_of(data: bytes) -> str:
 
 def examine_file(request: Request, pages: Mapping[str, Page]) -> Seen:
     """Read and examine one file. Whatever is wrong with it becomes a finding."""
+    data = content(request, pages)
+    return data if isinstance(data, Seen) else examine_bytes(data, request, pages)
+
+
+def content(request: Request, pages: Mapping[str, Page]) -> bytes | Seen:
+    """The content of a file, or what it comes to if it cannot be read or is too large."""
     try:
-        data = read_file(request.path, request.limits.max_file_size)
+        return read_file(request.path, request.limits.max_file_size)
     except CannotRead as error:
         return Seen(Examined(Outcome.UNREADABLE, (OwnReports(pages, request.filename).unreadable(str(error)),)))
     except TooLarge as error:
         return _too_large(error.size, request, pages)
-    return examine_bytes(data, request, pages)
 
 
 def examine_bytes(data: bytes, request: Request, pages: Mapping[str, Page]) -> Seen:

@@ -20,8 +20,7 @@ from queue import Empty, SimpleQueue
 from torchcopylint.base.plain import NotPlain, from_plain, to_plain
 from torchcopylint.pages import Page
 from torchcopylint.project.engine import Advanced, one_by_one, size_of
-from torchcopylint.project.examined import Examined, Outcome, Request, Seen
-from torchcopylint.project.own import OwnReports
+from torchcopylint.project.examined import Examined, Request, Seen, died
 from torchcopylint.project.worker import READY
 
 _PATIENCE = 5
@@ -116,12 +115,6 @@ def _ask_all(
     finally:
         worker.end()
         answers.put(None)
-
-
-def died(request: Request, how: str, pages: Mapping[str, Page]) -> Examined:
-    """What a file came to whose worker died."""
-    reason = f"the process that checked the file died ({how})"
-    return Examined(Outcome.FAILED, (OwnReports(pages, request.filename).internal(reason),), failure=f"{reason}\n")
 
 
 class _Worker:

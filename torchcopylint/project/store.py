@@ -233,7 +233,13 @@ def _name(root: str) -> str:
 
 
 def identity() -> str:
-    """What stands for this linter: its version, its code, rules and tables, and the Python and LibCST it runs with.
+    """What stands for this linter and what it runs with: `edition`, and the versions of Python and LibCST."""
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    return f"{edition()} python {python} libcst {_libcst()}"
+
+
+def edition() -> str:
+    """What stands for this linter: its version, its code, rules and tables.
 
     Contents are read, not dates: a released version is the same wherever it is installed.
     """
@@ -245,8 +251,7 @@ def identity() -> str:
             for name in sorted(names):
                 if name.endswith((".py", ".md")):
                     check = zlib.crc32(Path(directory, name).read_bytes(), zlib.crc32(name.encode(), check))
-    python = ".".join(str(part) for part in sys.version_info[:3])
-    return f"{__version__} {check:08x} python {python} libcst {_libcst()}"
+    return f"{__version__} {check:08x}"
 
 
 def _libcst() -> str:
