@@ -68,12 +68,18 @@ class Analysis:
     needs: tuple[tuple[str, str], ...] = ()
 
 
-def analyse(text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS) -> Analysis:
+def analyse(text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS, screen: bool = True) -> Analysis:
     """Analyse one decoded source text. `filename` (relative, forward slashes) goes into findings and fingerprints.
 
+    With `screen`, a text that surely has no finding is recognised without a full analysis; it has no gaps either.
     Raises `Unreadable` when the text does not parse, `OverLimit` when it is over one of the `limits`.
     """
     within_limits(text, limits)
+    if screen:
+        from torchcopylint.screen import spares
+
+        if spares(text):
+            return Analysis((), ())
     module = parsed(text)
     from torchcopylint.flow.examine import examine
     from torchcopylint.flow.lower import lower

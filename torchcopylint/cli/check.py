@@ -118,12 +118,16 @@ class _Run:
 
     def _check_paths(self, discovery: Discovery) -> RunResult:
         stores = None if self.options.no_cache or os.environ.get("TORCHCOPYLINT_NO_CACHE") else self._stores()
-        checker = Checker(self.index, stores=stores, choose_engine=self._choose_engine())
+        checker = self._checker(stores)
         try:
             return self._with_progress(checker, discovery)
         finally:
             for note in stores.notes if stores and not self.options.quiet else ():
                 say(f"note: {note}")
+
+    def _checker(self, stores: Stores | None = None) -> Checker:
+        screen = not self.options.no_screen
+        return Checker(self.index, stores=stores, choose_engine=self._choose_engine(), screen=screen)
 
     def _choose_engine(self) -> ChooseEngine:
         if self.options.scheduler is None:
@@ -151,12 +155,12 @@ class _Run:
         name = self.options.stdin_filename
         data = read_stdin()
         if not name:
-            return RunResult((Checker(self.index).check_bytes(data, Found("<stdin>", self.settings), "<stdin>"),))
+            return RunResult((self._checker().check_bytes(data, Found("<stdin>", self.settings), "<stdin>"),))
         path = os.path.abspath(os.path.join(self.cwd, name))
         if self.settings.exclude.match(path):
             return RunResult(())
         filename = relative_posix(path, self.settings.root)
-        return RunResult((Checker(self.index).check_bytes(data, Found(path, self.settings), filename),))
+        return RunResult((self._checker().check_bytes(data, Found(path, self.settings), filename),))
 
     def _write(self, report: Report) -> None:
         """Write the findings; what else there is to say goes to standard error if the format is for machines."""

@@ -46,6 +46,7 @@ class Options:
     isolated: bool
     no_cache: bool
     cache_dir: str | None
+    no_screen: bool
     jobs: int | None
     shard: Shard
     scheduler: str | None
@@ -185,6 +186,7 @@ _DECLARED = (
     _flag("--isolated", "Use no configuration file."),
     click.option("-n", "--no-cache", is_flag=True, help="Check every file anew, and remember nothing."),
     cache_dir_option,
+    _flag("--no-screen", "Analyse in full also files that surely have no finding."),
     click.option(
         "-j", "--jobs", type=JOBS, default="auto", metavar="N", help="How many processes to use. [default: auto]"
     ),

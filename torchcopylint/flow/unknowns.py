@@ -13,7 +13,7 @@ _TRAINING_NAME = re.compile(
     r"(?:^|[._])(?:train|fit|run_epoch|epoch|optimi[sz]e|learn|train_step|training_step)(?:_\w+)?$"
 )
 
-_BACKWARD_NAMES = frozenset({"backward", "manual_backward"})
+BACKWARD_NAMES = frozenset({"backward", "manual_backward"})
 
 
 def call_unknown(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
@@ -28,7 +28,7 @@ def call_unknown(m: Machine, arguments: Arguments, site: int, name: str) -> Valu
 
 def maybe_backward(m: Machine, arguments: Arguments, site: int, name: str) -> None:
     """`accelerator.backward(loss)`, `self.manual_backward(loss)`: somebody else runs backward over a loss."""
-    if name.rpartition(".")[2] in _BACKWARD_NAMES and arguments.positional:
+    if name.rpartition(".")[2] in BACKWARD_NAMES and arguments.positional:
         loss = arguments.positional[0]
         grads.backward(m, loss, site, arguments, naming.key_text(m, loss.root) or "the loss")
 

@@ -131,7 +131,7 @@ def examine_text(text: str, request: Request, pages: Mapping[str, Page], digest:
     commented = mentions_this_tool(text)
     try:
         refuse_null(text)
-        analysis = analyse(text, filename=request.filename, limits=request.limits)
+        analysis = analyse(text, filename=request.filename, limits=request.limits, screen=request.screen)
     except (Unreadable, Undecodable) as error:
         finding = own.unreadable(error.reason, error.position, _line(text, error.position))
         return Seen(Examined(Outcome.UNREADABLE, (finding,), digest), text)

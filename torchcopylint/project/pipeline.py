@@ -75,11 +75,19 @@ class RunResult:
 class Checker:
     """Checks files with the rules of `index`: examines them, and selects from what was found."""
 
-    def __init__(self, index: RuleIndex, *, stores: Stores | None = None, choose_engine: ChooseEngine = serial) -> None:
+    def __init__(
+        self,
+        index: RuleIndex,
+        *,
+        stores: Stores | None = None,
+        choose_engine: ChooseEngine = serial,
+        screen: bool = True,
+    ) -> None:
         """`stores` remember what files came to in earlier runs. `choose_engine` says what examines those that they do
-        not know."""
+        not know, and `screen` whether files that surely have no finding may be spared."""
         self._index = index
         self._stores = stores
+        self._screen = screen
         self._choose_engine = choose_engine
 
     def check(self, discovery: Discovery, advanced: Advanced = lambda path: None) -> RunResult:
@@ -87,7 +95,7 @@ class Checker:
         results = [self._unlisted(directory) for directory in discovery.unlisted]
         unknown: list[Found] = []
         for found in discovery.files:
-            known = self._stores.of(found.settings.root).recall(_request(found)) if self._stores else None
+            known = self._stores.of(found.settings.root).recall(self._request(found)) if self._stores else None
             result = self._replayed(known, found) if known else None
             if result is None:
                 unknown.append(found)
@@ -95,7 +103,7 @@ class Checker:
                 advanced(found.path)
                 results.append(result)
         try:
-            requests = [_request(found) for found in unknown]
+            requests = [self._request(found) for found in unknown]
             for number, seen in self._choose_engine(requests)(requests, self._index.pages, advanced):
                 if self._stores:
                     self._stores.of(unknown[number].settings.root).keep(requests[number], seen.examined)
@@ -108,11 +116,11 @@ class Checker:
 
     def check_bytes(self, data: bytes, found: Found, filename: str) -> FileResult:
         """Check the content of a file."""
-        return self._judged(examine_bytes(data, _request(found, filename), self._index.pages), found, filename)
+        return self._judged(examine_bytes(data, self._request(found, filename), self._index.pages), found, filename)
 
     def check_text(self, text: str, found: Found, filename: str) -> FileResult:
         """Check a decoded text."""
-        return self._judged(examine_text(text, _request(found, filename), self._index.pages), found, filename)
+        return self._judged(examine_text(text, self._request(found, filename), self._index.pages), found, filename)
 
     def _replayed(self, known: Examined, found: Found) -> FileResult | None:
         """What is known of a file as a result, or `None` if its text is needed and is not the one that was examined."""
@@ -126,7 +134,7 @@ class Checker:
     def _judged_again(self, seen: Seen, found: Found) -> FileResult:
         """The result of an examination, which may have happened elsewhere, without handing the text back."""
         examined, text = seen
-        request = _request(found)
+        request = self._request(found)
         if text is None and examined.digest and (examined.findings or examined.commented):
             text = _text_of(found, examined.digest)
             # `None`: it was changed in between.
@@ -156,16 +164,15 @@ class Checker:
             found.path, filename, found.settings, shown, suppressed, examined.gaps, kept, examined.failure
         )
 
+    def _request(self, found: Found, filename: str | None = None) -> Request:
+        """What is asked about a file; `filename` is its name in findings if it is not that of its path."""
+        name = relative_posix(found.path, found.settings.root) if filename is None else filename
+        return Request(found.path, name, found.settings.limits, self._screen)
+
     def _unlisted(self, directory: Unlisted) -> FileResult:
         filename = relative_posix(directory.path, directory.settings.root) or "."
         unreadable = OwnReports(self._index.pages, filename).unreadable(directory.reason)
         return FileResult(directory.path, filename, directory.settings, (unreadable,))
-
-
-def _request(found: Found, filename: str | None = None) -> Request:
-    """What is asked about a file; `filename` is its name in findings if it is not that of its path."""
-    name = relative_posix(found.path, found.settings.root) if filename is None else filename
-    return Request(found.path, name, found.settings.limits)
 
 
 def _text_of(found: Found, digest: str) -> str | None:
