@@ -48,7 +48,9 @@ class Limits:
 
     max_file_size: int = 8_000_000
     max_nesting: int = 200
+    max_patterns: int = 8
     max_terms: int = 6_000
+    max_strings: int = 3_000
     max_chain: int = 2_000
 
 
@@ -101,6 +103,8 @@ def within_limits(text: str, limits: Limits) -> None:
     size = measure(text)
     for name, peak, maximum, option in (
         ("nesting of brackets", size.nesting, limits.max_nesting, "--max-nesting"),
+        ("nesting of brackets in a `case` or `del`", size.patterns, limits.max_patterns, "--max-patterns"),
+        ("number of strings behind one another", size.strings, limits.max_strings, "--max-strings"),
         ("number of terms in one condition", size.terms, limits.max_terms, "--max-terms"),
         ("chain of operators and calls", size.chain, limits.max_chain, "--max-chain"),
     ):

@@ -155,6 +155,8 @@ cache_dir_option = click.option("--cache-dir", metavar="DIR", help="Where to rem
 _OVER = {
     "max_file_size": "Skip files of more bytes.",
     "max_nesting": "Skip files with brackets nested deeper.",
+    "max_patterns": "Skip files with brackets nested deeper in a `case` or after `del`.",
+    "max_strings": "Skip files with more strings behind one another.",
     "max_terms": "Skip files with more `and` and `or` in one condition.",
     "max_chain": "Skip files with longer chains of operators and calls.",
 }

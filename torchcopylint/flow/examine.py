@@ -41,8 +41,8 @@ KEPT_HOWS = frozenset({How.STATE, How.DETACH, How.DATA, How.PARAMETERS, How.NUMP
 
 def examine(program: t.Program) -> FileFacts:
     """Run every unit of a file and gather what was found. Total: whatever the program is, this returns."""
-    world = World(program)
     with deep_recursion():
+        world = World(program)
         world.run()
         suffered = callers.suffering(world)
         units = tuple(_unit_facts(world, world.machines[number], suffered) for number in sorted(world.machines))

@@ -220,10 +220,9 @@ def _settled(stat: Stat) -> Stat:
     return stat if stat[0] + _RACY < time.time_ns() else _NEVER
 
 
-def _asked(request: Request) -> list[int]:
+def _asked(request: Request) -> list[Any]:
     """What of the settings an examination depends on."""
-    limits = request.limits
-    return [limits.max_file_size, limits.max_nesting, limits.max_terms, limits.max_chain, int(request.screen)]
+    return [to_plain(request.limits), request.screen]
 
 
 def _name(root: str) -> str:
