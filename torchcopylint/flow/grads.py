@@ -84,7 +84,8 @@ def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site
         return
     ids = []
     for number, kept in enumerate(op.saved):
-        if kept.what == "indices":
+        # What an operation writes itself (the running statistics of a batch norm) is kept as it was, or not needed.
+        if kept.what == "indices" or kept.argument in op.writes:
             continue
         value = result if kept.argument == -1 else _argument(op, arguments, kept.argument)
         if kept.needed_by and not any(

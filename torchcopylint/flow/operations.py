@@ -237,7 +237,8 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     scalar = _scalar(op, arguments)
     if short in _CONVERTING and arguments.at(0).kind is Kind.NUMBER and not arguments.at(0).refs:
         scalar = Fact.YES
-    made = made._replace(dtype=dtype, flags=frozenset(flags), scalar=scalar, text=f"{at.name}.{at.op}()")
+    config = layout.counted(m, short, arguments)
+    made = made._replace(dtype=dtype, flags=frozenset(flags), scalar=scalar, config=config, text=f"{at.name}.{at.op}()")
     if made.kind in TENSORS:
         wanted = arguments.flag("requires_grad")
         if wanted is True:
