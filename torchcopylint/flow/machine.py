@@ -100,6 +100,7 @@ class Machine:
         self.wholes: dict[int, tuple[Whole, ...]] = {}
         self.lateness: dict[int, tuple[str, int, Sure]] = {}
         self.unowned: dict[int, int] = {}
+        self.computed_fields: dict[str, int] = {}
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.argument_writes: dict[int, tuple[int, str]] = {}
         self.gradients: set[int] = set()

@@ -108,7 +108,7 @@ def _writes_input(m: Machine, first: Value) -> bool:
 
 
 def _hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> None:
-    """A `Sequential`, `ModuleList` or the like holds the modules that it is given."""
+    """A `Sequential`, `ModuleList`, `ParameterList` or the like holds what it is given."""
     ref = made.refs[0]
     for value in arguments.positional:
         for held in value.refs:
@@ -118,12 +118,20 @@ def _hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> 
             elif obj.kind in CONTAINERS:
                 for slot in m.state.slot_names(held):
                     inner = slots.slot_value(m, slot)
-                    if any(m.state.object(r).kind is Kind.MODULE for r in inner.refs):
+                    if any(m.state.object(r).kind in (Kind.MODULE, Kind.PARAMETER) for r in inner.refs):
                         _adopt(m, ref, inner, site)
 
 
 def _adopt(m: Machine, parent: int, child: Value, site: int) -> None:
-    slots.register_module(m, parent, m.state.object(parent), "[...]", child, site)
+    obj = m.state.object(parent)
+    known = [held.requires_grad for held in map(m.state.object, child.refs) if held.kind is Kind.PARAMETER]
+    if known:
+        if m.state.cell((parent, ANY_ELEMENT)) is not None:
+            known.append(obj.requires_grad)
+        trained = Fact.NO if set(known) == {Fact.NO} else Fact.LIKELY if min(known) > 0 else Fact.UNKNOWN
+        obj = obj._replace(requires_grad=trained)
+        m.state.set_object(parent, obj)
+    slots.register_module(m, parent, obj, "[...]", child, site)
     slots.bind_slot(m, (parent, ANY_ELEMENT), child._replace(root=None), site, weak=True)
 
 
@@ -411,6 +419,9 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         return Value(kind=Kind.NONE)
     if name == "append" and rest.positional:
         _adopt(m, base.refs[0], rest.positional[0], event.site)
+        return base
+    if name == "extend" and rest.positional:
+        _hold_children(m, base, rest, event.site)
         return base
     if name in ("requires_grad_", "freeze"):
         wanted = rest.at(0).const if rest.positional else rest.keywords.get("requires_grad", Value(const=True)).const

@@ -125,7 +125,7 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     elif op.pair:
         # `t_`, `transpose_`: no element changes, but to autograd it is a write.
         for value in written:
-            refusals.check(m, value, (), at)
+            refusals.check_shape(m, value, (), at)
     if activation:
         activations.note_result(m, at.site)
     result = _result(m, op, arguments, first, at, inplace)

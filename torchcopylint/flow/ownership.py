@@ -84,7 +84,13 @@ def _check_leaf(m: Machine, obj: Object, ref: int, site: int, name: str) -> None
 
 
 def note_field(m: Machine, event: t.StoreAttribute, value: Value, text: str) -> None:
-    """A module's field is set: to what was computed from a parameter that nobody else has?"""
+    """A module's field is set: to what was computed from a parameter that nobody else has?
+
+    Where the field is set once more, what it was set to before was a step on the way.
+    """
+    before = m.computed_fields.pop(text, -1)
+    if before in m.facts:
+        m.facts[before] = [fact for fact in m.facts[before] if not isinstance(fact, NonleafKept)]
     if len(value.refs) != 1:
         return
     obj = m.state.object(value.refs[0])
@@ -97,6 +103,7 @@ def note_field(m: Machine, event: t.StoreAttribute, value: Value, text: str) -> 
         return
     when = next((share.when for share in obj.shares if share.when), "")
     source = naming.text_of(m, leaf.out)
+    m.computed_fields[text] = event.site
     m.fact(NonleafKept(event.site, text, made.site, source, when, "", min(obj.sure, Sure.PROVEN)))
 
 
