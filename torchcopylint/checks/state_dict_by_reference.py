@@ -15,7 +15,7 @@ from torchcopylint.checks._common import (
     written_point,
 )
 from torchcopylint.flow.facts import FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
-from torchcopylint.flow.model import How
+from torchcopylint.flow.model import How, Sure
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -25,7 +25,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         write = unit.writes[site]
         for read in sorted(reads, key=order_of):
             taken = [link for link in read.below_read if link.how is How.STATE]
-            if not taken or taken[-1].site in seen or not read.certain or _own_doing(read, write):
+            if not taken or taken[-1].site in seen or _own_doing(read, write):
+                continue
+            if not read.certain and not read.conditional:
                 continue
             link = taken[0]
             seen.add(taken[-1].site)
@@ -69,8 +71,12 @@ def _own_doing(read: ReadAfter, write: Write) -> bool:
 def _report(read: ReadAfter, write: Write, link: Link, taken: int) -> Report:
     shallow = "shallow" in read.flags or read.element
     variant = "optimizer" if "optimizer state" in read.flags else "shallow" if shallow else ""
+    if read.conditional:
+        variant = "conditional"
     name = read.name.partition("[")[0] if read.element else read.name
     cause = write.cause or f"{write.op}"
+    # Whose parameters an optimizer moves that nobody has seen being made, is a likely guess.
+    limit = Confidence.MEDIUM if write.sure < Sure.LIKELY else Confidence.HIGH
     return Report(
         site=taken,
         points=(
@@ -78,7 +84,12 @@ def _report(read: ReadAfter, write: Write, link: Link, taken: int) -> Report:
             written_point(write),
             read_point(read, write),
         ),
-        values={"name": name, "source": link.source.removesuffix(".state_dict()"), "cause": cause},
-        confidence=at_most(Confidence.HIGH, confidence(max(write.sure, read.sure), read.sure)),
+        values={
+            "name": name,
+            "source": link.source.removesuffix(".state_dict()"),
+            "cause": cause,
+            "when": next((link.when for link in read.below_read if link.when), ""),
+        },
+        confidence=at_most(limit, confidence(read.sure)),
         variant=variant,
     )

@@ -78,7 +78,7 @@ class Machine:
         self.mode_factories: set[int] = set()
         self.modes_before: dict[int, Mode] = {}
         self.entered: dict[int, Mode] = {}
-        self.chains: dict[int, Chain] = {}
+        self.chains: dict[int, dict[int, Chain]] = {}
         self.certain_storages: dict[int, frozenset[int]] = {}
         self.regions: dict[int, dict[int, Region]] = {}
         self.roots: dict[int, tuple[int, str]] = {}

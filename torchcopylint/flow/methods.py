@@ -21,6 +21,7 @@ from torchcopylint.flow import (
     resizing,
     severed,
     slots,
+    stepping,
     transfers,
     unknowns,
     writing,
@@ -151,8 +152,10 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         reading.read(m, base, event.site, "argument", event.name)
     slots.field_read(m, base.root, event.site, "argument", event.name)
     rest = Arguments(arguments.positional[1:], arguments.keywords)
-    unknowns.maybe_trains(m, arguments, event.site, event.name)
+    stepping.maybe_trains(m, rest, event.site, event.name, base)
+    stepping.maybe_step(m, rest, event.site, event.name)
     unknowns.maybe_backward(m, rest, event.site, event.name)
+    graph = unknowns.graph_behind(m, rest)
     if event.name == "scale" and len(rest.positional) == 1:
         # `scaler.scale(loss)`: whatever scales a loss, multiplies it.
         graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in rest.positional[0].refs))
@@ -160,7 +163,7 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     if event.name == "copy":
         made = obj._replace(text=naming.text_of(m, event.out), owner="", saved=frozenset(), flags=frozenset())
         return memory.fresh(m, event.site, made)
-    made = Object(text=naming.text_of(m, event.out), graph=obj.graph, flags=obj.flags & {PART})
+    made = Object(text=naming.text_of(m, event.out), graph=obj.graph | graph, flags=obj.flags & {PART})
     if op is not None and op.result == "tensor" and op.differentiable and obj.requires_grad > 0:
         made = grads.result_of(m, made, [base], True)
     return memory.fresh(m, event.site, made)

@@ -18,6 +18,7 @@ from torchcopylint.flow import (
     runs,
     sharing,
     slots,
+    stepping,
     summaries,
     unknowns,
     writing,
@@ -342,6 +343,7 @@ def call_instance(m: Machine, base: Value, arguments: Arguments, site: int, text
         bound = Arguments(positional, arguments.keywords)
         return summaries.call(m, FunctionReference(unit), bound, site, f"{text}.{name}")
     rest = Arguments(arguments.positional[1:], arguments.keywords)
+    stepping.maybe_trains(m, rest, site, f"{text}.{name}", base)
     return unknowns.call_unknown(m, rest, site, f"{text}.{name}")
 
 
@@ -441,7 +443,16 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         return Value(kind=Kind.NONE)
     slots.field_read(m, base.root, event.site, "argument", name)
     result = unknowns.call_unknown(m, rest, event.site, f"{text}.{name}")
-    return _output(m, base, obj, rest, result, event.site, f"{text}.{name}") if _computes(name) else result
+    if _computes(name):
+        return _output(m, base, obj, rest, result, event.site, f"{text}.{name}")
+    if m.state.mode.recording is not Fact.NO and obj.requires_grad is not Fact.NO:
+        # `model.loss(batch)`: if backward is called on it, it goes through the network.
+        number = event.site * 8 + 7
+        m.module_saves[number] = base
+        for ref in result.refs:
+            made = m.state.object(ref)
+            m.state.set_object(ref, made._replace(graph=made.graph | {number}))
+    return result
 
 
 def _computes(name: str) -> bool:
@@ -552,7 +563,7 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
     text = naming.text_of(m, event.base)
     rest = Arguments(arguments.positional[1:], arguments.keywords)
     if event.name == "step":
-        step(m, base, event.site, text)
+        stepping.step(m, base, event.site, text)
         return Value()
     if event.name == "state_dict":
         return _state_dict(m, base, event, text)
@@ -564,20 +575,6 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
     if event.name == "add_param_group":
         ownership.note_added(m, base.refs[0])
     return unknowns.call_unknown(m, rest, event.site, f"{text}.{event.name}")
-
-
-def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
-    """`optimizer.step()` writes the parameters it was given, or, if nobody knows which, those that backward reached."""
-    obj = m.state.object(optimizer.refs[0])
-    known = any(share.how is How.PARAMETERS for share in obj.shares)
-    targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *m.reached}))
-    target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
-    ownership.note_used(m, optimizer, site, f"{text}.step()")
-    writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()")
-    if not known and len(m.reached) == 1:
-        # Nobody knows the optimizer, and backward has reached one network only: it is that one's.
-        for share in m.state.object(next(iter(m.reached))).shares:
-            writing.spoil_saved(m, share, site, certain=True)
 
 
 def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:

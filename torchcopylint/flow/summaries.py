@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import attributes, grads, memory, naming, reading, runs, slots, unknowns, writing
+from torchcopylint.flow import attributes, grads, memory, naming, reading, runs, slots, stepping, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import (
     INFERENCE,
@@ -182,10 +182,11 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         reading.read(m, value, site, "argument", name)
         slots.field_read(m, value.root, site, "argument", name)
     if summary is None:
-        unknowns.maybe_trains(m, arguments, site, name)
+        stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
         return memory.unknown(m, site, f"{name}(...)")
+    written = False
     for item in summary.writes:
-        _apply_write(m, item, bound, site, name)
+        written = _apply_write(m, item, bound, site, name, also=written) or written
         if not item.path and any(r.parameter == item.parameter and not r.path and not r.when for r in summary.returned):
             m.argument_writes[site] = (reference.unit, item.parameter)
     if summary.trains:
@@ -218,14 +219,15 @@ def _follow(m: Machine, value: Value, path: tuple[str, ...]) -> Value:
     return value
 
 
-def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site: int, name: str) -> None:
+def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site: int, name: str, *, also: bool) -> bool:
+    """Whether there was anything to write."""
     value = bound.get(item.parameter)
     if value is None:
-        return
+        return False
     target = _follow(m, value, item.path)
     if not target.refs:
-        return
-    writing.write(
+        return False
+    fact = writing.write(
         m,
         target,
         site,
@@ -236,11 +238,14 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
         versioned=item.versioned,
         derived=True,
         cause=f"{name}(...)",
+        also=also,
     )
+    return fact is not None
 
 
 def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Arguments, site: int, name: str) -> Value:
     if summary.unknown:
+        stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
         return memory.unknown(m, site, f"{name}(...)")
     if not summary.returns_value:
         return Value(kind=Kind.NONE)
