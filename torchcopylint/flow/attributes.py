@@ -72,6 +72,9 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
             m.note_evidence(Value((ref,)), frozenset({name}))
         elif found == "module":
             memory.refine(m, Value((ref,)), Kind.MODULE, Sure.LIKELY)
+        elif kinds.named_model(obj.text) or (name in kinds.PARAMETER_NAMES and _is_part(obj)):
+            # So that its parts are parts of it: `model.fc.weight` is written where the model is trained.
+            memory.refine(m, Value((ref,)), Kind.MODULE, Sure.HINT)
         obj = m.state.object(ref)
     if obj.kind in TENSORS or (obj.kind is Kind.UNKNOWN and name == "data"):
         return _of_tensor(m, base, ref, obj, name, site, text, out)
@@ -89,6 +92,11 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
         if cell is not None and cell.site == -1:
             m.initial_fields.setdefault(name, slot)
     return value
+
+
+def _is_part(obj: Object) -> bool:
+    """Whether an object is a field of a module."""
+    return any(share.how is How.FIELD for share in obj.shares)
 
 
 def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
