@@ -9,13 +9,15 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
     at_most,
     confidence,
+    first_read_of,
     first_reads,
     order_of,
     read_point,
     written_point,
+    written_since,
 )
-from torchcopylint.flow.facts import FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
-from torchcopylint.flow.model import How, Sure
+from torchcopylint.flow.facts import Collected, FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.model import How, Kind, Sure
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -32,6 +34,12 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             link = taken[0]
             seen.add(taken[-1].site)
             yield _report(read, write, link, taken[-1].site)
+    for fact in unit.facts:
+        if isinstance(fact, Collected) and fact.kind is Kind.STATE_DICT:
+            states = [link for link in fact.links if link.how is How.STATE]
+            if states and states[-1].site not in seen:
+                seen.add(states[-1].site)
+                yield from _collected(unit, fact, states[-1])
 
 
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
@@ -60,6 +68,26 @@ def _report_class(fact: Kept, read: FieldRead, step: Write | None) -> Report:
         values={"name": name, "source": source, "cause": step.cause if step is not None else "training"},
         confidence=at_most(Confidence.MEDIUM, confidence(fact.sure)),
         variant="shallow" if fact.shallow else "",
+    )
+
+
+def _collected(unit: UnitFacts, fact: Collected, taken: Link) -> Iterator[Report]:
+    """A snapshot of one model is put into a container in each turn of a loop that trains the model on."""
+    write, read = unit.writes[fact.write], first_read_of(unit, fact)
+    if read is None and not fact.outside:
+        return
+    source = taken.source.removesuffix(".state_dict()")
+    yield Report(
+        site=taken.site,
+        points=(
+            Point(Role.SHARED, taken.site, "shared.state", {"source": source, "result": fact.name, "when": ""}),
+            Point(Role.KEPT, fact.site, f"kept.{fact.form}", {"name": fact.name, "container": fact.container}),
+            written_since(write, fact.site),
+            *((read_point(read, write),) if read is not None else ()),
+        ),
+        values={"name": fact.container or fact.name, "source": source, "cause": write.cause or write.op},
+        confidence=at_most(Confidence.HIGH if read is not None else Confidence.MEDIUM, confidence(fact.sure)),
+        variant="collected",
     )
 
 

@@ -303,6 +303,8 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
 
 def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, value: Value, text: str) -> None:
     wanted = value.const if isinstance(value.const, bool) else None
+    if obj.kind is Kind.UNKNOWN and _is_part(obj) and kinds.named_layer(obj.text):
+        obj = obj._replace(kind=Kind.MODULE, sure=Sure.LIKELY)
     if obj.kind is Kind.MODULE:
         m.fact(AttributeSet(event.site, text, "requires_grad", _constant_text(value), obj.kind, obj.sure))
         return

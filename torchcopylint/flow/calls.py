@@ -168,6 +168,8 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
     local = m.world.class_named(dotted)
     if local is not None:
         return modules.instantiate(m, ClassReference(local), arguments, event.site, name)
+    if kinds.makes_model(dotted):
+        return memory.fresh(m, event.site, Object(Kind.MODULE, Sure.LIKELY, text=f"{name}(...)"))
     return unknowns.call_unknown(m, arguments, event.site, name)
 
 
