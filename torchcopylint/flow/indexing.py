@@ -213,6 +213,26 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     grads.after_write(m, base, [value], Site(event.site, text, "[...] =", "item"), view=True)
 
 
+def is_stored_back(m: Machine, item: t.Item, part: Value) -> bool:
+    """Whether `base[...] op= value` writes a tensor or an array by storing the result: the part may be a copy."""
+    if kind_of(m.value(item.base), m.state) not in BUFFERS:
+        return False
+    shares = [share for ref in part.refs for share in m.state.object(ref).shares]
+    return not all(share.sure and share.how in (How.INDEX, How.ROW) for share in shares)
+
+
+def write_back(m: Machine, item: t.Item, value: Value, at: Site) -> None:
+    """`base[index] += value` where the index may have copied: what was computed is stored back into `base`."""
+    base = m.value(item.base)
+    for single, obj in m.each(memory.by_kind(m, base)):
+        if obj.kind not in BUFFERS:
+            continue
+        region = region_of(m, item.subscript) if is_advanced(m, item.subscript) is Fact.NO else (Part("?"),)
+        writing.write(m, single, at.site, op=at.op, form=at.form, name=at.name, reads_old=True, region=region)
+        refusals.check(m, single, [value], at)
+        grads.after_write(m, single, [value], at, view=True)
+
+
 def _is_ellipsis(m: Machine, index: t.Index) -> bool:
     return len(index) == 1 and not isinstance(index[0], t.Slice) and m.value(index[0]).const is ...
 

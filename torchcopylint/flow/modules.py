@@ -275,6 +275,9 @@ def _call_known(
         result = writing.current(m, first)
         grads.note_output(m, result, at, activations.keeps_output(row.name))
         return result
+    if row.output != "tensors" and not any(s.how is How.DATA for r in first.refs for s in m.state.object(r).shares):
+        # Recurrent layers take packed sequences, too; and what has a tensor for its `.data` need not be one.
+        activations.known_tensor(m, first)
     trainable = row.parameters and obj.requires_grad is not Fact.NO
     made = Object(Kind.TENSOR, Sure.PROVEN, dtype="", text=f"{name}(...)")
     reduction = config.get("reduction", "mean")

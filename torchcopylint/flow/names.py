@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from torchcopylint.flow import indexing, kinds, memory, naming, rebinding, runs
+from torchcopylint.flow import aliasing, indexing, kinds, memory, naming, rebinding, runs
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import TENSORS, UNKNOWN, Fact, Kind, Object, Value
@@ -74,6 +74,9 @@ def _bind(m: Machine, event: t.Bind) -> None:
         if not obj.text or obj.text.endswith(")") or obj.text == "...":
             m.state.set_object(ref, obj._replace(text=event.name.partition("#")[0]))
     rebinding.note_bind(m, event, m.state.cell(event.name), value)
+    if value.marks and value.root is not None and value.root != event.name:
+        # `model = best_model`: what was kept apart takes the place of the other.
+        aliasing.note_use(m, value, event.site, "look")
     memory.bind(m, event.name, value, event.site)
     m.world.bound(m, event.name)
 

@@ -169,8 +169,10 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
     if kind in BUFFERS and event.symbol != "@=" and not target.plain:
         reading.read(m, value, event.site, "operand", event.symbol)
         item = m.unit.definitions[event.target]
-        if isinstance(item, t.Item) and indexing.is_advanced(m, item.subscript).value > 0:
-            numbers.note_accumulated(m, item, event.symbol, event.site, name)
+        if isinstance(item, t.Item) and indexing.is_stored_back(m, item, target):
+            if indexing.is_advanced(m, item.subscript) is Fact.YES:
+                numbers.note_accumulated(m, item, event.symbol, event.site, name)
+            indexing.write_back(m, item, value, Site(event.site, name, event.symbol, "augmented"))
             return target
         at = Site(event.site, name, event.symbol, "augmented")
         if kind in TENSORS or not isinstance(item, t.Item):

@@ -406,9 +406,13 @@ class World:
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
         fields[name] = template if before is None else join_objects(before, template)
 
-    def is_parameter(self, number: int, name: str) -> bool:
-        """Whether the `__init__` of a class, or of one above it, sets a field to a parameter and nothing else."""
-        found = [self._registered.get(current, {}).get(name) for current in self.lineage(number)]
+    def is_parameter(self, number: int, name: str, *, above: bool = False) -> bool:
+        """Whether the `__init__` of a class, or of one above it, sets a field to a parameter and nothing else.
+
+        With `above`, only the classes above it are asked.
+        """
+        lineage = [current for current in self.lineage(number) if not above or current != number]
+        found = [self._registered.get(current, {}).get(name) for current in lineage]
         return True in found and False not in found
 
     def decorators(self, unit: int) -> tuple[str, ...]:
