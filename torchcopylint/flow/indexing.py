@@ -199,6 +199,7 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     if kind_of(base, m.state) in TENSORS and is_advanced(m, event.subscript) is Fact.NO:
         written = Site(event.site, f"{text}[{naming.index_text(m, event.subscript)}]", "[...] =", "item")
         overlaps.note(m, base, () if whole else region, [value], written)
+    overlaps.note_index(m, base, _parts(m, event.subscript), Site(event.site, text, "[...] =", "item"))
     writing.write(
         m,
         base,
@@ -229,8 +230,13 @@ def write_back(m: Machine, item: t.Item, value: Value, at: Site) -> None:
             continue
         region = region_of(m, item.subscript) if is_advanced(m, item.subscript) is Fact.NO else (Part("?"),)
         writing.write(m, single, at.site, op=at.op, form=at.form, name=at.name, reads_old=True, region=region)
+        overlaps.note_index(m, single, _parts(m, item.subscript), at)
         refusals.check(m, single, [value], at)
         grads.after_write(m, single, [value], at, view=True)
+
+
+def _parts(m: Machine, index: t.Index) -> list[Value]:
+    return [m.value(part) for part in index if not isinstance(part, t.Slice)]
 
 
 def _is_ellipsis(m: Machine, index: t.Index) -> bool:
