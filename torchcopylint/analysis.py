@@ -5,8 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import le
 from typing import TYPE_CHECKING
 
+from torchcopylint.base.collecting import rare_collections
 from torchcopylint.base.finding import Finding, Position, Span, Step
 from torchcopylint.base.gap import Gap
 
@@ -69,6 +71,11 @@ def analyse(text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS) -> Ana
     Raises `Unreadable` when the text does not parse, `OverLimit` when it is over one of the `limits`.
     """
     within_limits(text, limits)
+    with rare_collections():
+        return _analyse(text, filename)
+
+
+def _analyse(text: str, filename: str) -> Analysis:
     module = parsed(text)
     from torchcopylint.flow.examine import examine
     from torchcopylint.flow.lower import lower
@@ -83,10 +90,14 @@ def analyse(text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS) -> Ana
 
 def within_limits(text: str, limits: Limits) -> None:
     """Raises `OverLimit` for a text that is over one of the limits."""
+    from torchcopylint.source.bounds import bounds
     from torchcopylint.source.limits import measure
 
     if len(text) > limits.max_file_size:
         raise OverLimit("size in characters", len(text), limits.max_file_size, "--max-file-size", 1)
+    most = bounds(text)
+    if most is not None and all(map(le, most, (limits.max_nesting, limits.max_terms, limits.max_chain))):
+        return
     size = measure(text)
     for name, peak, maximum, option in (
         ("nesting of brackets", size.nesting, limits.max_nesting, "--max-nesting"),
