@@ -84,7 +84,7 @@ def _analyse(text: str, filename: str) -> Analysis:
     lowered, answers = _ask(text, module, lower(module))
     facts = examine(lowered.program)
     told = settle(told_of(lowered, facts))
-    spans = spans_of(module, lowered, told, facts, answers)
+    spans = spans_of(text, module, lowered, told, facts, answers)
     return Analysis(findings_of(text, filename, lowered, told, spans), gaps_of(filename, facts, lowered, spans))
 
 
@@ -163,6 +163,7 @@ def _head(rows: Sequence[tuple[int, int]], row: int, before: bool) -> tuple[int,
 
 
 def spans_of(
+    text: str,
     module: libcst.Module,
     lowered: Lowered,
     told: Sequence[Told],
@@ -175,11 +176,11 @@ def spans_of(
         sites |= {item.report.site, item.statement, *(point.site for point in item.report.points)}
     if not sites:
         return {}
-    from torchcopylint.source.positions import locate
+    from torchcopylint.source.positions import locate_few
 
-    nodes = {site: lowered.nodes[site] for site in sites}
-    found = locate(module, nodes.values())
-    return {site: answers.get(site) or found[id(node)] for site, node in nodes.items()}
+    nodes, statements = lowered.nodes, lowered.program.statements
+    found = locate_few(text, module, [(nodes[site], nodes[statements[site]]) for site in sites])
+    return {site: answers.get(site) or found[id(nodes[site])] for site in sites}
 
 
 def findings_of(

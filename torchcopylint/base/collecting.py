@@ -7,7 +7,7 @@ import gc
 from collections.abc import Iterator
 
 THRESHOLD = 50_000
-"""Objects made between two looks at the young ones. Python's own 700 looks hundreds of times at a tree that is alive."""
+"""Objects made between two looks at the young ones. With Python's own 700, a tree that is alive is looked at often."""
 
 
 @contextlib.contextmanager

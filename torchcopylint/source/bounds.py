@@ -1,7 +1,7 @@
 """A quick look at how deep the tree of a text can be at most, so that most texts need not be measured.
 
-What `limits.measure` counts token by token is bounded from above here with a few passes of the regular expression engine
-and of `str`: what is counted too much only costs a measurement. Nothing is counted too little.
+What `limits.measure` counts token by token is bounded from above here with a few passes of regular expressions and of
+`str`: what is counted too much only costs a measurement. Nothing is counted too little.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 _DOUBLE = r'"""[^\\"]*(?:(?:\\.|"(?!""))[^\\"]*)*(?:"""|\\?\Z)'
 _SINGLE = r"'''[^\\']*(?:(?:\\.|'(?!''))[^\\']*)*(?:'''|\\?\Z)"
-_STRINGS = re.compile(
+STRINGS = re.compile(
     rf"""{_DOUBLE}|{_SINGLE}|"[^\\"\r\n]*(?:\\(?:\r\n|.)[^\\"\r\n]*)*"?|'[^\\'\r\n]*(?:\\(?:\r\n|.)[^\\'\r\n]*)*'?"""
     r"|#[^\\\r\n]*(?:\\(?![\r\n])[^\\\r\n]*)*",
     re.DOTALL,
 )
+"""Strings and comments; the `#` of a comment is the only one that a match can start with."""
 _OTHER = re.compile(r"[^][(){}\r\n.+*/%@&|^~<>=!-]+")
 _GROUP = re.compile(r"[(\[{][^][(){}]*[)\]}]")
 # Substrings of all words that `measure` counts.
@@ -39,7 +40,7 @@ def bounds(text: str) -> Bounds | None:
 
     Linear in the length of the text; never raises.
     """
-    code = _OTHER.sub("", _STRINGS.sub("", text).replace("\\\r\n", "").replace("\\\n", "").replace("\\\r", ""))
+    code = _OTHER.sub("", STRINGS.sub("", text).replace("\\\r\n", "").replace("\\\n", "").replace("\\\r", ""))
     words = sum(map(text.count, _WORDS))
     terms = sum(map(text.count, _TERMS))
     longest = nesting = 0
