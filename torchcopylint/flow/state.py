@@ -7,6 +7,7 @@ different, as a delta. `merge` joins deltas into the state. So a branch costs wh
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple, TypeAlias, cast
 
 from torchcopylint.flow.model import (
@@ -114,7 +115,7 @@ class State:
 
     def capture(self, level: int) -> Delta:
         """What is different now from the fork at `level`, without undoing anything."""
-        keys = {key for journal in self._journals[level:] for key in journal}
+        keys = dict.fromkeys(chain.from_iterable(self._journals[level:]))
         return {key: self._entries.get(key) for key in keys}
 
     def apply(self, delta: Delta) -> None:
@@ -133,7 +134,7 @@ class State:
             self.die()
             return changed
         changed = False
-        keys = sorted({key for delta in live for key in delta}, key=repr) if len(live) > 1 else list(live[0])
+        keys = dict.fromkeys(chain.from_iterable(live)) if len(live) > 1 else live[0]
         for key in keys:
             base = self._entries.get(key)
             entry = live[0].get(key, base)
@@ -150,12 +151,12 @@ class State:
         if delta.get(ALIVE, self._entries[ALIVE]) is not True:
             return False
         changed = False
-        for key in sorted(delta, key=repr):
+        for key, other in delta.items():
             base = self._entries.get(key)
-            entry = self._join(key, base, delta[key]) if self.alive else delta[key]
+            entry = self._join(key, base, other) if self.alive else other
             if turn and isinstance(entry, Object) and isinstance(base, Object):
                 # What came round the loop has been run over by an earlier turn, whatever there was before the loop.
-                graph = base.graph | cast(Object, delta[key] or base).graph
+                graph = base.graph | cast(Object, other or base).graph
                 entry = entry._replace(graph=graph) if graph != entry.graph else entry
             if entry != base:
                 self.put(key, entry)
@@ -168,7 +169,7 @@ class State:
         What the loop makes anew each turn is there as the newest object of its site; what the enclosing loop's earlier
         turn has left of it belongs to the older ones, and must not be taken for the same object.
         """
-        for key, entry in sorted(head.items(), key=repr):
+        for key, entry in head.items():
             remade = isinstance(key, int) and not key & 1 and head.get(older(key)) is not None
             if remade and isinstance(entry, Object) and self._entries.get(key) not in (None, entry):
                 self.retire(cast(int, key))
@@ -302,7 +303,10 @@ def _rename(refs: tuple[int, ...], ref: int, old: int) -> tuple[int, ...]:
 
 def _rename_shares(obj: Object, ref: int, old: int) -> Object:
     this = Part("each", ref)
-    if all(share.storage != ref and share.of != ref and this not in share.region for share in obj.shares):
+    for share in obj.shares:
+        if share.storage == ref or share.of == ref or (share.region and this in share.region):
+            break
+    else:
         return obj
     renamed = {
         share._replace(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from torchcopylint.flow import custom, idioms, kinds
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -67,9 +68,13 @@ class World:
         self._registered: dict[int, dict[str, bool]] = {}
         self._summaries: dict[int, Summary] = {}
         self._running: set[int] = set()
+        self._indexes: dict[int, UnitIndex] = {}
         self._arguments: dict[int, dict[str, Object]] = {}
         self._given: dict[int, dict[str, bool]] = {}
         self._seen_arguments: dict[int, dict[str, Object]] = {}
+        self._bound_to: dict[int, list[tuple[t.Parameter, Object]]] = {}
+        self._current = -1
+        self._module_asked = False
         self._decorators = _decorators_of(program)
         self._defaults: dict[int, dict[str, Object]] = {}
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
@@ -89,9 +94,9 @@ class World:
             if unit.number not in self.machines and unit.kind != "module":
                 self.run_unit(unit.number)
         for number in sorted(self._arguments):
-            if self._arguments[number] != self._seen_arguments.get(number, {}):
+            if self._arguments[number] != self._seen_arguments.get(number, {}) and self._bound_otherwise(number):
                 self.run_unit(number)
-        if len(self.program.units) > 1:
+        if self._module_asked:
             self.run_unit(0)
 
     def run_unit(self, number: int) -> None:
@@ -100,6 +105,7 @@ class World:
         if unit.parent > 0 and unit.parent not in self.machines and unit.parent not in self._running:
             self.run_unit(unit.parent)
         self._running.add(number)
+        outer, self._current = self._current, number
         machine = Machine(self, unit, State(self._entry_mode(unit)))
         self._seen_arguments[number] = dict(self._arguments.get(number, {}))
         self._bind_parameters(machine)
@@ -107,15 +113,28 @@ class World:
         if unit.name == "forward" and unit.owner >= 0 and self.is_function_class(unit.owner):
             custom.conclude(machine)
         self._running.discard(number)
+        self._current = outer
         self.machines[number] = machine
         if unit.kind in ("function", "lambda"):
             self._summaries[number] = summarise(machine)
 
+    def index(self, unit: t.Unit) -> UnitIndex:
+        """What is looked up on a unit's tape."""
+        if unit.number not in self._indexes:
+            self._indexes[unit.number] = UnitIndex(unit)
+        return self._indexes[unit.number]
+
     def machine_of(self, number: int) -> Machine | None:
         """The machine of a unit, which is run now if it has not been; `None` if it is running, or too deep."""
+        self._note_asked()
         if number not in self.machines and number not in self._running and len(self._running) < MAX_NESTED_RUNS:
             self.run_unit(number)
         return self.machines.get(number)
+
+    def _bound_otherwise(self, number: int) -> bool:
+        """Whether what is known by now of a unit's parameters is not what it was run with."""
+        m = self.machines[number]
+        return any(self._parameter_object(m, parameter) != obj for parameter, obj in self._bound_to[number])
 
     def _in_order(self) -> list[t.Unit]:
         """Callees before callers, as far as names tell; otherwise source order."""
@@ -157,6 +176,7 @@ class World:
 
     def _bind_parameters(self, m: Machine) -> None:
         unit = m.unit
+        self._bound_to[unit.number] = []
         static = "staticmethod" in self.decorators(unit.number)
         for position, parameter in enumerate(unit.parameters):
             name = parameter.name
@@ -165,6 +185,7 @@ class World:
                 continue
             ref = m.number("argument", name)
             obj = self._parameter_object(m, parameter)
+            self._bound_to[unit.number].append((parameter, obj))
             m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=ARGUMENT))
             m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
             self._bind_element(m, ref, parameter.annotation)
@@ -225,6 +246,10 @@ class World:
         flags = frozenset({PLACEHOLDER})
         m.state.set_object(inner, obj._replace(shares=shares, text=text, owner=ARGUMENT, flags=flags))
         m.state.put_cell((ref, ANY_ELEMENT), Cell((inner,), obj.kind, None, site=-1))
+
+    def _note_asked(self) -> None:
+        """Somebody wants to know what running other units has shown: for the module body, too early."""
+        self._module_asked = self._module_asked or self._current == 0
 
     # -- names
 
@@ -307,6 +332,7 @@ class World:
 
     def method(self, number: int, name: str) -> int | None:
         """The unit of a method, own or inherited."""
+        self._note_asked()
         for current in self.lineage(number):
             unit = self.program.classes[current].methods.get(name)
             if unit is not None:
@@ -376,6 +402,7 @@ class World:
         local = self.local_class(type_name)
         if local is None:
             return None
+        self._note_asked()
         for current in self.lineage(local):
             known = self._fields.get(current, {}).get(name)
             if known is not None:
@@ -408,6 +435,7 @@ class World:
 
     def is_parameter(self, number: int, name: str) -> bool:
         """Whether the `__init__` of a class, or of one above it, sets a field to a parameter and nothing else."""
+        self._note_asked()
         found = [self._registered.get(current, {}).get(name) for current in self.lineage(number)]
         return True in found and False not in found
 
@@ -452,6 +480,7 @@ class World:
 
     def summary(self, unit: int) -> Summary | None:
         """The summary of a function, if it has been run already."""
+        self._note_asked()
         return self._summaries.get(unit)
 
     def converts(self, m: Machine) -> bool:
