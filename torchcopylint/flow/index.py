@@ -19,12 +19,13 @@ class Use(NamedTuple):
 
 
 class UnitIndex:
-    """See the module. `texts` and `expressions` are filled by `naming` and `uses`, as they are asked for."""
+    """See the module. `texts` is filled by `naming`, `expressions` and `computed` by `uses`, as they are asked for."""
 
     def __init__(self, unit: t.Unit) -> None:
         self.unit = unit
         self.texts: dict[int, str] = {}
         self.expressions: dict[tuple[int, str], list[t.Event]] = {}
+        self.computed: dict[tuple[int, str], bool] = {}
 
     @cached_property
     def consumers(self) -> dict[int, t.Event]:

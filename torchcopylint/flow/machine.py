@@ -128,13 +128,14 @@ class Machine:
         """Run a tape; what cannot be reached is not run."""
         state = self.state
         facts = self.facts
+        handlers = HANDLERS
         for event in tape:
             if not state.alive:
                 return
             self.steps += 1
             if facts:
                 facts.pop(event.site, None)
-            HANDLERS[type(event)](self, event)
+            handlers[type(event)](self, event)
 
     def leave(self) -> None:
         """The unit returns here."""

@@ -18,6 +18,7 @@ from torchcopylint.flow.model import (
     Kind,
     Object,
     Part,
+    Share,
     Slot,
     Value,
     join_cells,
@@ -89,7 +90,7 @@ class State:
     @property
     def mode(self) -> Mode:
         """Grad mode here."""
-        return cast(Mode, self._entries[MODE])
+        return self._entries[MODE]  # type: ignore[return-value]
 
     # -- forks
 
@@ -196,7 +197,7 @@ class State:
 
     def object(self, ref: int) -> Object:
         """What is known of an object."""
-        return cast(Object, self._entries.get(ref, UNKNOWN_OBJECT))
+        return self._entries.get(ref, UNKNOWN_OBJECT)  # type: ignore[return-value]
 
     def set_object(self, ref: int, obj: Object) -> None:
         """Set what is known of an object."""
@@ -217,7 +218,7 @@ class State:
         """What speaks of the newest object of a site now speaks of the older ones. Returns false if there is none."""
         if self._entries.get(ref) is None:
             return False
-        old = older(ref)
+        old = ref | 1
         before = self._entries.get(old)
         for sharer in list(self.sharers.get(ref, ())):
             obj = self._entries.get(sharer)
@@ -254,21 +255,29 @@ class State:
 
     def cell(self, key: Key) -> Cell | None:
         """What a name or slot holds, or `None`."""
-        return cast("Cell | None", self._entries.get(key))
+        return self._entries.get(key)  # type: ignore[return-value]
 
     def put_cell(self, key: Key, cell: Cell) -> None:
         """Bind a name or slot."""
         self.put(key, cell)
+        holders = self.holders
         for ref in cell.refs:
-            self.holders.setdefault(ref, set()).add(key)
+            if ref in holders:
+                holders[ref].add(key)
+            else:
+                holders[ref] = {key}
         if isinstance(key, tuple):
             self.slots.setdefault(key[0], set()).add(key[1])
 
     def set_register(self, register: int, value: Value) -> None:
         """Put a value into a register."""
         self.registers[register] = value
+        holding = self._in_registers
         for ref in value.refs:
-            self._in_registers.setdefault(ref, set()).add(register)
+            if ref in holding:
+                holding[ref].add(register)
+            else:
+                holding[ref] = {register}
 
     def holders_of(self, storage: int) -> list[tuple[Key, Cell]]:
         """Every name and slot that now holds an object on a storage, in a stable order."""
@@ -293,7 +302,7 @@ class State:
 def _one_of(a: Object, b: Object) -> Object:
     """Any of several objects of one site. Each surely sits on some of the storages, so that being one of many makes
     none of them less sure."""
-    shares = tuple(sorted({*a.shares, *b.shares}, key=repr))
+    shares = _in_order({*a.shares, *b.shares})
     return join_objects(a, b)._replace(shares=shares)
 
 
@@ -316,13 +325,19 @@ def _rename_shares(obj: Object, ref: int, old: int) -> Object:
         )
         for share in obj.shares
     }
-    return obj._replace(shares=tuple(sorted(renamed, key=repr)))
+    return obj._replace(shares=_in_order(renamed))
+
+
+def _in_order(shares: set[Share]) -> tuple[Share, ...]:
+    return tuple(sorted(shares, key=repr)) if len(shares) > 1 else tuple(shares)
 
 
 def kind_of(value: Value, state: State) -> Kind:
     """The kind of a value if all its objects agree (a parameter is a tensor), else `UNKNOWN`."""
     if not value.refs:
         return value.kind
+    if len(value.refs) == 1:
+        return state.object(value.refs[0]).kind
     kinds = {state.object(ref).kind for ref in value.refs}
     if len(kinds) == 1:
         return kinds.pop()

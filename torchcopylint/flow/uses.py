@@ -86,6 +86,17 @@ def expression(m: Machine, register: int, name: str) -> list[t.Event]:
     return found
 
 
+def is_computed_from(m: Machine, register: int, name: str) -> bool:
+    """Whether a value is computed, by an operator or a call, from what a name holds."""
+    known = m.index.computed.get((register, name))
+    if known is None:
+        parts = expression(m, register, name)
+        loads = any(isinstance(part, t.Load) and part.name == name for part in parts)
+        known = loads and any(isinstance(part, t.Operate | t.Invoke | t.Call) for part in parts)
+        m.index.computed[register, name] = known
+    return known
+
+
 def is_only_written(m: Machine, name: str) -> bool:
     """Whether every use of what a name is bound to is a write into it whose result is thrown away."""
     if seen_from_inside(m, name):

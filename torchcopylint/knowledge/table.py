@@ -209,10 +209,13 @@ _PREFIXES = (
     ("torch.serialization.", "torch."),
     ("einops.einops.", "einops."),
 )
+_FOLDED = (*(prefix for prefix, _ in _PREFIXES), "torch.nn.modules.")
 
 
 def canonical(dotted: str) -> str:
     """The one name under which the tables know what `dotted` names; `dotted` itself where they do not fold it."""
+    if not dotted.startswith(_FOLDED):
+        return dotted
     for prefix, replacement in _PREFIXES:
         if dotted.startswith(prefix):
             return replacement + dotted[len(prefix) :]
