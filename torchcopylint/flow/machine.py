@@ -108,6 +108,8 @@ class Machine:
         self.on_purpose = 0
         self.lane = 0
         self.put_on: dict[int, PutOn] = {}
+        self.glancing = False
+        self.cut_short = False
         self.trains = False
         self.has_no_grad = False
         self._numbers: dict[tuple[object, ...], int] = {}
@@ -163,7 +165,7 @@ class Machine:
             state.resume(self._heads[event.site])
         frame = LoopFrame(entry + 1)
         self._loops.append(frame)
-        for _ in range(MAX_TURNS):
+        for _ in range(1 if self.glancing else MAX_TURNS):
             frame.breaks.clear()
             frame.continues.clear()
             state.fork()
@@ -175,7 +177,10 @@ class Machine:
             if not changed:
                 break
         else:
-            self._give_up(changed, event.site)
+            if self.glancing:
+                self.cut_short = True
+            else:
+                self._give_up(changed, event.site)
         self._loops.pop()
         self._heads[event.site] = state.capture(entry)
         state.fork()

@@ -85,7 +85,7 @@ class World:
 
     def run(self) -> None:
         """Run every unit of the file."""
-        self.run_unit(0)
+        self.run_unit(0, glancing=len(self.program.units) > 1)
         for info in self.program.classes:
             initial = info.methods.get("__init__")
             if initial is not None:
@@ -96,17 +96,18 @@ class World:
         for number in sorted(self._arguments):
             if self._arguments[number] != self._seen_arguments.get(number, {}) and self._bound_otherwise(number):
                 self.run_unit(number)
-        if self._module_asked:
+        if self._module_asked or self.machines[0].cut_short:
             self.run_unit(0)
 
-    def run_unit(self, number: int) -> None:
-        """Run one unit and keep its summary."""
+    def run_unit(self, number: int, *, glancing: bool = False) -> None:
+        """Run one unit and keep its summary. `glancing` runs each loop once, to learn what names it binds."""
         unit = self.program.units[number]
         if unit.parent > 0 and unit.parent not in self.machines and unit.parent not in self._running:
             self.run_unit(unit.parent)
         self._running.add(number)
         outer, self._current = self._current, number
         machine = Machine(self, unit, State(self._entry_mode(unit)))
+        machine.glancing = glancing
         self._seen_arguments[number] = dict(self._arguments.get(number, {}))
         self._bind_parameters(machine)
         machine.run_unit()
