@@ -108,6 +108,7 @@ class Machine:
         self.on_purpose = 0
         self.lane = 0
         self.put_on: dict[int, PutOn] = {}
+        # A glance runs each loop once: what is found is not settled, and `cut_short` says so.
         self.glancing = False
         self.cut_short = False
         self.trains = False

@@ -1,8 +1,9 @@
 """One file as a whole: its imports, classes, functions, and in which order they are run.
 
 The module body runs first, so that functions know its imports and globals; then the `__init__` of every class, so that
-methods know the fields; then every other function, callees before callers, so that callers know what they call; and
-the module body once more if it calls any of them.
+methods know the fields; then every other function, callees before callers, so that callers know what they call. A unit
+is run once more if what is known of its parameters is not what it was run with. The first time the module body only
+glances at its loops; it is run to the end if it has any, or wants to know anything that running others has shown.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class World:
         self.program = program
         self.star_imports: list[Dotted] = []
         self.imports_torch = False
+        self.steps = 0
         self.machines: dict[int, Machine] = {}
         self.used_up: dict[int, set[str]] = {}
         self.call_modes: dict[int, list[Mode]] = {}
@@ -116,6 +118,7 @@ class World:
         self._running.discard(number)
         self._current = outer
         self.machines[number] = machine
+        self.steps += machine.steps
         if unit.kind in ("function", "lambda"):
             self._summaries[number] = summarise(machine)
 
