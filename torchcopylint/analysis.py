@@ -5,8 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import le
 from typing import TYPE_CHECKING
 
+from torchcopylint.base.collecting import rare_collections
 from torchcopylint.base.finding import Finding, Position, Span, Step
 from torchcopylint.base.gap import Gap
 
@@ -69,6 +71,11 @@ def analyse(text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS) -> Ana
     Raises `Unreadable` when the text does not parse, `OverLimit` when it is over one of the `limits`.
     """
     within_limits(text, limits)
+    with rare_collections():
+        return _analyse(text, filename)
+
+
+def _analyse(text: str, filename: str) -> Analysis:
     module = parsed(text)
     from torchcopylint.flow.examine import examine
     from torchcopylint.flow.lower import lower
@@ -77,16 +84,20 @@ def analyse(text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS) -> Ana
     lowered, answers = _ask(text, module, lower(module))
     facts = examine(lowered.program)
     told = settle(told_of(lowered, facts))
-    spans = spans_of(module, lowered, told, facts, answers)
+    spans = spans_of(text, module, lowered, told, facts, answers)
     return Analysis(findings_of(text, filename, lowered, told, spans), gaps_of(filename, facts, lowered, spans))
 
 
 def within_limits(text: str, limits: Limits) -> None:
     """Raises `OverLimit` for a text that is over one of the limits."""
+    from torchcopylint.source.bounds import bounds
     from torchcopylint.source.limits import measure
 
     if len(text) > limits.max_file_size:
         raise OverLimit("size in characters", len(text), limits.max_file_size, "--max-file-size", 1)
+    most = bounds(text)
+    if most is not None and all(map(le, most, (limits.max_nesting, limits.max_terms, limits.max_chain))):
+        return
     size = measure(text)
     for name, peak, maximum, option in (
         ("nesting of brackets", size.nesting, limits.max_nesting, "--max-nesting"),
@@ -152,6 +163,7 @@ def _head(rows: Sequence[tuple[int, int]], row: int, before: bool) -> tuple[int,
 
 
 def spans_of(
+    text: str,
     module: libcst.Module,
     lowered: Lowered,
     told: Sequence[Told],
@@ -164,11 +176,11 @@ def spans_of(
         sites |= {item.report.site, item.statement, *(point.site for point in item.report.points)}
     if not sites:
         return {}
-    from torchcopylint.source.positions import locate
+    from torchcopylint.source.positions import locate_few
 
-    nodes = {site: lowered.nodes[site] for site in sites}
-    found = locate(module, nodes.values())
-    return {site: answers.get(site) or found[id(node)] for site, node in nodes.items()}
+    nodes, statements = lowered.nodes, lowered.program.statements
+    found = locate_few(text, module, [(nodes[site], nodes[statements[site]]) for site in sites])
+    return {site: answers.get(site) or found[id(nodes[site])] for site in sites}
 
 
 def findings_of(

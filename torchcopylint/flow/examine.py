@@ -47,7 +47,7 @@ def examine(program: t.Program) -> FileFacts:
         suffered = callers.suffering(world)
         units = tuple(_unit_facts(world, world.machines[number], suffered) for number in sorted(world.machines))
     gaps = tuple((reason, site) for number in sorted(world.machines) for reason, site in world.machines[number].gaps)
-    return FileFacts(units, gaps, sum(machine.steps for machine in world.machines.values()))
+    return FileFacts(units, gaps, world.steps)
 
 
 def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers]]) -> UnitFacts:

@@ -915,7 +915,8 @@ class UnitFacts(NamedTuple):
 
 
 class FileFacts(NamedTuple):
-    """Everything found out about one file. `gaps` pair a reason with a site; `steps` counts the events run."""
+    """Everything found out about one file. `gaps` pair a reason with a site; `steps` counts the events run,
+    every run of every unit included."""
 
     units: tuple[UnitFacts, ...]
     gaps: tuple[tuple[str, int], ...]

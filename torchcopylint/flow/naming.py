@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 
 def text_of(m: Machine, register: int) -> str:
     """A register's expression as the user wrote it, as far as names, attributes and plain indices go."""
+    texts = m.index.texts
+    text = texts.get(register)
+    if text is None:
+        text = texts[register] = _text_of(m, register)
+    return text
+
+
+def _text_of(m: Machine, register: int) -> str:
     if not 0 <= register < len(m.unit.definitions):
         return "..."
     event = m.unit.definitions[register]

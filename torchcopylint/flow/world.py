@@ -1,8 +1,9 @@
 """One file as a whole: its imports, classes, functions, and in which order they are run.
 
 The module body runs first, so that functions know its imports and globals; then the `__init__` of every class, so that
-methods know the fields; then every other function, callees before callers, so that callers know what they call; and
-the module body once more if it calls any of them.
+methods know the fields; then every other function, callees before callers, so that callers know what they call. A unit
+is run once more if what is known of its parameters is not what it was run with. The first time the module body only
+glances at its loops; it is run to the end if it has any, or wants to know anything that running others has shown.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from torchcopylint.flow import custom, idioms, kinds
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -58,6 +60,7 @@ class World:
         self.program = program
         self.star_imports: list[Dotted] = []
         self.imports_torch = False
+        self.steps = 0
         self.machines: dict[int, Machine] = {}
         self.used_up: dict[int, set[str]] = {}
         self.call_modes: dict[int, list[Mode]] = {}
@@ -67,9 +70,13 @@ class World:
         self._registered: dict[int, dict[str, bool]] = {}
         self._summaries: dict[int, Summary] = {}
         self._running: set[int] = set()
+        self._indexes: dict[int, UnitIndex] = {}
         self._arguments: dict[int, dict[str, Object]] = {}
         self._given: dict[int, dict[str, bool]] = {}
         self._seen_arguments: dict[int, dict[str, Object]] = {}
+        self._bound_to: dict[int, list[tuple[t.Parameter, Object]]] = {}
+        self._current = -1
+        self._module_asked = False
         self._decorators = _decorators_of(program)
         self._defaults: dict[int, dict[str, Object]] = {}
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
@@ -80,7 +87,7 @@ class World:
 
     def run(self) -> None:
         """Run every unit of the file."""
-        self.run_unit(0)
+        self.run_unit(0, glancing=len(self.program.units) > 1)
         for info in self.program.classes:
             initial = info.methods.get("__init__")
             if initial is not None:
@@ -89,33 +96,49 @@ class World:
             if unit.number not in self.machines and unit.kind != "module":
                 self.run_unit(unit.number)
         for number in sorted(self._arguments):
-            if self._arguments[number] != self._seen_arguments.get(number, {}):
+            if self._arguments[number] != self._seen_arguments.get(number, {}) and self._bound_otherwise(number):
                 self.run_unit(number)
-        if len(self.program.units) > 1:
+        if self._module_asked or self.machines[0].cut_short:
             self.run_unit(0)
 
-    def run_unit(self, number: int) -> None:
-        """Run one unit and keep its summary."""
+    def run_unit(self, number: int, *, glancing: bool = False) -> None:
+        """Run one unit and keep its summary. `glancing` runs each loop once, to learn what names it binds."""
         unit = self.program.units[number]
         if unit.parent > 0 and unit.parent not in self.machines and unit.parent not in self._running:
             self.run_unit(unit.parent)
         self._running.add(number)
+        outer, self._current = self._current, number
         machine = Machine(self, unit, State(self._entry_mode(unit)))
+        machine.glancing = glancing
         self._seen_arguments[number] = dict(self._arguments.get(number, {}))
         self._bind_parameters(machine)
         machine.run_unit()
         if unit.name == "forward" and unit.owner >= 0 and self.is_function_class(unit.owner):
             custom.conclude(machine)
         self._running.discard(number)
+        self._current = outer
         self.machines[number] = machine
+        self.steps += machine.steps
         if unit.kind in ("function", "lambda"):
             self._summaries[number] = summarise(machine)
 
+    def index(self, unit: t.Unit) -> UnitIndex:
+        """What is looked up on a unit's tape."""
+        if unit.number not in self._indexes:
+            self._indexes[unit.number] = UnitIndex(unit)
+        return self._indexes[unit.number]
+
     def machine_of(self, number: int) -> Machine | None:
         """The machine of a unit, which is run now if it has not been; `None` if it is running, or too deep."""
+        self._note_asked()
         if number not in self.machines and number not in self._running and len(self._running) < MAX_NESTED_RUNS:
             self.run_unit(number)
         return self.machines.get(number)
+
+    def _bound_otherwise(self, number: int) -> bool:
+        """Whether what is known by now of a unit's parameters is not what it was run with."""
+        m = self.machines[number]
+        return any(self._parameter_object(m, parameter) != obj for parameter, obj in self._bound_to[number])
 
     def _in_order(self) -> list[t.Unit]:
         """Callees before callers, as far as names tell; otherwise source order."""
@@ -157,6 +180,7 @@ class World:
 
     def _bind_parameters(self, m: Machine) -> None:
         unit = m.unit
+        self._bound_to[unit.number] = []
         static = "staticmethod" in self.decorators(unit.number)
         for position, parameter in enumerate(unit.parameters):
             name = parameter.name
@@ -165,6 +189,7 @@ class World:
                 continue
             ref = m.number("argument", name)
             obj = self._parameter_object(m, parameter)
+            self._bound_to[unit.number].append((parameter, obj))
             m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=ARGUMENT))
             m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
             self._bind_element(m, ref, parameter.annotation)
@@ -225,6 +250,10 @@ class World:
         flags = frozenset({PLACEHOLDER})
         m.state.set_object(inner, obj._replace(shares=shares, text=text, owner=ARGUMENT, flags=flags))
         m.state.put_cell((ref, ANY_ELEMENT), Cell((inner,), obj.kind, None, site=-1))
+
+    def _note_asked(self) -> None:
+        """Somebody wants to know what running other units has shown: for the module body, too early."""
+        self._module_asked = self._module_asked or self._current == 0
 
     # -- names
 
@@ -307,6 +336,7 @@ class World:
 
     def method(self, number: int, name: str) -> int | None:
         """The unit of a method, own or inherited."""
+        self._note_asked()
         for current in self.lineage(number):
             unit = self.program.classes[current].methods.get(name)
             if unit is not None:
@@ -376,6 +406,7 @@ class World:
         local = self.local_class(type_name)
         if local is None:
             return None
+        self._note_asked()
         for current in self.lineage(local):
             known = self._fields.get(current, {}).get(name)
             if known is not None:
@@ -411,6 +442,7 @@ class World:
 
         With `above`, only the classes above it are asked.
         """
+        self._note_asked()
         lineage = [current for current in self.lineage(number) if not above or current != number]
         found = [self._registered.get(current, {}).get(name) for current in lineage]
         return True in found and False not in found
@@ -456,6 +488,7 @@ class World:
 
     def summary(self, unit: int) -> Summary | None:
         """The summary of a function, if it has been run already."""
+        self._note_asked()
         return self._summaries.get(unit)
 
     def converts(self, m: Machine) -> bool:
