@@ -7,6 +7,7 @@ from torchcopylint.flow import (
     callbacks,
     conversions,
     grads,
+    keeping,
     kinds,
     layout,
     lost,
@@ -250,6 +251,8 @@ def _store_attribute(m: Machine, event: t.StoreAttribute) -> None:
             m.fact(AttributeSet(event.site, text, event.name, _constant_text(value), obj.kind, obj.sure))
         _store_field(m, event, ref, obj, value)
         callbacks.note_context(m, obj, event.name, value, event.site)
+        if ref == base.refs[0]:
+            keeping.note_stored(m, event, ref, value)
 
 
 def _flagged(m: Machine, register: int) -> Value:

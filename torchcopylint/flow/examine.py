@@ -16,6 +16,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     definitions,
     items,
     iteration,
+    keeping,
     kinds,
     names,
     operators,
@@ -63,6 +64,7 @@ def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers
     found += suffered.get(unit.number, [])
     found += aliasing.aliased_fields(m)
     found += runs.found(m)
+    found += keeping.found(m)
     found += callbacks.found(m)
     return UnitFacts(
         qualname=unit.qualname,

@@ -798,14 +798,33 @@ class InferenceMisused(NamedTuple):
 
 
 class Accumulated(NamedTuple):
-    """At `site`, `source` and the graph behind it is added to `name` (`form`: `sum`, `collected`), turn after turn of a
-    loop, or call after call of a method, in which backward runs over that graph, at `ran`."""
+    """At `site`, `source` and the graph behind it is added to `name`, turn after turn of a loop, or call after call of
+    a method, in which backward runs over that graph, at `ran`. `form` is `sum`, `collected`, or `item` where it is
+    written into a part of `name`."""
 
     site: int
     name: str
     source: str
     form: str
     ran: int
+    sure: Sure
+
+
+class FieldKeepsGraph(NamedTuple):
+    """At `site`, `name`, a field of `self` that outlives the call, comes to hold what carries a graph.
+
+    `source` is what it is set to, or what is written into it. `form` is `update` (it is computed from what the field
+    held before, so that each call's graph hangs on the one of the call before) or `written` (the tensor had no graph,
+    and something that has one is written into it). `ran` is where backward runs over that graph in the same method, or
+    -1; for `assumed`, see `LeafWritten`.
+    """
+
+    site: int
+    name: str
+    source: str
+    form: str
+    ran: int
+    assumed: bool
     sure: Sure
 
 
@@ -880,7 +899,7 @@ Relation: TypeAlias = (
     " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
     " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
-    " | TensorCopied | ContextKept"
+    " | TensorCopied | ContextKept | FieldKeepsGraph"
 )
 
 

@@ -19,7 +19,7 @@ from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
-    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.facts import FieldKeepsGraph, Relation
     from torchcopylint.flow.ownership import Built, Whole
     from torchcopylint.flow.reading import Chain
     from torchcopylint.flow.uses import Use
@@ -104,6 +104,7 @@ class Machine:
         self.argument_writes: dict[int, tuple[int, str]] = {}
         self.gradients: set[int] = set()
         self.runs = Runs()
+        self.kept_fields: dict[int, tuple[FieldKeepsGraph, Value]] = {}
         self.kept_on_context: dict[int, tuple[str, Value]] = {}
         self.guards = 0
         self.on_purpose = 0

@@ -118,7 +118,7 @@ def expression(m: Machine, register: int, name: str) -> list[t.Event]:
             continue
         found.append(event)
         if isinstance(event, t.Load) and event.name != name:
-            pending += _bindings_before(m, event)
+            pending += bindings_before(m, event)
         if isinstance(event, t.Item):
             pending += [part for part in event.subscript if isinstance(part, int)]
         pending += reversed(t.operands(event))
@@ -145,7 +145,7 @@ def _is_write(m: Machine, register: int) -> bool:
     return isinstance(event, t.Augment) and event.target == register
 
 
-def _bindings_before(m: Machine, load: t.Load) -> list[int]:
+def bindings_before(m: Machine, load: t.Load) -> list[int]:
     """What a name was bound to before it is loaded: the last two bindings, which may be the arms of one condition."""
     uses = of_name(m, load.name)
     position = next((use.position for use in uses if use.register == load.out and use.loads), 0)
