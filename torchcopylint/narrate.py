@@ -33,6 +33,8 @@ PHRASES: Mapping[str, str] = {
     "shared.comprehension": "shared here: every turn adds the same object",
     "shared.fromkeys": "shared here: every key gets the same object",
     "shared.field": "shared here: `{result}` is a part of `{source}`",
+    "shared.loaded": "shared here: `{name}` takes over the tensors of `{source}`, not their values",
+    "shared.exchanged": "shared here: the parameters of `{name}` are other tensors from here on",
     "shared.passed": "shared here: `{source}` is passed as `{result}` of `{target}`",
     "shared.assigned": "shared here: `{result}` is put on the storage of `{source}`",
     "shared.tensor": "shared here: a tensor on the memory of `{source}`",

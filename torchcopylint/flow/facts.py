@@ -374,7 +374,7 @@ class OptimizerStale(NamedTuple):
     """At `stored`, `name` was set, a part of what an optimizer in use had been built over at `built`.
 
     `optimizer` is the use at `site`, such as `optimizer.step()`; an empty text if it is returned, or, where `site` is
-    `stored`, kept in a field.
+    `stored`, kept in a field. `loaded` is whether `name` is a whole module, whose parameters were exchanged by loading.
     """
 
     site: int
@@ -382,6 +382,17 @@ class OptimizerStale(NamedTuple):
     stored: int
     built: int
     optimizer: str
+    sure: Sure
+    loaded: bool = False
+
+
+class LoadedByAssignment(NamedTuple):
+    """At `site`, the module `name` takes over the tensors of `source`, a module that lives on; taken at `taken`."""
+
+    site: int
+    name: str
+    source: str
+    taken: int
     sure: Sure
 
 
@@ -900,6 +911,7 @@ Relation: TypeAlias = (
     " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
     " | TensorCopied | ContextKept | FieldKeepsGraph"
+    " | LoadedByAssignment"
 )
 
 

@@ -98,6 +98,7 @@ class Machine:
         self.generators: dict[int, int] = {}
         self.optimizers: dict[int, Built] = {}
         self.wholes: dict[int, tuple[Whole, ...]] = {}
+        self.taken_over: set[int] = set()
         self.lateness: dict[int, tuple[str, int, Sure]] = {}
         self.unowned: dict[int, int] = {}
         self.rebound: dict[int, tuple[int, str, Sure]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import (
     activations,
     aliasing,
+    assigning,
     containers,
     custom,
     generators,
@@ -476,6 +477,9 @@ def _load_state_dict(m: Machine, base: Value, event: t.Invoke, arguments: Argume
     slots.field_read(m, source.root, event.site, "load_state_dict", text)
     if source.root is None:
         aliasing.note_pair(m, base, source, event.site, "load")
+    if arguments.flag("assign") is True:
+        assigning.take_over(m, base, source, event.site, text)
+        return Value(kind=Kind.OTHER)
     writing.write(
         m,
         base,
