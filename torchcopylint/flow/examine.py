@@ -18,6 +18,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     iteration,
     keeping,
     kinds,
+    mapping,
     names,
     operators,
     runs,
@@ -65,6 +66,7 @@ def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers
     found += aliasing.aliased_fields(m)
     found += runs.found(m)
     found += keeping.found(m)
+    found += mapping.found(m)
     found += callbacks.found(m)
     return UnitFacts(
         qualname=unit.qualname,

@@ -386,6 +386,17 @@ class OptimizerStale(NamedTuple):
     loaded: bool = False
 
 
+class MappedWrite(NamedTuple):
+    """At `site`, in a function that is given to `vmap`, `op` writes into `name`, which is not mapped, what is computed
+    from the mapped parameter `source`."""
+
+    site: int
+    name: str
+    op: str
+    source: str
+    sure: Sure
+
+
 class LoadedByAssignment(NamedTuple):
     """At `site`, the module `name` takes over the tensors of `source`, a module that lives on; taken at `taken`."""
 
@@ -911,7 +922,7 @@ Relation: TypeAlias = (
     " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
     " | TensorCopied | ContextKept | FieldKeepsGraph"
-    " | LoadedByAssignment"
+    " | LoadedByAssignment | MappedWrite"
 )
 
 
@@ -923,7 +934,7 @@ class UnitFacts(NamedTuple):
     `inplace` if it writes. `trains` is whether it calls `backward()`, `has_no_grad` whether
     it switches grad mode off for a part of itself. `called_without_grad` is whether every call of it in the file runs
     without grad (`UNKNOWN` if there is no call). `roles` is as what autograd calls it: `forward` or `backward` of a
-    `Function`, `gradient hook`, `pack hook`. `given_away` are the parameters for which every call in the file passes
+    `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap` maps its parameter `x`. `given_away` are the parameters for which every call in the file passes
     what nobody else holds.
     """
 

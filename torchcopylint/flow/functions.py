@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     copying,
     generators,
     grads,
+    mapping,
     memory,
     modules,
     naming,
@@ -384,6 +385,15 @@ def _set_grad_enabled(m: Machine, arguments: Arguments, event: t.Call | t.Invoke
 
 
 # -- torch
+
+
+@special(*sorted(mapping.VMAP))
+def _vmap(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """What it returns does to its arguments what the function does."""
+    mapping.note(m, arguments)
+    given = arguments.keywords.get("func", arguments.at(0))
+    reading.read(m, given, event.site, "argument", name)
+    return given if isinstance(given.const, FunctionReference) else memory.unknown(m, event.site, f"{name}(...)")
 
 
 @special("torch.autograd.backward")
