@@ -934,8 +934,8 @@ class UnitFacts(NamedTuple):
     `inplace` if it writes. `trains` is whether it calls `backward()`, `has_no_grad` whether
     it switches grad mode off for a part of itself. `called_without_grad` is whether every call of it in the file runs
     without grad (`UNKNOWN` if there is no call). `roles` is as what autograd calls it: `forward` or `backward` of a
-    `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap` maps its parameter `x`. `given_away` are the parameters for which every call in the file passes
-    what nobody else holds.
+    `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap` maps its parameter `x`. `given_away` are the
+    parameters for which every call in the file passes what nobody else holds.
     """
 
     qualname: str
