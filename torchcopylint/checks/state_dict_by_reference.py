@@ -25,7 +25,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         write = unit.writes[site]
         for read in sorted(reads, key=order_of):
             taken = [link for link in read.below_read if link.how is How.STATE]
-            if not taken or taken[-1].site in seen or not read.certain or _own_doing(read, write):
+            # On the path where it is no copy, it is none, however it is made on the others.
+            if not taken or taken[-1].site in seen or not (read.certain or read.partly) or _own_doing(read, write):
                 continue
             link = taken[0]
             seen.add(taken[-1].site)
@@ -79,6 +80,8 @@ def _report(read: ReadAfter, write: Write, link: Link, taken: int) -> Report:
             read_point(read, write),
         ),
         values={"name": name, "source": link.source.removesuffix(".state_dict()"), "cause": cause},
-        confidence=at_most(Confidence.HIGH, confidence(max(write.sure, read.sure), read.sure)),
+        confidence=at_most(
+            Confidence.HIGH if read.certain else Confidence.MEDIUM, confidence(max(write.sure, read.sure), read.sure)
+        ),
         variant=variant,
     )

@@ -70,7 +70,7 @@ class ReadAfter(NamedTuple):
     graph), `argument`, `return`, `store`, `swap` (stored into the very memory it is a view of), `text`, `test`,
     `yield`, `load_state_dict`, by `target`. `element` is whether `name` is an element of a container. `certain` is
     whether the two surely share what was written, `conditional` whether they do so where a conversion on the way had
-    nothing to convert.
+    nothing to convert, `partly` whether they do on one of the paths on which `name` got what it holds.
     `place` is the storage that was written and the part of it that is read, `bound` the site where `name` was bound, or
     -1.
     """
@@ -91,6 +91,7 @@ class ReadAfter(NamedTuple):
     conditional: bool = False
     place: tuple[int, Region] = (-1, ())
     bound: int = -1
+    partly: bool = False
 
     @property
     def links(self) -> tuple[Link, ...]:

@@ -124,6 +124,10 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         text = naming.key_text(m, target.root) or "its argument"
         at = Site(event.site, text, f"{naming.text_of(m, event.base)}.{event.name}(...)", "call")
         operations.write_through(m, target, [], at, reads_old=True, versioned=False)
+    if event.name == "step" and len(arguments.positional) == 2 and _is_optimizer(m, arguments.positional[1]):
+        # `scaler.step(optimizer)`
+        modules.step(m, arguments.positional[1], event.site, naming.text_of(m, event.arguments[0].register))
+        return Value()
     if event.name == "mark_dirty":
         custom.mark_dirty(m, arguments, event.site)
         return Value(kind=Kind.NONE)
@@ -164,6 +168,11 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     if op is not None and op.result == "tensor" and op.differentiable and obj.requires_grad > 0:
         made = grads.result_of(m, made, [base], True)
     return memory.fresh(m, event.site, made)
+
+
+def _is_optimizer(m: Machine, value: Value) -> bool:
+    kinds_held = {m.state.object(ref).kind for ref in value.refs}
+    return kinds_held == {Kind.OPTIMIZER} and len(value.refs) == 1
 
 
 def _returns_itself(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:

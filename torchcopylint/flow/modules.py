@@ -567,9 +567,12 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
     ownership.note_used(m, optimizer, site, f"{text}.step()")
     writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()")
-    if not known and len(m.reached) == 1:
+    if not known and len(m.reached) == 1 and optimizer.refs[0] | 1 not in m.optimizers:
         # Nobody knows the optimizer, and backward has reached one network only: it is that one's.
-        for share in m.state.object(next(iter(m.reached))).shares:
+        network = m.state.object(next(iter(m.reached)))
+        own = {share.storage for share in network.shares if share.sure and not share.when}
+        m.certain_storages[site] = m.certain_storages.get(site, frozenset()) | own
+        for share in network.shares:
             writing.spoil_saved(m, share, site, certain=True)
 
 
