@@ -24,6 +24,8 @@ from torchcopylint.flow.facts import AttributeSet, DataAccess, GradientRead, Vol
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    CONTAINERS,
+    FIELD,
     OUTPUT,
     PLACEHOLDER,
     RETAINS,
@@ -83,6 +85,7 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
     slot = (ref, f".{name}")
     if m.state.cell(slot) is None:
         value = slots.slot_value(m, slot, _field(m, ref, obj, name))
+        _bind_element(m, value, obj.type, name)
     else:
         value = slots.slot_value(m, slot)
     if value.root is not None and obj.owner == "self":
@@ -90,6 +93,22 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
         if cell is not None and cell.site == -1:
             m.initial_fields.setdefault(name, slot)
     return value
+
+
+def _bind_element(m: Machine, field: Value, owner: str, name: str) -> None:
+    """What stands in a container that a field holds is of the kind that the class has put there."""
+    if not field.refs or m.state.object(field.refs[0]).kind not in CONTAINERS:
+        return
+    known = m.world.element_of(owner, name)
+    if known is None or known.kind is Kind.UNKNOWN:
+        return
+    ref = field.refs[0]
+    inner = m.number("slot", (ref, ANY_ELEMENT))
+    text = f"{m.state.object(ref).text}[...]"
+    shares = (Share(inner, How.OWN, -1, inner),)
+    made = known._replace(shares=shares, text=text, owner=FIELD, flags=frozenset({PLACEHOLDER}))
+    m.state.set_object(inner, made)
+    memory.bind(m, (ref, ANY_ELEMENT), Value((inner,), known.kind), -1)
 
 
 def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:

@@ -248,7 +248,8 @@ def _defaultdict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, nam
 
 @special("builtins.dict.fromkeys", "collections.OrderedDict.fromkeys")
 def _fromkeys(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    slots.note_repeated(m, arguments.at(1), event.site, "fromkeys", naming.text_of(m, event.out))
+    place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
+    slots.note_repeated(m, arguments.at(1), event.site, "fromkeys", place)
     return containers.iterator(m, event.site, arguments.at(1), "fromkeys", Kind.DICT)
 
 

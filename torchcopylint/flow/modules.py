@@ -173,6 +173,11 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
     """An instance of a class of this file."""
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
+    initial = m.world.method(reference.number, "__init__")
+    if initial is not None:
+        bound = Arguments([UNKNOWN, *arguments.positional], arguments.keywords)
+        given = summaries.bind_arguments(m.world.program.units[initial], bound)
+        m.world.note_arguments(m, initial, {name: value for name, value in given.items() if value.refs})
     obj = m.world.instance(reference.number)
     made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))
     if obj.kind is Kind.OPTIMIZER:
