@@ -29,7 +29,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             taken = [link for link in read.below_read if link.how is How.STATE]
             if not taken or taken[-1].site in seen or _own_doing(read, write):
                 continue
-            if not read.certain and not read.conditional:
+            # On the path where it is no copy, it is none, however it is made on the others.
+            if not read.certain and not read.partly and not read.conditional:
                 continue
             link = taken[0]
             seen.add(taken[-1].site)
@@ -104,7 +105,7 @@ def _report(read: ReadAfter, write: Write, link: Link, taken: int) -> Report:
     name = read.name.partition("[")[0] if read.element else read.name
     cause = write.cause or f"{write.op}"
     # Whose parameters an optimizer moves that nobody has seen being made, is a likely guess.
-    limit = Confidence.MEDIUM if write.sure < Sure.LIKELY else Confidence.HIGH
+    limit = Confidence.HIGH if read.certain and write.sure >= Sure.LIKELY else Confidence.MEDIUM
     return Report(
         site=taken,
         points=(

@@ -7,6 +7,7 @@ from torchcopylint.flow import (
     callbacks,
     conversions,
     grads,
+    keeping,
     kinds,
     layout,
     lost,
@@ -23,6 +24,8 @@ from torchcopylint.flow.facts import AttributeSet, DataAccess, GradientRead, Vol
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    CONTAINERS,
+    FIELD,
     OUTPUT,
     PLACEHOLDER,
     RETAINS,
@@ -85,6 +88,7 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
     slot = (ref, f".{name}")
     if m.state.cell(slot) is None:
         value = slots.slot_value(m, slot, _field(m, ref, obj, name))
+        _bind_element(m, value, obj.type, name)
     else:
         value = slots.slot_value(m, slot)
     if value.root is not None and obj.owner == "self":
@@ -97,6 +101,22 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
 def _is_part(obj: Object) -> bool:
     """Whether an object is a field of a module."""
     return any(share.how is How.FIELD for share in obj.shares)
+
+
+def _bind_element(m: Machine, field: Value, owner: str, name: str) -> None:
+    """What stands in a container that a field holds is of the kind that the class has put there."""
+    if not field.refs or m.state.object(field.refs[0]).kind not in CONTAINERS:
+        return
+    known = m.world.element_of(owner, name)
+    if known is None or known.kind is Kind.UNKNOWN:
+        return
+    ref = field.refs[0]
+    inner = m.number("slot", (ref, ANY_ELEMENT))
+    text = f"{m.state.object(ref).text}[...]"
+    shares = (Share(inner, How.OWN, -1, inner),)
+    made = known._replace(shares=shares, text=text, owner=FIELD, flags=frozenset({PLACEHOLDER}))
+    m.state.set_object(inner, made)
+    memory.bind(m, (ref, ANY_ELEMENT), Value((inner,), known.kind), -1)
 
 
 def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
@@ -258,6 +278,8 @@ def _store_attribute(m: Machine, event: t.StoreAttribute) -> None:
             m.fact(AttributeSet(event.site, text, event.name, _constant_text(value), obj.kind, obj.sure))
         _store_field(m, event, ref, obj, value)
         callbacks.note_context(m, obj, event.name, value, event.site)
+        if ref == base.refs[0]:
+            keeping.note_stored(m, event, ref, value)
 
 
 def _flagged(m: Machine, register: int) -> Value:

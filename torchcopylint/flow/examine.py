@@ -16,7 +16,9 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     definitions,
     items,
     iteration,
+    keeping,
     kinds,
+    mapping,
     names,
     operators,
     runs,
@@ -63,6 +65,8 @@ def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers
     found += suffered.get(unit.number, [])
     found += aliasing.aliased_fields(m)
     found += runs.found(m)
+    found += keeping.found(m)
+    found += mapping.found(m)
     found += callbacks.found(m)
     return UnitFacts(
         qualname=unit.qualname,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import dtypes, gradients, naming, reading, runs
+from torchcopylint.flow import dtypes, gradients, keeping, naming, reading, runs
 from torchcopylint.flow.facts import InferenceMisused, LeafWritten, RequiresGradRefused, Saved
 from torchcopylint.flow.model import (
     CONTAINERS,
@@ -177,6 +177,10 @@ def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *
         return
     best = max(obj.requires_grad for obj in facts)
     graph = frozenset[int]().union(*(obj.graph for obj in facts))
+    if all(m.state.object(ref).requires_grad <= 0 for ref in target.refs):
+        # What is written has a name of its own, or is told as what it is the result of.
+        source = next((obj.text for obj in facts if obj.text and "..." not in obj.text), "a computed value")
+        keeping.note_written(m, target, source, at.site)
     for ref in target.refs:
         for base in {ref, *_graph_bases(m, ref)}:
             obj = m.state.object(base)

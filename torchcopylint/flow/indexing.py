@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import conversions, grads, memory, naming, numbers, overlaps, reading, refusals, writing
+from torchcopylint.flow import conversions, grads, memory, naming, numbers, overlaps, reading, refusals, runs, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.machine import Machine
@@ -196,6 +196,9 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     numbers.note_stored(m, base, value, "[...] =", event.site, text)
     region = region_of(m, event.subscript) if is_advanced(m, event.subscript) is Fact.NO else (Part("?"),)
     whole = all(part.kind == "all" for part in region) or _is_ellipsis(m, event.subscript)
+    sums = not runs.is_field_from_before(m, base.root) and runs.accumulate(
+        m, event.site, base, value, text, naming.spelling(m, event.value), "item"
+    )
     if kind_of(base, m.state) in TENSORS and is_advanced(m, event.subscript) is Fact.NO:
         written = Site(event.site, f"{text}[{naming.index_text(m, event.subscript)}]", "[...] =", "item")
         overlaps.note(m, base, () if whole else region, [value], written)
@@ -212,6 +215,8 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     )
     refusals.check(m, base, [value], Site(event.site, text, "[...] =", "item"))
     grads.after_write(m, base, [value], Site(event.site, text, "[...] =", "item"), view=True)
+    if sums:
+        runs.mark_sum(m, event.site, base)
 
 
 def is_stored_back(m: Machine, item: t.Item, part: Value) -> bool:

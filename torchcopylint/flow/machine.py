@@ -19,7 +19,7 @@ from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
-    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.facts import FieldKeepsGraph, Relation
     from torchcopylint.flow.ownership import Built, Whole
     from torchcopylint.flow.reading import Chain
     from torchcopylint.flow.world import World
@@ -97,6 +97,7 @@ class Machine:
         self.generators: dict[int, int] = {}
         self.optimizers: dict[int, Built] = {}
         self.wholes: dict[int, tuple[Whole, ...]] = {}
+        self.taken_over: set[int] = set()
         self.lateness: dict[int, tuple[str, int, Sure]] = {}
         self.unowned: dict[int, int] = {}
         self.computed_fields: dict[str, int] = {}
@@ -104,6 +105,7 @@ class Machine:
         self.argument_writes: dict[int, tuple[int, str]] = {}
         self.gradients: set[int] = set()
         self.runs = Runs()
+        self.kept_fields: dict[int, tuple[FieldKeepsGraph, Value]] = {}
         self.kept_on_context: dict[int, tuple[str, Value]] = {}
         self.guards = 0
         self.on_purpose = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import (
     activations,
     aliasing,
+    assigning,
     containers,
     custom,
     generators,
@@ -181,6 +182,11 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
     """An instance of a class of this file."""
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
+    initial = m.world.method(reference.number, "__init__")
+    if initial is not None:
+        bound = Arguments([UNKNOWN, *arguments.positional], arguments.keywords)
+        given = summaries.bind_arguments(m.world.program.units[initial], bound)
+        m.world.note_arguments(m, initial, {name: value for name, value in given.items() if value.refs})
     obj = m.world.instance(reference.number)
     made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))
     if obj.kind is Kind.OPTIMIZER:
@@ -501,6 +507,9 @@ def _load_state_dict(m: Machine, base: Value, event: t.Invoke, arguments: Argume
     slots.field_read(m, source.root, event.site, "load_state_dict", text)
     if source.root is None:
         aliasing.note_pair(m, base, source, event.site, "load")
+    if arguments.flag("assign") is True:
+        assigning.take_over(m, base, source, event.site, text)
+        return Value(kind=Kind.OTHER)
     writing.write(
         m,
         base,

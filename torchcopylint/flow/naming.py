@@ -59,6 +59,12 @@ def spelling(m: Machine, register: int) -> str:
     return text_of(m, register)
 
 
+def field_set(m: Machine, register: int) -> str:
+    """The field that a value is stored in at once (`self.rows = [...] * 3`), or an empty text."""
+    event = m.consumer_of(register)
+    return f"{text_of(m, event.base)}.{event.name}" if isinstance(event, t.StoreAttribute) else ""
+
+
 def index_text(m: Machine, index: t.Index) -> str:
     """What stands in square brackets, as the user wrote it."""
     return ", ".join(_part_text(m, part) for part in index)

@@ -120,8 +120,10 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
         activations.known_tensor(m, first)
     sources = [value for value in (*arguments.positional[1:], *arguments.keywords.values()) if value.refs]
     if not op.metadata_only:
+        # What a function writes beside what it returns are statistics, which take no graph: `F.batch_norm`.
+        graphs = [] if op.shares == "fresh" and not inplace else sources
         for value in written:
-            write_through(m, value, sources, at, reads_old=not op.overwrites, versioned=op.bumps)
+            write_through(m, value, graphs, at, reads_old=not op.overwrites, versioned=op.bumps)
     elif op.pair:
         # `t_`, `transpose_`: no element changes, but to autograd it is a write.
         for value in written:

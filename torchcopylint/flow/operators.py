@@ -127,7 +127,8 @@ def _repeat(m: Machine, values: list[Value], kinds: list[Kind], event: t.Operate
             held = Value(cell.refs, cell.kind, cell.const, cell.marks)
             slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
             if count.const not in (0, 1):
-                slots.note_repeated(m, held, event.site, "multiplied", naming.text_of(m, event.out))
+                place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
+                slots.note_repeated(m, held, event.site, "multiplied", place)
     return made
 
 

@@ -103,12 +103,14 @@ def _read_after(
     derived = mark.late and not _kept_from_before(m, value.root, mark)
     if derived:
         below_read = ()
-    meets = (
+    there = (
         share.storage & 1 == 0
         and share.storage in m.certain_storages[mark.write]
-        and ((whole and _is_element(value.root)) or all(_sits_on(m, other, share.storage) for other in value.refs))
         and overlap(m.regions[mark.write].get(share.storage | 1, ()), share.region) is Fact.YES
     )
+    each = (whole and _is_element(value.root)) or all(_sits_on(m, other, share.storage) for other in value.refs)
+    meets = there and each
+    linked = share.sure and all(link.sure for link in (*below_written, *below_read))
     return ReadAfter(
         write=mark.write,
         name=name or obj.text or "this value",
@@ -119,7 +121,8 @@ def _read_after(
         below_written=below_written,
         below_read=below_read,
         element=_is_element(value.root),
-        certain=meets and share.sure and all(link.sure for link in (*below_written, *below_read)),
+        certain=meets and linked,
+        partly=there and linked and not each and _copied_otherwise(m, value, share.storage),
         sure=obj.sure,
         kind=obj.kind,
         flags=obj.flags,
@@ -130,6 +133,14 @@ def _read_after(
         and value.root is not None
         and _but_for_a_condition(below_written, below_read),
     )
+
+
+def _copied_otherwise(m: Machine, value: Value, storage: int) -> bool:
+    """Whether what a place holds on the other paths is a copy: not one of several things that are all shared."""
+    if _is_element(value.root):
+        return False
+    others = [m.state.object(ref) for ref in value.refs if not _sits_on(m, ref, storage)]
+    return all(share.how is How.OWN for obj in others for share in obj.shares)
 
 
 def condition_of(links: tuple[Link, ...]) -> str:

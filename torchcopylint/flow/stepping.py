@@ -28,7 +28,7 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
     ownership.note_used(m, optimizer, site, f"{text}.step()")
     # Nobody knows the optimizer, and backward has reached one network only: it is that one's.
-    single = not known and len(m.reached) == 1
+    single = not known and len(m.reached) == 1 and optimizer.refs[0] | 1 not in m.optimizers
     writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()", every=single)
     if single:
         for share in m.state.object(next(iter(m.reached))).shares:

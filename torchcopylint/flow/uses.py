@@ -117,6 +117,13 @@ def _is_write(m: Machine, register: int) -> bool:
     return isinstance(event, t.Augment) and event.target == register
 
 
+def bindings_before(m: Machine, load: t.Load) -> list[int]:
+    """What a name was bound to before it is loaded: the last two bindings, which may be the arms of one condition."""
+    uses = of_name(m, load.name)
+    position = next((use.position for use in uses if use.register == load.out and use.loads), 0)
+    return [use.register for use in uses if not use.loads and use.position < position][-2:]
+
+
 def loops_around(m: Machine, site: int) -> tuple[int, ...]:
     """The loops that the event at a site stands in, the outermost first."""
     pending: list[tuple[t.Tape, tuple[int, ...]]] = [(m.unit.tape, ())]

@@ -42,6 +42,8 @@ from torchcopylint.flow.tape import Annotation, Dotted
 from torchcopylint.knowledge import table
 
 SELF = "self"
+MAX_ELEMENTS = 16
+"""So many elements of a container that a field holds are looked at."""
 MAX_NESTED_RUNS = 8
 """So many units may wait for one another to be run."""
 
@@ -67,6 +69,7 @@ class World:
         self.roles: dict[int, set[str]] = {}
         self._exports: dict[int, dict[str, Export]] = {}
         self._fields: dict[int, dict[str, Object]] = {}
+        self._elements: dict[tuple[int, str], Object] = {}
         self._registered: dict[int, dict[str, bool]] = {}
         self._summaries: dict[int, Summary] = {}
         self._running: set[int] = set()
@@ -88,9 +91,12 @@ class World:
     def run(self) -> None:
         """Run every unit of the file."""
         self.run_unit(0, glancing=len(self.program.units) > 1)
+        helpers = self._helpers()
         for info in self.program.classes:
             initial = info.methods.get("__init__")
             if initial is not None:
+                for helper in self._called_by(initial, helpers):
+                    self.run_unit(helper)
                 self.run_unit(initial)
         for unit in self._in_order():
             if unit.number not in self.machines and unit.kind != "module":
@@ -100,6 +106,23 @@ class World:
                 self.run_unit(number)
         if self._module_asked or self.machines[0].cut_short:
             self.run_unit(0)
+
+    def _helpers(self) -> dict[str, list[int]]:
+        """The functions of the module, by name, that make nothing of a class of this file: they may be run before the
+        constructors, which then know what they return."""
+        if not self.program.classes:
+            return {}
+        found: dict[str, list[int]] = {}
+        for unit in self.program.units:
+            if unit.kind == "function" and unit.parent == 0 and unit.owner < 0:
+                makes = any(isinstance(e, t.Load) and e.name in self._class_names for e in unit.definitions)
+                if not makes:
+                    found.setdefault(unit.name, []).append(unit.number)
+        return found
+
+    def _called_by(self, initial: int, helpers: dict[str, list[int]]) -> list[int]:
+        called = dict.fromkeys(_callees(self.program.units[initial], helpers))
+        return [number for number in called if number not in self.machines]
 
     def run_unit(self, number: int, *, glancing: bool = False) -> None:
         """Run one unit and keep its summary. `glancing` runs each loop once, to learn what names it binds."""
@@ -429,6 +452,8 @@ class World:
         if m.unit.name == "__init__":
             registered = self._registered.setdefault(local, {})
             registered[name] = obj.kind is Kind.PARAMETER and registered.get(name, True)
+        if obj.kind in CONTAINERS:
+            self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
         template = _template(obj)._replace(graph=frozenset(), flags=obj.flags & {PINNED, WRITES_INPUT})
@@ -436,6 +461,23 @@ class World:
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
         fields[name] = template if before is None else join_objects(before, template)
+
+    def element_of(self, type_name: str, name: str) -> Object | None:
+        """What is known of the elements of a container that a class of this file keeps in a field."""
+        self._note_asked()
+        local = self.local_class(type_name)
+        for current in self.lineage(local) if local is not None else ():
+            known = self._elements.get((current, name))
+            if known is not None:
+                return known
+        return None
+
+    def _note_elements(self, m: Machine, local: int, name: str, value: Value) -> None:
+        for ref in value.refs:
+            for slot in m.state.slot_names(ref)[:MAX_ELEMENTS]:
+                for held in m.state.refs_of(slot) if slot[1].startswith("[") else ():
+                    obj = _passed(m.state.object(held))._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
+                    self._elements[local, name] = join_objects(self._elements.get((local, name), obj), obj)
 
     def is_parameter(self, number: int, name: str, *, above: bool = False) -> bool:
         """Whether the `__init__` of a class, or of one above it, sets a field to a parameter and nothing else.
