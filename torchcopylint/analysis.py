@@ -5,16 +5,19 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from torchcopylint.base.finding import Finding, Position, Span, Step
+from torchcopylint.base.finding import Finding, Position, Role, Span, Step
 from torchcopylint.base.gap import Gap
+from torchcopylint.base.report import Point
 
 if TYPE_CHECKING:
     import libcst
 
     from torchcopylint.flow.facts import FileFacts
     from torchcopylint.flow.lower import Lowered
+    from torchcopylint.flow.outside import ModuleFacts
+    from torchcopylint.flow.world import World
     from torchcopylint.narrate import Told
 
 
@@ -63,22 +66,97 @@ class Analysis:
     gaps: tuple[Gap, ...]
 
 
-def analyse(text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS) -> Analysis:
+@dataclass(frozen=True, slots=True)
+class FileSummary:
+    """What other files may know of one: picklable, and without its tree. `spans` are where its sites stand that the
+    steps of their findings may speak of."""
+
+    facts: ModuleFacts
+    spans: Mapping[int, Span]
+
+
+class Surroundings(Protocol):
+    """The other files of the project, as one of them sees them, by their paths."""
+
+    @property
+    def path(self) -> str:
+        """The path of the file that looks."""
+
+    def places(self, importer: str, dotted: str) -> tuple[tuple[str, str], ...]:
+        """See `flow.outside.Modules`."""
+
+    def facts(self, path: str) -> ModuleFacts | None:
+        """See `flow.outside.Modules`."""
+
+    def step_at(self, path: str, site: int) -> tuple[str, Span] | None:
+        """The name for findings of a file, and where a site of it stands; `None` if that is not known."""
+
+
+def analyse(
+    text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS, around: Surroundings | None = None
+) -> Analysis:
     """Analyse one decoded source text. `filename` (relative, forward slashes) goes into findings and fingerprints.
 
-    Raises `Unreadable` when the text does not parse, `OverLimit` when it is over one of the `limits`.
+    `around` are the other files of its project, if it has any. Raises `Unreadable` when the text does not parse,
+    `OverLimit` when it is over one of the `limits`.
     """
+    return followed(text, limits, around).findings(filename)
+
+
+def followed(text: str, limits: Limits, around: Surroundings | None) -> Followed:
+    """Follow memory through one decoded source text. Raises `Unreadable` and `OverLimit`."""
     within_limits(text, limits)
     module = parsed(text)
-    from torchcopylint.flow.examine import examine
     from torchcopylint.flow.lower import lower
-    from torchcopylint.narrate import settle
 
     lowered, answers = _ask(text, module, lower(module))
-    facts = examine(lowered.program)
-    told = settle(told_of(lowered, facts))
-    spans = spans_of(module, lowered, told, facts, answers)
-    return Analysis(findings_of(text, filename, lowered, told, spans), gaps_of(filename, facts, lowered, spans))
+    return Followed(text, module, lowered, answers, world_of(lowered, around), around)
+
+
+def world_of(lowered: Lowered, around: Surroundings | None) -> World:
+    """A lowered file, run among the other files of its project."""
+    from torchcopylint.flow.examine import run
+    from torchcopylint.flow.outside import Outside
+
+    return run(lowered.program, Outside(around, around.path) if around is not None else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A file that memory has been followed through: what can be had from it while its tree is at hand."""
+
+    text: str
+    module: libcst.Module
+    lowered: Lowered
+    answers: Mapping[int, Span]
+    world: World
+    around: Surroundings | None
+
+    def findings(self, filename: str) -> Analysis:
+        """What the rules find."""
+        from torchcopylint.flow.examine import found_in
+        from torchcopylint.narrate import settle
+
+        facts = found_in(self.world)
+        told = settle(told_of(self.lowered, facts))
+        spans = spans_of(self.module, self.lowered, told, facts, self.answers)
+        further = further_steps(facts, self.around)
+        found = findings_of(self.text, filename, self.lowered, told, spans, further)
+        return Analysis(found, gaps_of(filename, facts, self.lowered, spans))
+
+    def summary(self) -> FileSummary:
+        """What other files may know."""
+        from torchcopylint.flow.exporting import exported
+
+        facts = exported(self.world)
+        places = (place for f in facts.functions.values() for write in f.summary.writes for place in write.places[:1])
+        sites = {place.site: self.lowered.nodes[place.site] for place in places}
+        if not sites:
+            return FileSummary(facts, {})
+        from torchcopylint.source.positions import locate
+
+        located = locate(self.module, sites.values())
+        return FileSummary(facts, {site: located[id(node)] for site, node in sites.items()})
 
 
 def within_limits(text: str, limits: Limits) -> None:
@@ -118,6 +196,24 @@ def told_of(lowered: Lowered, facts: FileFacts) -> list[Told]:
         for rule in load_rules()
         for report in rule.reports(facts.units)
     ]
+
+
+def further_steps(facts: FileFacts, around: Surroundings | None) -> Mapping[int, tuple[Step, ...]]:
+    """By the sites of calls: the steps that lie in other files."""
+    from torchcopylint.narrate import phrase
+
+    found: dict[int, tuple[Step, ...]] = {}
+    if around is None:
+        return found
+    for site, places in facts.elsewhere.items():
+        steps = []
+        for place in places:
+            at = around.step_at(place.path, place.site)
+            if at is not None:
+                point = Point(Role.WRITTEN, -1, "written.elsewhere", {"target": place.function, "op": place.op})
+                steps.append(Step(Role.WRITTEN, phrase(point), *at))
+        found[site] = tuple(steps)
+    return found
 
 
 def _ask(text: str, module: libcst.Module, lowered: Lowered) -> tuple[Lowered, Mapping[int, Span]]:
@@ -172,9 +268,15 @@ def spans_of(
 
 
 def findings_of(
-    text: str, filename: str, lowered: Lowered, told: Sequence[Told], spans: Mapping[int, Span]
+    text: str,
+    filename: str,
+    lowered: Lowered,
+    told: Sequence[Told],
+    spans: Mapping[int, Span],
+    further: Mapping[int, tuple[Step, ...]],
 ) -> tuple[Finding, ...]:
-    """What is told, as findings, in order of place and code."""
+    """What is told, as findings, in order of place and code. `further` are steps in other files, by the site of the
+    writing step that they explain."""
     from torchcopylint.base.fingerprint import fingerprint
     from torchcopylint.narrate import phrase
 
@@ -191,7 +293,11 @@ def findings_of(
         source = " ".join("\n".join(lines[statement.start.row - 1 : statement.end.row]).split())
         equal = (item.code, scope, source)
         counts[equal] = counts.get(equal, -1) + 1
-        steps = tuple(Step(point.role, phrase(point), filename, spans[point.site]) for point in report.points)
+        steps: list[Step] = []
+        for point in report.points:
+            steps.append(Step(point.role, phrase(point), filename, spans[point.site]))
+            if point.role is Role.WRITTEN:
+                steps += further.get(point.site, ())
         found.append(
             Finding(
                 code=page.code,
@@ -202,7 +308,7 @@ def findings_of(
                 filename=filename,
                 span=spans[report.site],
                 statement=statement,
-                steps=steps,
+                steps=tuple(steps),
                 fingerprint=fingerprint(page.code, filename, scope, source, counts[equal]),
                 url=page.url,
                 variant=report.variant,

@@ -56,6 +56,7 @@ PHRASES: Mapping[str, str] = {
     "shared.inference": "shared here: what inference mode makes has no version counter",
     "written": "written here: `{op}`",
     "written.cause": "written here: `{cause}`",
+    "written.elsewhere": "written there, in `{target}`: `{op}`",
     "written.overlapping": "written here: `{op}`, while `{source}` is being read",
     "written.resized": "written here: `{op}` has to replace the memory",
     "written.data": "written here: `{op}`, unseen by autograd",

@@ -19,7 +19,7 @@ from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
-    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.facts import Place, Relation
     from torchcopylint.flow.ownership import Built, Whole
     from torchcopylint.flow.reading import Chain
     from torchcopylint.flow.uses import Use
@@ -108,6 +108,7 @@ class Machine:
         self.guards = 0
         self.on_purpose = 0
         self.lane = 0
+        self.elsewhere: dict[int, tuple[Place, ...]] = {}
         self.put_on: dict[int, PutOn] = {}
         self.trains = False
         self.has_no_grad = False

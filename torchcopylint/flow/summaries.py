@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import attributes, grads, memory, naming, reading, runs, slots, unknowns, writing
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import Place
 from torchcopylint.flow.model import (
     INFERENCE,
     NO_GRAD_VIEW,
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from torchcopylint.flow.tape import Unit
 
 
+MAX_PLACES = 3
+"""The places that are told of a write which one file hands on to another."""
+
+
 class ArgumentWrite(NamedTuple):
     """The function writes the memory of a parameter; `path` leads from the parameter to what is written."""
 
@@ -39,6 +44,7 @@ class ArgumentWrite(NamedTuple):
     versioned: bool
     sure: bool
     cause: str
+    places: tuple[Place, ...] = ()
 
 
 class Returned(NamedTuple):
@@ -64,11 +70,12 @@ class Summary(NamedTuple):
     unknown: bool = False
 
 
-def summarise(m: Machine) -> Summary:
-    """The summary of a unit that has been run."""
+def summarise(m: Machine, file: str = "") -> Summary:
+    """The summary of a unit that has been run. For use by other files, `file` is its path, and writes say where they
+    stand."""
     unit = m.unit
     paths = argument_paths(m)
-    writes = []
+    writes: dict[ArgumentWrite, tuple[Place, ...]] = {}
     for write in m.writes.values():
         hits = [paths[storage] for storage in write.storages if storage in paths]
         for parameter, path in hits:
@@ -84,13 +91,13 @@ def summarise(m: Machine) -> Summary:
                     len(write.storages) == 1,
                     write.cause,
                 )
-                if item not in writes:
-                    writes.append(item)
+                here = (Place(file, write.site, unit.name, write.cause or write.op),) if file else ()
+                writes.setdefault(item, (*here, *m.elsewhere.get(write.site, ())))
     returned, result = _returns(m, paths)
     return Summary(
         name=unit.name,
         parameters=tuple(p.name for p in unit.parameters if p.kind == "plain"),
-        writes=tuple(writes),
+        writes=tuple(item._replace(places=places[:MAX_PLACES]) for item, places in writes.items()),
         returned=returned,
         result=result,
         returns_value=bool(m.returned),
@@ -173,7 +180,7 @@ def _weaker(a: Object, b: Object) -> Object:
 
 def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: int, name: str) -> Value:
     """The result of calling a function of this file, by its summary."""
-    unit = m.world.program.units[reference.unit]
+    unit = m.world.unit(reference.unit)
     m.world.called(reference.unit, m.state.mode)
     summary = m.world.summary(reference.unit)
     bound = bind_arguments(unit, arguments)
@@ -184,6 +191,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     if summary is None:
         unknowns.maybe_trains(m, arguments, site, name)
         return memory.unknown(m, site, f"{name}(...)")
+    m.elsewhere.pop(site, None)
     for item in summary.writes:
         _apply_write(m, item, bound, site, name)
         if not item.path and any(r.parameter == item.parameter and not r.path and not r.when for r in summary.returned):
@@ -225,6 +233,8 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
     target = _follow(m, value, item.path)
     if not target.refs:
         return
+    if item.places:
+        m.elsewhere[site] = item.places
     writing.write(
         m,
         target,
