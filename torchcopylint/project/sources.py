@@ -40,9 +40,14 @@ class Sources:
     def _absolute(self, directory: str, names: str) -> tuple[tuple[str, str], ...]:
         if names.partition(".")[0] in _ELSEWHERE:
             return ()
-        found = [self._walk(root, names) for root in self._roots_of(directory)]
+        roots = self._roots_of(directory)
+        found = [places for root in roots if (places := self._walk(root, names))]
+        if not found and "." not in names:
+            # `import directory.module` binds the directory.
+            inner = next((os.path.join(root, names) for root in roots if names in self._listing(root)), "")
+            return ((inner, ""),) if self._listing(inner) else ()
         # The root that leads furthest; among equals, the nearest.
-        return min((places for places in found if places), key=lambda places: len(places[0][1]), default=())
+        return min(found, key=lambda places: len(places[0][1]), default=())
 
     def _walk(self, directory: str, names: str) -> tuple[tuple[str, str], ...]:
         """The modules on the way down from a directory, the last first."""
