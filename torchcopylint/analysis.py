@@ -66,15 +66,6 @@ class Analysis:
     gaps: tuple[Gap, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FileSummary:
-    """What other files may know of one: picklable, and without its tree. `spans` are where its sites stand that the
-    steps of their findings may speak of."""
-
-    facts: ModuleFacts
-    spans: Mapping[int, Span]
-
-
 class Surroundings(Protocol):
     """The other files of the project, as one of them sees them, by their paths."""
 
@@ -144,19 +135,21 @@ class Followed:
         found = findings_of(self.text, filename, self.lowered, told, spans, further)
         return Analysis(found, gaps_of(filename, facts, self.lowered, spans))
 
-    def summary(self) -> FileSummary:
-        """What other files may know."""
+    def summary(self) -> ModuleFacts:
+        """What other files may know: picklable, and without the tree."""
         from torchcopylint.flow.exporting import exported
 
-        facts = exported(self.world)
-        places = (place for f in facts.functions.values() for write in f.summary.writes for place in write.places[:1])
-        sites = {place.site: self.lowered.nodes[place.site] for place in places}
-        if not sites:
-            return FileSummary(facts, {})
-        from torchcopylint.source.positions import locate
+        return exported(self.world)
 
-        located = locate(self.module, sites.values())
-        return FileSummary(facts, {site: located[id(node)] for site, node in sites.items()})
+
+def span_of(text: str, site: int) -> Span | None:
+    """Where a site of a text stands that has been followed before. Raises `Unreadable`."""
+    from torchcopylint.flow.lower import lower
+    from torchcopylint.source.positions import locate
+
+    module = parsed(text)
+    nodes = lower(module).nodes
+    return locate(module, [nodes[site]]).get(id(nodes[site])) if site < len(nodes) else None
 
 
 def within_limits(text: str, limits: Limits) -> None:

@@ -192,6 +192,10 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         unknowns.maybe_trains(m, arguments, site, name)
         return memory.unknown(m, site, f"{name}(...)")
     m.elsewhere.pop(site, None)
+    if not m.world.is_own(reference.unit) and not any(item.form in ("step", "load") for item in summary.writes):
+        # A trainer of another file may train through objects of which nothing is known there.
+        unknowns.maybe_trains(m, arguments, site, name)
+        unknowns.maybe_backward(m, arguments, site, name)
     for item in summary.writes:
         _apply_write(m, item, bound, site, name)
         if not item.path and any(r.parameter == item.parameter and not r.path and not r.when for r in summary.returned):

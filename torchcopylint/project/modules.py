@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.analysis import Analysis, FileSummary, Followed, Limits, followed
+from torchcopylint.analysis import Analysis, Followed, Limits, Unreadable, followed, span_of
 from torchcopylint.base.finding import Span
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
@@ -83,11 +83,12 @@ class Modules:
         self._wanted = wanted or {}
         self._sources = Sources(root)
         self._stack: list[_Frame] = []
-        self._summaries: dict[str, FileSummary | None] = {}
-        self._provisional: dict[str, tuple[FileSummary | None, int]] = {}
+        self._summaries: dict[str, ModuleFacts | None] = {}
+        self._provisional: dict[str, tuple[ModuleFacts | None, int]] = {}
         self._circles: dict[str, set[str]] = {}
         self._digests: dict[str, str] = {}
         self._used: dict[str, _Frame] = {}
+        self._spans: dict[tuple[str, int], Span | None] = {}
         self._ahead: dict[str, tuple[str, Analysis]] = {}
 
     # -- what a run asks for
@@ -152,18 +153,6 @@ class Modules:
 
     def facts(self, path: str) -> ModuleFacts | None:
         """See `Surroundings`."""
-        summary = self._summary(path)
-        return summary.facts if summary is not None else None
-
-    def step_at(self, path: str, site: int) -> tuple[str, Span] | None:
-        """See `Surroundings`."""
-        summary = self._summaries.get(path)
-        span = summary.spans.get(site) if summary is not None else None
-        return (relative_posix(path, self._root), span) if span is not None else None
-
-    # -- loading
-
-    def _summary(self, path: str) -> FileSummary | None:
         frame = self._stack[-1]
         frame.files.add(path)
         if path == frame.path or (frame.cut and path in self._circles.get(frame.path, ())):
@@ -198,6 +187,21 @@ class Modules:
             return self._summaries[path]
         frame.given.add(path)
         return self._provisional[path][0]
+
+    def step_at(self, path: str, site: int) -> tuple[str, Span] | None:
+        """See `Surroundings`. The tree is gone, so the file is parsed once more; few findings need this."""
+        if (path, site) not in self._spans:
+            before = self._digests.get(path)
+            text = self._text(path)
+            try:
+                span = span_of(text, site) if text is not None and self._digests[path] == before else None
+            except Unreadable:
+                span = None
+            self._spans[path, site] = span
+        span = self._spans[path, site]
+        return (relative_posix(path, self._root), span) if span is not None else None
+
+    # -- loading
 
     def _close_circle(self, depth: int) -> None:
         """The files that wait for one another from some place on the stack are in one circle."""
@@ -236,7 +240,7 @@ class Modules:
                 self._summaries[member] = self._alone(member, text if member == path else self._text(member))
         return None
 
-    def _alone(self, path: str, text: str | None) -> FileSummary | None:
+    def _alone(self, path: str, text: str | None) -> ModuleFacts | None:
         """The summary of a file that sees nothing of those that are in a circle with it."""
         before = self._used[path]
         try:
