@@ -13,6 +13,7 @@ from torchcopylint.flow.model import (
     OUTPUT,
     SPENT,
     TENSORS,
+    UNKNOWN,
     Fact,
     How,
     Kind,
@@ -34,7 +35,10 @@ MAX_PLACES = 3
 
 
 class ArgumentWrite(NamedTuple):
-    """The function writes the memory of a parameter; `path` leads from the parameter to what is written."""
+    """The function writes the memory of a parameter; `path` leads from the parameter to what is written.
+
+    `on_request` is whether it may do so only if it is told to write in place, by a parameter of such a name.
+    """
 
     parameter: str
     path: tuple[str, ...]
@@ -44,6 +48,7 @@ class ArgumentWrite(NamedTuple):
     versioned: bool
     sure: bool
     cause: str
+    on_request: bool = False
     places: tuple[Place, ...] = ()
 
 
@@ -76,6 +81,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
     unit = m.unit
     paths = argument_paths(m)
     writes: dict[ArgumentWrite, tuple[Place, ...]] = {}
+    inside = _sites_of_branches(unit.tape) if m.writes and _switch(unit) else frozenset()
     for write in m.writes.values():
         hits = [paths[storage] for storage in write.storages if storage in paths]
         for parameter, path in hits:
@@ -90,6 +96,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
                     write.versioned,
                     len(write.storages) == 1,
                     write.cause,
+                    bool(_switch(unit)) and (len(write.storages) > 1 or write.site in inside),
                 )
                 here = (Place(file, write.site, unit.name, write.cause or write.op),) if file else ()
                 writes.setdefault(item, (*here, *m.elsewhere.get(write.site, ())))
@@ -104,6 +111,17 @@ def summarise(m: Machine, file: str = "") -> Summary:
         trains=m.trains,
         unknown=unit.is_generator or (not m.returned and _is_stub(unit)),
     )
+
+
+def _switch(unit: Unit) -> str:
+    """The parameter that tells a function to write in place, if it has one."""
+    return next((p.name for p in unit.parameters if p.name in ("inplace", "in_place")), "")
+
+
+def _sites_of_branches(tape: t.Tape) -> frozenset[int]:
+    """The sites that stand on some paths only."""
+    arms = [arm for event in t.events(tape) if isinstance(event, t.Branch) for arm in event.arms]
+    return frozenset(event.site for arm in arms for event in t.events(arm))
 
 
 def _is_stub(unit: Unit) -> bool:
@@ -196,7 +214,10 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         # A trainer of another file may train through objects of which nothing is known there.
         unknowns.maybe_trains(m, arguments, site, name)
         unknowns.maybe_backward(m, arguments, site, name)
+    asked = bound.get(_switch(unit), UNKNOWN).const is True
     for item in summary.writes:
+        if item.on_request and not asked:
+            continue
         _apply_write(m, item, bound, site, name)
         if not item.path and any(r.parameter == item.parameter and not r.path and not r.when for r in summary.returned):
             m.argument_writes[site] = (reference.unit, item.parameter)
