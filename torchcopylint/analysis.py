@@ -142,6 +142,13 @@ class Followed:
         return exported(self.world)
 
 
+def summary_of(lowered: Lowered, around: Surroundings) -> ModuleFacts:
+    """What other files may know of a lowered file."""
+    from torchcopylint.flow.exporting import exported
+
+    return exported(world_of(lowered, around))
+
+
 def span_of(text: str, site: int) -> Span | None:
     """Where a site of a text stands that has been followed before. Raises `Unreadable`."""
     from torchcopylint.flow.lower import lower

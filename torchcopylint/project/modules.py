@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.analysis import Analysis, Followed, Limits, Unreadable, followed, span_of
+from torchcopylint.analysis import Analysis, Followed, Limits, Unreadable, followed, span_of, summary_of
 from torchcopylint.base.finding import Span
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
@@ -21,6 +21,7 @@ from torchcopylint.project.sources import Sources
 from torchcopylint.source.text import Undecodable, decode, refuse_null
 
 if TYPE_CHECKING:
+    from torchcopylint.flow.lower import Lowered
     from torchcopylint.flow.outside import ModuleFacts
 
 MAX_DEPTH = 60
@@ -86,6 +87,7 @@ class Modules:
         self._summaries: dict[str, ModuleFacts | None] = {}
         self._provisional: dict[str, tuple[ModuleFacts | None, int]] = {}
         self._circles: dict[str, set[str]] = {}
+        self._lowered: dict[str, Lowered] = {}
         self._digests: dict[str, str] = {}
         self._used: dict[str, _Frame] = {}
         self._spans: dict[tuple[str, int], Span | None] = {}
@@ -230,24 +232,28 @@ class Modules:
             return result
         if frame.lowest < frame.depth:
             self._provisional[path] = (summary, frame.lowest)
+            self._lowered[path] = run.lowered._replace(nodes=[])
             return None
         circle = self._circles[path]
+        self._lowered[path] = run.lowered
         for member in sorted(circle):
             known, _ = self._provisional.pop(member, (None, 0))
             if known is not None and not self._used[member].given & circle:
                 self._summaries.setdefault(member, known)
             elif member not in self._summaries:
-                self._summaries[member] = self._alone(member, text if member == path else self._text(member))
+                self._summaries[member] = self._alone(member)
+            self._lowered.pop(member, None)
         return None
 
-    def _alone(self, path: str, text: str | None) -> ModuleFacts | None:
+    def _alone(self, path: str) -> ModuleFacts | None:
         """The summary of a file that sees nothing of those that are in a circle with it."""
         before = self._used[path]
+        lowered = self._lowered.get(path)
         try:
             with self.around(path) as view:
                 frame = self._stack[-1]
                 frame.cut = True
-                summary = followed(text, self._limits, view).summary() if text is not None else None
+                summary = summary_of(lowered, view) if lowered is not None else None
         except Exception:
             summary = None
         frame.files |= before.files
