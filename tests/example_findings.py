@@ -113,7 +113,7 @@ class ScriptedAnalysis:
         self.answers = answers
         self.asked: list[str] = []
 
-    def __call__(self, text: str, *, filename: str, limits: object) -> Analysis:
+    def __call__(self, text: str, found: object, filename: str, modules: object) -> Analysis:
         self.asked.append(filename)
         answer = self.answers.get(Path(filename).name, ())
         if isinstance(answer, BaseException):

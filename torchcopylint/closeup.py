@@ -10,7 +10,17 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.analysis import DEFAULT_LIMITS, Limits, findings_of, parsed, told_of, within_limits
+from torchcopylint.analysis import (
+    DEFAULT_LIMITS,
+    Limits,
+    Surroundings,
+    findings_of,
+    further_steps,
+    parsed,
+    told_of,
+    within_limits,
+    world_of,
+)
 from torchcopylint.base.finding import Finding, Span
 from torchcopylint.base.gap import Gap
 from torchcopylint.source.text import split_lines
@@ -53,15 +63,17 @@ class Closeup:
     gaps: tuple[Gap, ...]
 
 
-def look(text: str, *, filename: str, row: int, limits: Limits = DEFAULT_LIMITS) -> Closeup:
-    """Look at one row (1-based) of a decoded source text.
+def look(
+    text: str, *, filename: str, row: int, limits: Limits = DEFAULT_LIMITS, around: Surroundings | None = None
+) -> Closeup:
+    """Look at one row (1-based) of a decoded source text; `around` are the other files of its project.
 
     Raises `Unreadable` when the text does not parse, `OverLimit` when it is over one of the `limits`.
     """
     within_limits(text, limits)
     module = parsed(text)
     from torchcopylint.flow.asking import ask
-    from torchcopylint.flow.examine import examine
+    from torchcopylint.flow.examine import found_in
     from torchcopylint.flow.lower import lower
     from torchcopylint.narrate import outdone, settle
     from torchcopylint.source.positions import locate
@@ -78,7 +90,7 @@ def look(text: str, *, filename: str, row: int, limits: Limits = DEFAULT_LIMITS)
     written = {first + number: _slice(lines, spans[site]) for number, (site, _) in enumerate(asked)}
     nodes = [*lowered.nodes, *(lowered.nodes[question.head] for _, question in asked)]
     lowered = lowered._replace(program=ask(lowered.program, [question for _, question in asked]), nodes=nodes)
-    facts = examine(lowered.program)
+    facts = found_in(world_of(lowered, around))
     told = told_of(lowered, facts)
     answers = [item for item in told if item.report.site >= first]
     told = [item for item in told if item.report.site < first]
@@ -86,7 +98,7 @@ def look(text: str, *, filename: str, row: int, limits: Limits = DEFAULT_LIMITS)
     dropped = [(item, by) for item, by in outdone(told, kept) if _covers(spans[item.report.site], row)]
 
     def found(items: Sequence[Told]) -> tuple[Finding, ...]:
-        return findings_of(text, filename, lowered, items, spans)
+        return findings_of(text, filename, lowered, items, spans, further_steps(facts, around))
 
     return Closeup(
         scope=_scope(lowered, there),

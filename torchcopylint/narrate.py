@@ -59,6 +59,7 @@ PHRASES: Mapping[str, str] = {
     "written": "written here: `{op}`",
     "written.cause": "written here: `{cause}`",
     "written.mapped": "written here: `{op}` takes one value for each of what `{source}` stands for",
+    "written.elsewhere": "written there, in `{target}`: `{op}`",
     "written.overlapping": "written here: `{op}`, while `{source}` is being read",
     "written.resized": "written here: `{op}` has to replace the memory",
     "written.data": "written here: `{op}`, unseen by autograd",

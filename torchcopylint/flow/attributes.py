@@ -7,6 +7,7 @@ from torchcopylint.flow import (
     callbacks,
     conversions,
     grads,
+    imports,
     keeping,
     kinds,
     layout,
@@ -60,7 +61,7 @@ def _attribute(m: Machine, event: t.Attribute) -> None:
 def attribute(m: Machine, base: Value, name: str, site: int, text: str, out: int = -1) -> Value:
     """The value of `base.name`; `text` is the base as the user wrote it."""
     if isinstance(base.const, Dotted):
-        return Value(kind=Kind.IMPORTED, const=Dotted(table.canonical(f"{base.const}.{name}")))
+        return imports.member(m, base.const, name)
     if not base.refs:
         return UNKNOWN if base.kind is not Kind.NONE else Value()
     return slots.join_values([_of_object(m, base, ref, name, site, text, out) for ref in m.each(base.refs)])

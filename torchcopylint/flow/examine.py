@@ -35,6 +35,7 @@ from torchcopylint.flow.facts import (
 )
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, LOCAL, Fact, How, Kind, Sure
+from torchcopylint.flow.outside import Outside
 from torchcopylint.flow.summaries import argument_paths
 from torchcopylint.flow.world import World
 
@@ -43,13 +44,25 @@ KEPT_HOWS = frozenset({How.STATE, How.DETACH, How.DATA, How.PARAMETERS, How.NUMP
 
 def examine(program: t.Program) -> FileFacts:
     """Run every unit of a file and gather what was found. Total: whatever the program is, this returns."""
-    world = World(program)
+    return found_in(run(program))
+
+
+def run(program: t.Program, outside: Outside | None = None) -> World:
+    """Run every unit of a file, which knows other files as `outside` does."""
+    world = World(program, outside)
     with deep_recursion():
         world.run()
+    return world
+
+
+def found_in(world: World) -> FileFacts:
+    """What was found in a file that has been run."""
+    with deep_recursion():
         suffered = callers.suffering(world)
         units = tuple(_unit_facts(world, world.machines[number], suffered) for number in sorted(world.machines))
     gaps = tuple((reason, site) for number in sorted(world.machines) for reason, site in world.machines[number].gaps)
-    return FileFacts(units, gaps, world.steps)
+    elsewhere = {site: places for m in world.machines.values() for site, places in m.elsewhere.items()}
+    return FileFacts(units, gaps, world.steps, elsewhere)
 
 
 def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers]]) -> UnitFacts:

@@ -5,6 +5,7 @@ Rules see these and nothing else. Sites are ordinals of the program's table of s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from torchcopylint.flow.model import Fact, How, Kind, Region, Sure
@@ -957,10 +958,23 @@ class UnitFacts(NamedTuple):
     given_away: frozenset[str] = frozenset()
 
 
+class Place(NamedTuple):
+    """Where another file writes: in which function, by which operation, at which of that file's sites."""
+
+    path: str
+    site: int
+    function: str
+    op: str
+
+
 class FileFacts(NamedTuple):
-    """Everything found out about one file. `gaps` pair a reason with a site; `steps` counts the events run,
-    every run of every unit included."""
+    """Everything found out about one file. `gaps` pair a reason with a site; `steps` counts the events run, in every
+    run of every unit.
+
+    `elsewhere` says, for calls of functions of other files that write what they are given, where those do so.
+    """
 
     units: tuple[UnitFacts, ...]
     gaps: tuple[tuple[str, int], ...]
     steps: int
+    elsewhere: Mapping[int, tuple[Place, ...]]

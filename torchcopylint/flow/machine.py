@@ -19,7 +19,7 @@ from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
-    from torchcopylint.flow.facts import FieldKeepsGraph, Relation
+    from torchcopylint.flow.facts import FieldKeepsGraph, Place, Relation
     from torchcopylint.flow.ownership import Built, Whole
     from torchcopylint.flow.reading import Chain
     from torchcopylint.flow.world import World
@@ -110,6 +110,7 @@ class Machine:
         self.guards = 0
         self.on_purpose = 0
         self.lane = 0
+        self.elsewhere: dict[int, tuple[Place, ...]] = {}
         self.put_on: dict[int, PutOn] = {}
         # A glance runs each loop once: what is found is not settled, and `cut_short` says so.
         self.glancing = False

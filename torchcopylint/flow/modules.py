@@ -222,6 +222,9 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
         if forward is not None:
             bound = Arguments([function, *arguments.positional], arguments.keywords)
             result = summaries.call(m, FunctionReference(forward), bound, site, name)
+            if not m.world.is_own(forward) and m.state.object(result.refs[0] if result.refs else -1).kind in CONTAINERS:
+                # What the parts of the result are is not handed on.
+                result = memory.unknown(m, site, f"{name}(...)")
     if result is None:
         for value in (*arguments.positional, *arguments.keywords.values()):
             reading.read(m, value, site, "argument", name)

@@ -8,9 +8,11 @@ glances at its loops; it is run to the end if it has any, or wants to know anyth
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from torchcopylint.flow import custom, idioms, kinds
+from torchcopylint.flow import custom, idioms, imports, kinds
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
@@ -35,6 +37,7 @@ from torchcopylint.flow.model import (
     join_objects,
 )
 from torchcopylint.flow.modes import GRAD_MODES
+from torchcopylint.flow.outside import Foreign, Outside
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.state import Mode, State
 from torchcopylint.flow.summaries import Summary, summarise
@@ -44,6 +47,7 @@ from torchcopylint.knowledge import table
 SELF = "self"
 MAX_ELEMENTS = 16
 """So many elements of a container that a field holds are looked at."""
+BUILTINS = frozenset(dir(builtins))
 MAX_NESTED_RUNS = 8
 """So many units may wait for one another to be run."""
 
@@ -58,8 +62,10 @@ class Export(NamedTuple):
 class World:
     """See the module."""
 
-    def __init__(self, program: t.Program) -> None:
+    def __init__(self, program: t.Program, outside: Outside | None = None) -> None:
         self.program = program
+        self.outside = outside or Outside()
+        self.outside.number_from(len(program.units), len(program.classes))
         self.star_imports: list[Dotted] = []
         self.imports_torch = False
         self.steps = 0
@@ -83,6 +89,8 @@ class World:
         self._decorators = _decorators_of(program)
         self._defaults: dict[int, dict[str, Object]] = {}
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
+        self._bases: dict[int, list[tuple[int | None, str]]] = {}
+        self._lineages: dict[int, list[int]] = {}
         self._class_kinds: dict[int, tuple[Kind, Sure]] = {}
         self._class_names = {info.name: info.number for info in program.classes}
 
@@ -152,7 +160,10 @@ class World:
         return self._indexes[unit.number]
 
     def machine_of(self, number: int) -> Machine | None:
-        """The machine of a unit, which is run now if it has not been; `None` if it is running, or too deep."""
+        """The machine of a unit, which is run now if it has not been; `None` if it is running, or too deep, or of
+        another file."""
+        if not self.is_own(number):
+            return None
         self._note_asked()
         if number not in self.machines and number not in self._running and len(self._running) < MAX_NESTED_RUNS:
             self.run_unit(number)
@@ -278,6 +289,20 @@ class World:
         """Somebody wants to know what running other units has shown: for the module body, too early."""
         self._module_asked = self._module_asked or self._current == 0
 
+    # -- what is of this file, and what of others
+
+    def is_own(self, unit: int) -> bool:
+        """Whether a function is one of this file."""
+        return unit < len(self.program.units)
+
+    def unit(self, number: int) -> t.Unit:
+        """A unit; without a body, if it is a function of another file."""
+        return self.program.units[number] if self.is_own(number) else self.outside.unit(number)
+
+    def is_own_class(self, number: int) -> bool:
+        """Whether a class is one of this file."""
+        return number < len(self.program.classes)
+
     # -- names
 
     def bound(self, m: Machine, name: str) -> None:
@@ -314,7 +339,13 @@ class World:
                 m.state.set_object(ref, export.obj._replace(shares=shares, text=name, owner=GLOBAL))
                 return Value((ref,), export.obj.kind)
             number = unit.parent
-        for star in self.star_imports:
+        for star in reversed(self.star_imports):
+            if isinstance(star, Foreign):
+                target = self.outside.star(star, name) if name not in BUILTINS else None
+                if target is not None:
+                    self.imports_torch |= target.dotted.partition(".")[0] == "torch"
+                    return imports.of_target(m, target, f"{star} * {name}")
+                continue
             dotted = Dotted(f"{star}.{name}")
             if table.function(dotted) is not None or table.module_class(dotted) is not None:
                 return Value(kind=Kind.IMPORTED, const=dotted)
@@ -325,29 +356,54 @@ class World:
         first, _, rest = dotted.partition(".")
         export = self._exports.get(0, {}).get(first)
         if export is not None and isinstance(export.value.const, Dotted):
-            return table.canonical(export.value.const + ("." + rest if rest else ""))
+            name = export.value.const + ("." + rest if rest else "")
+            if isinstance(export.value.const, Foreign):
+                target = self.outside.target(name)
+                return table.canonical(target.dotted) if target is not None and target.dotted else Foreign(name)
+            return table.canonical(name)
         return dotted
 
     # -- classes
 
     def class_named(self, dotted: str) -> int | None:
-        """The number of a class of this file, by its plain name."""
+        """The number of a class of this file by its plain name, or of another by the name that it is imported by."""
+        if isinstance(dotted, Foreign):
+            return self.outside.as_class(self.outside.target(dotted), dotted)[0]
         return self._class_names.get(dotted)
 
     def local_class(self, type_name: str) -> int | None:
-        """The number of the class that an object's type names, if it is one of this file."""
+        """The number of the class that an object's type names, if it is one of this file or of the project's others."""
         return int(type_name[6:]) if type_name.startswith("class#") else None
 
+    def bases(self, number: int) -> list[tuple[int | None, str]]:
+        """The bases of a class: their numbers, where they are known classes, and the names that they go by."""
+        if number not in self._bases:
+            found = self._own_bases(number) if self.is_own_class(number) else self.outside.bases(number)
+            if 0 not in self.machines:
+                # The imports are not all known yet.
+                return found
+            self._bases[number] = found
+        return self._bases[number]
+
+    def _own_bases(self, number: int) -> list[tuple[int | None, str]]:
+        found: list[tuple[int | None, str]] = []
+        for base in self.program.classes[number].bases:
+            local = self._class_names.get(base.name)
+            if local is not None:
+                found.append((local, base.name))
+                continue
+            name = self.resolve_name(base.name)
+            found.append((self.class_named(name) if isinstance(name, Foreign) else None, table.canonical(name)))
+        return found
+
     def parents(self, number: int) -> list[int]:
-        """The bases of a class that are in this file."""
-        return [
-            parent
-            for base in self.program.classes[number].bases
-            if (parent := self._class_names.get(base.name)) is not None and parent != number
-        ]
+        """The bases of a class that are known classes."""
+        return [parent for parent, _ in self.bases(number) if parent is not None and parent != number]
 
     def lineage(self, number: int) -> list[int]:
-        """A class and the classes of this file that it inherits from, nearest first."""
+        """A class and the known classes that it inherits from, nearest first."""
+        if number in self._lineages:
+            return self._lineages[number]
         order: dict[int, None] = {}
         pending = [number]
         while pending:
@@ -355,23 +411,32 @@ class World:
             if current not in order:
                 order[current] = None
                 pending += self.parents(current)
+        if 0 in self.machines:
+            self._lineages[number] = list(order)
         return list(order)
 
     def method(self, number: int, name: str) -> int | None:
         """The unit of a method, own or inherited."""
         self._note_asked()
         for current in self.lineage(number):
-            unit = self.program.classes[current].methods.get(name)
+            unit = self._own_method(current, name)
             if unit is not None:
                 return unit
         return None
 
+    def _own_method(self, number: int, name: str) -> int | None:
+        if self.is_own_class(number):
+            return self.program.classes[number].methods.get(name)
+        return self.outside.method(number, name)
+
     def reads_field(self, number: int, name: str) -> bool:
         """Whether a class's own code reads a field of that name, so that setting it is of some use."""
-        return any(
+        lineage = self.lineage(number)
+        others = [self.outside.class_facts(current) for current in lineage if not self.is_own_class(current)]
+        return any(facts is not None and name in facts.reads for facts in others) or any(
             isinstance(event, t.Attribute) and event.name == name
             for unit in self.program.units
-            if unit.owner in self.lineage(number)
+            if unit.owner in lineage
             for event in unit.definitions
         )
 
@@ -383,25 +448,28 @@ class World:
         return self._class_kinds[number]
 
     def _kind_by_bases(self, number: int) -> tuple[Kind, Sure]:
-        unknown = False
-        for base in self.program.classes[number].bases:
-            local = self._class_names.get(base.name)
+        for local, name in self.bases(number):
             if local is not None and local != number:
                 kind, sure = self.class_kind(local)
                 if kind is not Kind.INSTANCE:
                     return kind, sure
                 continue
-            name = table.canonical(self.resolve_name(base.name))
             if name in kinds.MODULE_BASES or table.module_class(name) is not None:
                 return Kind.MODULE, Sure.PROVEN
             if name.startswith("torch.optim.") and "lr_scheduler" not in name:
                 return Kind.OPTIMIZER, Sure.PROVEN
             if name in ("torch.Tensor", "torch.nn.Parameter"):
                 return Kind.TENSOR, Sure.PROVEN
-            unknown = unknown or (name not in kinds.OTHER_BASES and name not in ("object", "abc.ABC", "ABC"))
-        if unknown and "forward" in self.program.classes[number].methods and not self.is_function_class(number):
+        if self._own_method(number, "forward") is not None and self._is_of_unknown_kind(number):
             return Kind.MODULE, Sure.LIKELY
         return Kind.INSTANCE, Sure.PROVEN
+
+    def _is_of_unknown_kind(self, number: int) -> bool:
+        """Whether a class inherits from something that nobody knows, and is no autograd function."""
+        bases = [base for current in self.lineage(number) for base in self.bases(current)]
+        known = ("object", "abc.ABC", "ABC")
+        unknown = any(local is None and name not in kinds.OTHER_BASES and name not in known for local, name in bases)
+        return unknown and not self.is_function_class(number)
 
     def roles_of(self, unit: t.Unit) -> frozenset[str]:
         """As what autograd calls a function: see `callbacks`."""
@@ -412,11 +480,7 @@ class World:
 
     def is_function_class(self, number: int) -> bool:
         """Whether a class is a `torch.autograd.Function`."""
-        names = {
-            table.canonical(self.resolve_name(base.name))
-            for current in self.lineage(number)
-            for base in self.program.classes[current].bases
-        }
+        names = {name for current in self.lineage(number) for _, name in self.bases(current)}
         return bool(names & {"torch.autograd.Function", "torch.autograd.function.Function"})
 
     def instance(self, number: int) -> Object:
@@ -425,16 +489,21 @@ class World:
         return Object(kind, sure, type=f"class#{number}")
 
     def field_of(self, type_name: str, name: str) -> Object | None:
-        """What is known of a field of a class of this file."""
+        """What is known of a field of a class."""
         local = self.local_class(type_name)
         if local is None:
             return None
         self._note_asked()
         for current in self.lineage(local):
-            known = self._fields.get(current, {}).get(name)
+            own = self.is_own_class(current)
+            known = self._fields.get(current, {}).get(name) if own else self.outside.field(current, name)
             if known is not None:
                 return known
         return None
+
+    def fields(self, number: int) -> Mapping[str, Object]:
+        """What is known of the fields that a class of this file sets itself."""
+        return self._fields.get(number, {})
 
     def stored(self, m: Machine, owner: Object, name: str, value: Value) -> None:
         """A field of an object was set: what other methods of its class may know of it."""
@@ -486,12 +555,19 @@ class World:
         """
         self._note_asked()
         lineage = [current for current in self.lineage(number) if not above or current != number]
-        found = [self._registered.get(current, {}).get(name) for current in lineage]
+        found = [self.registered(current).get(name) for current in lineage]
         return True in found and False not in found
+
+    def registered(self, number: int) -> Mapping[str, bool]:
+        """For each field that the `__init__` of a class sets itself: whether to a parameter and nothing else."""
+        if self.is_own_class(number):
+            return self._registered.get(number, {})
+        facts = self.outside.class_facts(number)
+        return facts.registered if facts is not None else {}
 
     def decorators(self, unit: int) -> tuple[str, ...]:
         """The decorators of a function as written."""
-        return self._decorators.get(unit, ())
+        return self._decorators.get(unit, ()) if self.is_own(unit) else self.outside.decorators(unit)
 
     # -- calls
 
@@ -503,6 +579,8 @@ class World:
 
     def note_arguments(self, m: Machine, unit: int, bound: dict[str, Value]) -> None:
         """A function of this file is called with such arguments: evidence for what its parameters are."""
+        if not self.is_own(unit):
+            return
         known = self._arguments.setdefault(unit, {})
         for name, value in bound.items():
             if value.kind is Kind.NONE and not value.refs:
@@ -530,6 +608,8 @@ class World:
 
     def summary(self, unit: int) -> Summary | None:
         """The summary of a function, if it has been run already."""
+        if not self.is_own(unit):
+            return self.outside.summary(unit)
         self._note_asked()
         return self._summaries.get(unit)
 

@@ -9,6 +9,7 @@ from torchcopylint.analysis import OverLimit, Unreadable
 from torchcopylint.base.finding import Finding
 from torchcopylint.closeup import Closeup, Superseded, look
 from torchcopylint.project.discover import Found
+from torchcopylint.project.modules import Modules
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.pipeline import Checker
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
@@ -56,7 +57,10 @@ def explain_line(found: Found, row: int, index: RuleIndex) -> Explanation:
         lines = split_lines(text)
         if not 1 <= row <= len(lines):
             raise CannotExplain(f"it has {len(lines)} lines, and no line {row}")
-        closeup = look(text, filename=filename, row=row, limits=limits)
+        modules = Modules(found.settings.root, limits)
+        modules.prepare(found.path, text)
+        with modules.around(found.path) as others:
+            closeup = look(text, filename=filename, row=row, limits=limits, around=others)
     except (CannotRead, TooLarge, Undecodable, Unreadable, OverLimit) as error:
         raise CannotExplain(f"it cannot be read or parsed: {error}") from None
     suppressions = Suppressions(text, index.expand, index.names)

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from traceback import extract_tb, format_exception
 
-from torchcopylint.analysis import OverLimit, Unreadable, analyse
+from torchcopylint.analysis import Analysis, Limits, OverLimit, Unreadable
+from torchcopylint.analysis import analyse as analyse_alone
 from torchcopylint.base.finding import Finding, Position, Span
 from torchcopylint.base.gap import Gap
 from torchcopylint.project.discover import Discovery, Found, Unlisted
+from torchcopylint.project.modules import NOTHING, Dependencies, Modules
 from torchcopylint.project.own import OwnReports
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
@@ -28,7 +30,7 @@ class FileResult:
 
     `path` is absolute, `filename` relative to `settings.root`, as it stands in the findings. `text` is kept where there
     are findings. `suppressed` counts the findings that a comment hid. `failure` is the traceback of an internal error,
-    or empty.
+    or empty. `dependencies` are the other files that the analysis made use of.
     """
 
     path: str
@@ -39,6 +41,7 @@ class FileResult:
     gaps: tuple[Gap, ...] = ()
     text: str | None = None
     failure: str = ""
+    dependencies: Dependencies = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +70,34 @@ class Checker:
 
     def __init__(self, index: RuleIndex) -> None:
         self._index = index
+        self._modules: dict[tuple[str, Limits], Modules] = {}
 
     def check(self, discovery: Discovery, advanced: Callable[[str], None] = lambda path: None) -> RunResult:
         """Check what was discovered. `advanced` is called with each path before it is checked, to show progress."""
         results = [self._unlisted(directory) for directory in discovery.unlisted]
+        self._expect(discovery.files)
         for found in discovery.files:
             advanced(found.path)
             results.append(self.check_file(found))
         return RunResult(tuple(sorted(results, key=lambda result: result.path.split(os.sep))), discovery.missing)
+
+    def _expect(self, files: Iterable[Found]) -> None:
+        """These files are going to be checked: one that another uses need not be parsed twice."""
+        wanted: dict[tuple[str, Limits], dict[str, str]] = {}
+        for found in files:
+            names = wanted.setdefault((found.settings.root, found.settings.limits), {})
+            names[found.path] = relative_posix(found.path, found.settings.root)
+        for key, names in wanted.items():
+            self._modules[key] = Modules(*key, names)
+
+    def modules_for(self, found: Found) -> Modules | None:
+        """The files of the project that a file is in; `None` for a text that is no file."""
+        if not os.path.isabs(found.path):
+            return None
+        key = (found.settings.root, found.settings.limits)
+        if key not in self._modules:
+            self._modules[key] = Modules(*key)
+        return self._modules[key]
 
     def check_file(self, found: Found) -> FileResult:
         """Read and check one file. Whatever is wrong with it becomes a finding."""
@@ -121,12 +144,14 @@ class Checker:
         shown = _shown(findings, found)
         # An internal error is about no line.
         kept = text if shown and not failure else None
-        return FileResult(found.path, filename, found.settings, shown, suppressed, gaps, kept, failure)
+        modules = self.modules_for(found)
+        used = modules.dependencies(found.path) if modules is not None else NOTHING
+        return FileResult(found.path, filename, found.settings, shown, suppressed, gaps, kept, failure, used)
 
     def _analysed(self, text: str, found: Found, own: OwnReports) -> tuple[tuple[Finding, ...], int, tuple[Gap, ...]]:
         """The findings that no comment hides, how many one hid, and the gaps."""
         refuse_null(text)
-        analysis = analyse(text, filename=own.filename, limits=found.settings.limits)
+        analysis = analyse(text, found, own.filename, self.modules_for(found))
         ignored = found.settings.ignored_in(found.path)
         outcome = self._suppressions(text).apply(
             analysis.findings,
@@ -147,6 +172,13 @@ class Checker:
         filename = relative_posix(directory.path, directory.settings.root) or "."
         unreadable = OwnReports(self._index.pages, filename).unreadable(directory.reason)
         return FileResult(directory.path, filename, directory.settings, (unreadable,))
+
+
+def analyse(text: str, found: Found, filename: str, modules: Modules | None) -> Analysis:
+    """The analysis of one file, among the others of its project if it has any. Raises `Unreadable` and `OverLimit`."""
+    if modules is None:
+        return analyse_alone(text, filename=filename, limits=found.settings.limits)
+    return modules.analyse(found.path, text, filename)
 
 
 def _shown(findings: Iterable[Finding], found: Found) -> tuple[Finding, ...]:
