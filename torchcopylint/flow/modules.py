@@ -183,7 +183,7 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
     initial = m.world.method(reference.number, "__init__")
-    if initial is not None:
+    if initial is not None and m.world.is_own(initial):
         bound = Arguments([UNKNOWN, *arguments.positional], arguments.keywords)
         given = summaries.bind_arguments(m.world.program.units[initial], bound)
         m.world.note_arguments(m, initial, {name: value for name, value in given.items() if value.refs})
