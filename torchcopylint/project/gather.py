@@ -13,7 +13,7 @@ from torchcopylint.project.pipeline import FileResult, RunResult
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
 from torchcopylint.report.explained import Line
 from torchcopylint.report.model import FileReport, Report, Source
-from torchcopylint.source.notebook import cells, is_notebook, row_called
+from torchcopylint.source.notebook import cells, is_notebook, lines_of, row_called
 from torchcopylint.source.text import Undecodable, decode, split_lines
 
 
@@ -52,7 +52,7 @@ class Gatherer:
         return Line(
             place=f"{self._shown(explanation.found.path)}:{explanation.place}",
             scope=closeup.scope,
-            code=split_lines(explanation.text)[explanation.row - 1],
+            code=(lines_of if starts else split_lines)(explanation.text)[explanation.row - 1],
             shown=explanation.shown,
             elsewhere=explanation.elsewhere,
             hidden=tuple((hidden.finding, hidden.why) for hidden in explanation.hidden),
@@ -76,7 +76,8 @@ class Gatherer:
         if not os.path.isabs(path):
             # Standard input without a name is no file.
             return Source(path, path, quote(path), True, tuple(split_lines(text)) if text is not None else None)
-        starts = cells(text) if text is not None and is_notebook(name) else ()
+        notebook = is_notebook(name)
+        starts = cells(text) if text is not None and notebook else ()
         relative = _below(path, source_root)
         annotated = _below(path, self._workspace) if self._workspace else None
         return Source(
@@ -84,7 +85,7 @@ class Gatherer:
             annotated=annotated or self._shown(path).replace(os.sep, "/"),
             uri=quote(os.fsencode(relative)) if relative else _file_uri(path),
             inside=relative is not None,
-            lines=tuple(split_lines(text)) if text is not None else None,
+            lines=tuple(lines_of(text) if notebook else split_lines(text)) if text is not None else None,
             cells=starts,
         )
 

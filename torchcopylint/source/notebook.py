@@ -5,6 +5,9 @@
 
 The lines of a cell stay lines, one for one, so that a row of the text is a row of a cell. What IPython understands and
 Python does not is replaced by something harmless that is as long in lines.
+
+A cell shows the value of its last statement if that is an expression, so the value is not dropped. A comma behind it
+makes it part of something, and the line that names the cell says where that comma is: `# %% cell 3 shows 1:31`.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from torchcopylint.source.text import START, Undecodable, split_lines
 from torchcopylint.source.tree import ParseError, parse
 
 SUFFIX = ".ipynb"
-_MARKER = re.compile(r"^# %% cell (\d+)$")
+_MARKER = re.compile(r"^# %% cell (\d+)(?: shows (\d+):(\d+))?$")
 _PYTHON = ("python", "ipython", "pyspark")
 _SAFE_NESTING, _SAFE_CHAIN = 200, 2_000
 """What LibCST surely survives; a cell beyond it is left to the limits of the analysis."""
@@ -83,7 +86,8 @@ def convert(text: str) -> Notebook:
             faults.append(Fault(reason, Position(row + position.row, position.column), line))
             python = "\n" * (len(lines) - 1)
         # A comment at the end of a cell does not reach into the next: an empty line keeps them apart.
-        parts.append(f"# %% cell {number}\n{python}\n\n")
+        python, shown = _showing(python)
+        parts.append(f"# %% cell {number}{shown}\n{python}\n\n")
         row += len(split_lines(parts[-1])) - 1
     return Notebook("".join(parts), tuple(faults))
 
@@ -93,6 +97,17 @@ def cells(text: str) -> tuple[tuple[int, int], ...]:
     line that names it. Row r of the cell is r rows below."""
     found = ((_MARKER.match(line), row) for row, line in enumerate(split_lines(text), start=1))
     return tuple((int(match[1]), row) for match, row in found if match)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text that `convert` made, as they are to be shown: without the commas that it put there."""
+    lines = split_lines(text)
+    for index, line in enumerate(lines):
+        match = _MARKER.match(line)
+        if match and match[2]:
+            row, column = index + int(match[2]), int(match[3])
+            lines[row] = lines[row][: column - 1] + lines[row][column:]
+    return lines
 
 
 def cell_at(row: int, starts: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
@@ -250,15 +265,36 @@ def _after(line: str, depth: int, quote: str) -> tuple[int, str]:
     return depth, quote
 
 
+def _showing(python: str) -> tuple[str, str]:
+    """A cell with a comma behind the expression that it shows, and what its line says of that; `;` shows nothing."""
+    tree = _tree(python)
+    last = tree.body[-1] if tree and tree.body else None
+    if not isinstance(last, ast.Expr) or last.end_lineno is None or last.end_col_offset is None:
+        return python, ""
+    lines = split_lines(python)
+    if last.end_lineno > len(lines):
+        return python, ""
+    line = lines[last.end_lineno - 1]
+    # Python counts bytes.
+    column = len(line.encode()[: last.end_col_offset].decode(errors="ignore"))
+    if line[column:].lstrip().startswith(";"):
+        return python, ""
+    lines[last.end_lineno - 1] = f"{line[:column]},{line[column:]}"
+    return "\n".join(lines), f" shows {last.end_lineno}:{column + 1}"
+
+
 def _accepted(code: str) -> bool:
     """Whether the running Python parses the code."""
+    return _tree(code) is not None
+
+
+def _tree(code: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(code)
+            return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        return None
 
 
 def _refusal(python: str) -> tuple[str, Position]:
