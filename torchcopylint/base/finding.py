@@ -75,13 +75,15 @@ class Step:
     """One step of a narration: what happened at a span, in execution order.
 
     `message` is a phrase without a line number ("written here: moves the parameters of `model`").
-    `filename` is relative to the project root, with forward slashes.
+    `filename` is relative to the project root, with forward slashes. `cell` is the 1-based notebook cell that the span
+    is relative to, `None` outside notebooks.
     """
 
     role: Role
     message: str
     filename: str
     span: Span
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ PLAIN_HOWS = frozenset({None, How.VIEW, How.INDEX, How.ROW})
 ARRAY_HOWS = frozenset({How.NUMPY, How.FROM_NUMPY})
 SHORT_LIVED = frozenset({"text", "test"})
 """Reads that show nothing about the elements of a container one by one."""
-DIRECT_FORMS = frozenset({"method", "augmented", "item", "out", "call", "activation", "operator", "assign"})
-"""Writes that the code spells out, unlike an optimizer's step or the loading of a state dict."""
+DIRECT_FORMS = frozenset({"method", "augmented", "item", "out", "call", "activation", "operator"})
+"""Writes that the code spells out, unlike an optimizer's step or the loading of a state dict. `x.data = y` is none of
+them: it gives `x` another storage, and what shares the old one does not change."""
 
 
 def confidence(*sures: Sure) -> Confidence:

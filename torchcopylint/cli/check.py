@@ -35,7 +35,7 @@ COMMANDS = ("check", "explain", "rules")
 def check(**given: Any) -> int:
     """Check files, directories or, with `-`, standard input.
 
-    Directories are searched for .py and .pyi files. Without paths, the current directory is checked.
+    Directories are searched for .py, .pyi and .ipynb files. Without paths, the current directory is checked.
 
     Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong use or an internal error.
     """

@@ -216,7 +216,7 @@ def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, in
 def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:
     """The object that an operation returns: its dtype, dimensions, gradient."""
     short = op.name.rpartition(".")[2].partition("(")[0]
-    dtype = dtype_argument(arguments) or op.dtype or dtypes.made(m, short, arguments) or _source_dtype(m, source, op)
+    dtype = dtype_argument(arguments) or op.dtype or dtypes.made(m, op.name, arguments) or _source_dtype(m, source, op)
     if dtype in dtypes.INTEGERS and not op.dtype and op.differentiable and op.shares == "fresh":
         # `integers * 0.5` is not an integer tensor.
         dtype = dtype if short in dtypes.KEEPING or dtype_argument(arguments) else ""

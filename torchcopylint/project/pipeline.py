@@ -13,6 +13,7 @@ from torchcopylint.base.finding import Finding, Position, Span
 from torchcopylint.base.gap import Gap
 from torchcopylint.project.discover import Discovery, Found, Unlisted
 from torchcopylint.project.modules import NOTHING, Dependencies, Modules
+from torchcopylint.project.notebooks import in_cells, python_of
 from torchcopylint.project.own import OwnReports
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
@@ -29,8 +30,8 @@ class FileResult:
     """What one file came to.
 
     `path` is absolute, `filename` relative to `settings.root`, as it stands in the findings. `text` is kept where there
-    are findings. `suppressed` counts the findings that a comment hid. `failure` is the traceback of an internal error,
-    or empty. `dependencies` are the other files that the analysis made use of.
+    are findings; that of a notebook is its Python. `suppressed` counts the findings that a comment hid. `failure` is
+    the traceback of an internal error, or empty. `dependencies` are the other files that the analysis made use of.
     """
 
     path: str
@@ -132,7 +133,9 @@ class Checker:
         gaps: tuple[Gap, ...] = ()
         suppressed, failure = 0, ""
         try:
+            text, left_out = python_of(text, own)
             findings, suppressed, gaps = self._analysed(text, found, own)
+            findings += left_out
         except (Unreadable, Undecodable) as error:
             findings = (own.unreadable(error.reason, error.position, _line(text, error.position)),)
         except OverLimit as error:
@@ -141,7 +144,7 @@ class Checker:
         except Exception as error:
             findings = (own.internal(_summary(error)),)
             failure = "".join(format_exception(error))
-        shown = _shown(findings, found)
+        shown = in_cells(_shown(findings, found), filename, text)
         # An internal error is about no line.
         kept = text if shown and not failure else None
         modules = self.modules_for(found)

@@ -15,7 +15,8 @@ def render(report: Report, look: Look) -> str:
 
 
 def entry(finding: Finding) -> dict[str, Any]:
-    """One finding. Rows and columns are 1-based, columns count code points, `end_location` is exclusive."""
+    """One finding. Rows and columns are 1-based, columns count code points, `end_location` is exclusive.
+    In a notebook they are relative to the `cell`."""
     return {
         "code": finding.code,
         "name": finding.name,
@@ -35,6 +36,7 @@ def entry(finding: Finding) -> dict[str, Any]:
                 "filename": step.filename,
                 "location": _position(step.span.start),
                 "end_location": _position(step.span.end),
+                "cell": step.cell,
             }
             for step in finding.steps
         ],

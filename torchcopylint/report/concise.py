@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchcopylint.base.finding import Finding
-from torchcopylint.report.model import Look, Report, Source
+from torchcopylint.report.model import Look, Report, Source, place
 from torchcopylint.report.summary import summary
 from torchcopylint.report.terminal import Paint, clean
 
@@ -21,7 +21,7 @@ def headline(finding: Finding, sources: Mapping[str, Source], paint: Paint) -> s
     """The line that says where and what; alone it is enough to understand the finding."""
     source = sources.get(finding.filename)
     start = finding.span.start
-    cell = f":cell {finding.cell}" if finding.cell is not None else ""
-    place = f"{clean(source.shown if source else finding.filename)}{cell}:{start.row}:{start.column}"
+    shown = clean(source.shown if source else finding.filename)
+    where = f"{shown}:{place(start.row, finding.cell)}:{start.column}"
     kind = paint(f"{finding.severity}[{finding.code}]", finding.severity.value)
-    return f"{paint(place, 'bold')}: {kind}: {clean(finding.message)}"
+    return f"{paint(where, 'bold')}: {kind}: {clean(finding.message)}"
