@@ -1,0 +1,518 @@
+"""The counterfactual: the same script with one thing changed at its marks, so that an observation can be lost.
+
+`alter` rewrites the marked statements; what it puts there calls the methods of `Alterations`, which the observer has.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+import types
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+
+from .instrument import Numbered, call
+from .reach import is_array
+
+Replacements = dict[int, list[ast.stmt]]
+
+
+class CannotAlter(Exception):
+    """A marked statement is not of a form that the alteration knows; the message says which."""
+
+
+def alter(numbered: Numbered, kind: str, marks: list[dict[str, Any]]) -> Replacements:
+    """Rewrite the statements that the marks stand on. Raises `CannotAlter`."""
+    if kind in ("", "saves", "retain", "reiterable"):
+        return {}
+    replaced: Replacements = {}
+    for mark in marks:
+        for number in numbered.numbers(mark):
+            _STATEMENTS[kind](numbered, number, mark, replaced)
+    if not replaced and not any(getattr(s, "altered", False) for s in numbered.statements):
+        raise CannotAlter(f"nothing to alter for {kind}")
+    return replaced
+
+
+def _copies(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """What the statement shares becomes a copy."""
+    _wrap(numbered.statements[number], "fresh", mark)
+
+
+def _detached(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """What the statement keeps becomes a copy without a graph."""
+    _wrap(numbered.statements[number], "detached", mark)
+
+
+def _wrap(statement: ast.stmt, method: str, mark: dict[str, Any]) -> None:
+    statement.altered = True  # type: ignore[attr-defined]
+    exact = _expression_at(statement, mark)
+    if exact is not None:
+        _replace(statement, exact, call(method, [exact], exact))
+    elif isinstance(statement, ast.For):
+        statement.iter = call("each", [ast.Constant(method), statement.iter], statement)
+    elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return, ast.AugAssign)) and statement.value is not None:
+        statement.value = call(method, [statement.value], statement.value)
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Yield) and statement.value.value:
+        statement.value.value = call(method, [statement.value.value], statement.value)
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        called = statement.value
+        called.args = [a if isinstance(a, ast.Starred) else call(method, [a], a) for a in called.args]
+        for keyword in called.keywords:
+            keyword.value = call(method, [keyword.value], keyword.value)
+    else:
+        raise CannotAlter(f"a {type(statement).__name__} shares nothing")
+
+
+def _expression_at(statement: ast.stmt, mark: dict[str, Any]) -> ast.expr | None:
+    """The largest loaded expression that begins and ends where the mark does."""
+    if mark["column"] <= 0:
+        return None
+    for node in ast.walk(statement):
+        if isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", ast.Load()), (ast.Store, ast.Del)):
+            begins = (node.lineno, node.col_offset + 1) == (mark["row"], mark["column"])
+            if begins and (node.end_lineno, (node.end_col_offset or 0) + 1) == (mark["end_row"], mark["end_column"]):
+                return node
+    return None
+
+
+def _replace(root: ast.AST, old: ast.AST, new: ast.expr) -> None:
+    for node in ast.walk(root):
+        if node is new:
+            continue
+        for field, value in ast.iter_fields(node):
+            if value is old:
+                setattr(node, field, new)
+                return
+            if isinstance(value, list) and any(item is old for item in value):
+                setattr(node, field, [new if item is old else item for item in value])
+                return
+
+
+def _targets(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """Every name and attribute that the statement writes through, or hands on, is bound to a copy first."""
+    _bound_first(numbered, number, "fresh", replaced)
+
+
+def _wide(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """What is written is floating point."""
+    _bound_first(numbered, number, "wide", replaced)
+
+
+def _bound_first(numbered: Numbered, number: int, method: str, replaced: Replacements) -> None:
+    statement = numbered.statements[number]
+    local = _local_names(numbered, statement)
+    before: list[ast.stmt] = []
+    for chain in _chains(statement):
+        root = chain
+        while isinstance(root, ast.Attribute):
+            root = root.value  # type: ignore[assignment]
+        if not isinstance(root, ast.Name) or (isinstance(chain, ast.Name) and chain.id not in local):
+            continue
+        target = copy.deepcopy(chain)
+        target.ctx = ast.Store()
+        load = copy.deepcopy(chain)
+        load.ctx = ast.Load()
+        value = call("bound", [ast.Constant(method), load], statement)
+        assign = ast.copy_location(ast.Assign(targets=[target], value=value), statement)
+        # An attribute that is computed, or is no tensor, cannot or need not be bound.
+        guard = ast.If(test=call("can_bind", [copy.deepcopy(load)], statement), body=[assign], orelse=[])
+        handler = ast.ExceptHandler(type=None, name=None, body=[ast.Pass()])
+        tried = ast.Try(body=[guard], handlers=[handler], orelse=[], finalbody=[])
+        before.append(ast.copy_location(tried, statement))
+    if not before:
+        raise CannotAlter("the statement names nothing that it writes")
+    statement.altered = True  # type: ignore[attr-defined]
+    replaced[number] = [*before, statement]
+
+
+def _chains(statement: ast.stmt) -> list[ast.Name | ast.Attribute]:
+    """The longest chains of names and attributes in a statement that are not called themselves, each once."""
+    found: dict[str, ast.Name | ast.Attribute] = {}
+    header: list[ast.AST] = [statement.iter] if isinstance(statement, ast.For) else [statement]
+    while header:
+        node = header.pop()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            header += [node.func.value, *node.args, *(keyword.value for keyword in node.keywords)]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            header += [*node.args, *(keyword.value for keyword in node.keywords)]
+        elif isinstance(node, ast.Attribute) and node.attr in ("data", "T", "mT", "grad", "real", "imag"):
+            header.append(node.value)
+            if node.attr == "grad":
+                found[ast.dump(node)] = node
+        elif isinstance(node, (ast.Name, ast.Attribute)) and _is_chain(node):
+            if isinstance(node.ctx, ast.Load) or isinstance(statement, ast.AugAssign):
+                found.setdefault(ast.unparse(node), node)
+        elif not isinstance(node, (ast.Lambda, ast.FunctionDef)):
+            header += list(ast.iter_child_nodes(node))
+    return list(found.values())
+
+
+def _is_chain(node: ast.AST) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _local_names(numbered: Numbered, statement: ast.stmt) -> set[str]:
+    """The names that the scope around a statement binds itself (parameters too)."""
+    scope: ast.AST = numbered.tree
+    for candidate in numbered.statements:
+        if isinstance(candidate, ast.FunctionDef) and any(node is statement for node in ast.walk(candidate)):
+            scope = candidate
+    names = {
+        node.id for node in ast.walk(scope) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    if isinstance(scope, ast.FunctionDef):
+        arguments = scope.args
+        names |= {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+    return names
+
+
+def _operands(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """The tensors that the statement names are plain copies: no leaf, no graph, no view of anything."""
+    statement = numbered.statements[number]
+    for chain in _chains(statement):
+        if isinstance(chain.ctx, ast.Load):
+            for node in [n for n in ast.walk(statement) if ast.dump(n) == ast.dump(chain)]:
+                _replace(statement, node, call("plain", [node], node))  # type: ignore[list-item]
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, (ast.Name, ast.Attribute)):
+        load = copy.deepcopy(statement.target)
+        load.ctx = ast.Load()
+        bind = ast.Assign(targets=[copy.deepcopy(statement.target)], value=call("plain", [load], statement))
+        replaced[number] = [ast.copy_location(bind, statement), statement]
+    statement.altered = True  # type: ignore[attr-defined]
+
+
+def _skipped(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """The statement does not happen."""
+    statement = numbered.statements[number]
+    if hasattr(statement, "body") and not isinstance(statement, ast.With):
+        raise CannotAlter("a compound statement cannot be left out")
+    if isinstance(statement, ast.With):
+        raise CannotAlter("a with statement cannot be left out")
+    statement.altered = True  # type: ignore[attr-defined]
+    replaced[number] = [ast.copy_location(ast.Pass(), statement)]
+
+
+def _uncut(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """In the statement, what cuts a graph keeps it."""
+    _inside(numbered, number, "uncut", replaced)
+
+
+def _versioned(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """`.data` of the statement is the tensor itself, written without recording."""
+    statement = numbered.statements[number]
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute):
+        target = statement.targets[0]
+        if target.attr == "data":
+            written = ast.copy_location(
+                ast.Expr(call("written", [target.value, statement.value], statement)), statement
+            )
+            replaced[number] = [written]
+            statement.altered = True  # type: ignore[attr-defined]
+            return
+    for node in list(ast.walk(statement)):
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            _replace(statement, node, node.value)
+    _inside(numbered, number, "unrecorded", replaced)
+
+
+def _inside(numbered: Numbered, number: int, method: str, replaced: Replacements) -> None:
+    statement = numbered.statements[number]
+    if hasattr(statement, "body"):
+        raise CannotAlter(f"a {type(statement).__name__} has a body")
+    statement.altered = True  # type: ignore[attr-defined]
+    item = ast.withitem(context_expr=call(method, [], statement))
+    replaced[number] = [ast.copy_location(ast.With(items=[item], body=[statement]), statement)]
+
+
+def _added_up(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """`x[i] += v` counts every index."""
+    statement = numbered.statements[number]
+    if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Subscript):
+        raise CannotAlter("no augmented assignment to an index")
+    sign = ast.Constant(-1 if isinstance(statement.op, ast.Sub) else 1)
+    arguments = [statement.target.value, statement.target.slice, statement.value, sign]
+    replaced[number] = [ast.copy_location(ast.Expr(call("added_up", arguments, statement)), statement)]
+    statement.altered = True  # type: ignore[attr-defined]
+
+
+def _assigned_back(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """The discarded result is given to the name it was computed from."""
+    statement = numbered.statements[number]
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(value, ast.Call):
+        raise CannotAlter("no discarded call")
+    torch_function = isinstance(value.func, ast.Attribute) and _root(value.func) in ("torch", "F", "nn", "np")
+    receiver: ast.AST | None = None
+    if isinstance(value.func, ast.Attribute) and not torch_function:
+        receiver = value.func.value
+    elif value.args:
+        receiver = value.args[0]
+    while isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute):
+        receiver = receiver.func.value
+    if not isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)):
+        raise CannotAlter("no name to give the result to")
+    target = copy.deepcopy(receiver)
+    target.ctx = ast.Store()
+    replaced[number] = [ast.copy_location(ast.Assign(targets=[target], value=value), statement)]
+    statement.altered = True  # type: ignore[attr-defined]
+
+
+def _root(node: ast.AST) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _without_retaining(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """`retain_graph` is left out."""
+    statement = numbered.statements[number]
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and any(k.arg in ("retain_graph", "create_graph") for k in node.keywords):
+            node.keywords = [k for k in node.keywords if k.arg not in ("retain_graph", "create_graph")]
+            statement.altered = True  # type: ignore[attr-defined]
+
+
+def _mode_entered(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """The mode that the statement only makes is entered: for the rest of the run, or for the block."""
+    statement = numbered.statements[number]
+    if isinstance(statement, ast.With):
+        for item in statement.items:
+            item.context_expr = ast.copy_location(ast.Call(item.context_expr, [], []), statement)
+    else:
+        replaced[number] = [ast.copy_location(ast.Expr(call("no_grad", [], statement)), statement)]
+    statement.altered = True  # type: ignore[attr-defined]
+
+
+def _flag_set(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """The assignment to an attribute that does nothing sets `requires_grad` of everything in it."""
+    statement = numbered.statements[number]
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Attribute):
+        raise CannotAlter("no assignment to an attribute")
+    flagged = call("flagged", [statement.targets[0].value, statement.value], statement)
+    replaced[number] = [ast.copy_location(ast.Expr(flagged), statement)]
+    statement.altered = True  # type: ignore[attr-defined]
+
+
+def _registered(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """What the statement keeps is a parameter."""
+    _wrap(numbered.statements[number], "parameter", mark)
+
+
+_STATEMENTS = {
+    "copies": _copies,
+    "detached": _detached,
+    "targets": _targets,
+    "wide": _wide,
+    "operands": _operands,
+    "skipped": _skipped,
+    "uncut": _uncut,
+    "versioned": _versioned,
+    "added-up": _added_up,
+    "assigned-back": _assigned_back,
+    "unretained": _without_retaining,
+    "mode-entered": _mode_entered,
+    "flag-set": _flag_set,
+    "registered": _registered,
+}
+KINDS = frozenset(_STATEMENTS) | {"", "saves", "retain", "reiterable"}
+
+
+class Alterations:
+    """What altered statements call."""
+
+    def fresh(self, value: Any) -> Any:
+        """A copy that shares nothing; tensors keep their place in the graph, leaves stay leaves."""
+        with torch.inference_mode(mode=False):
+            return _fresh(value, 0)
+
+    def detached(self, value: Any) -> Any:
+        """A copy without a graph."""
+        if isinstance(value, torch.Tensor):
+            return value.detach().clone()
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.detached(inner) for inner in value) if type(value) in (list, tuple) else value
+        if type(value) is dict:
+            return {key: self.detached(inner) for key, inner in value.items()}
+        return value
+
+    def plain(self, value: Any) -> Any:
+        """A tensor or array without graph, leaf, view or flag; anything else as it is."""
+        if isinstance(value, torch.Tensor):
+            with torch.inference_mode(mode=False):
+                return value.detach().clone()
+        return value.copy() if is_array(value) else value
+
+    def wide(self, value: Any) -> Any:
+        """A floating point copy."""
+        if isinstance(value, torch.Tensor) and not value.is_floating_point():
+            return value.double()
+        return value.astype("float64") if is_array(value) and value.dtype.kind in "iub" else value
+
+    def each(self, method: str, values: Iterable[Any]) -> Iterator[Any]:
+        """Each item, through a method of this class."""
+        for value in values:
+            yield getattr(self, method)(value)
+
+    def bound(self, method: str, value: Any) -> Any:
+        """A value through a method of this class."""
+        return getattr(self, method)(value)
+
+    def can_bind(self, value: Any) -> bool:
+        """Whether a name is bound anew: tensors, arrays, and what contains them, but no models and no optimizers."""
+        return isinstance(value, (torch.Tensor, list, tuple, dict, bytearray)) or is_array(value)
+
+    def parameter(self, value: Any) -> Any:
+        """A parameter of a tensor's value."""
+        return torch.nn.Parameter(value.detach().clone()) if isinstance(value, torch.Tensor) else value
+
+    def written(self, target: torch.Tensor, value: torch.Tensor) -> None:
+        """Write `value` into `target` in place, without recording."""
+        with torch.no_grad():
+            target.copy_(value)
+
+    def added_up(self, target: Any, index: Any, value: Any, sign: int) -> None:
+        """`target[index] += sign * value`, every index counted as often as it occurs."""
+        if is_array(target):
+            import numpy
+
+            numpy.add.at(target, index, sign * value)
+            return
+        indices = index if isinstance(index, tuple) else (index,)
+        indices = tuple(torch.as_tensor(i) if not isinstance(i, torch.Tensor) else i for i in indices)
+        filled = torch.as_tensor(value, dtype=target.dtype) * sign
+        with torch.no_grad():
+            target.index_put_(indices, filled, accumulate=True)
+
+    def flagged(self, target: Any, value: Any) -> None:
+        """Set `requires_grad` of a tensor or of a module's parameters."""
+        for tensor in target.parameters() if isinstance(target, torch.nn.Module) else [target]:
+            tensor.requires_grad_(bool(value))
+
+    def no_grad(self) -> None:
+        """Record nothing from here on."""
+        torch.set_grad_enabled(False)
+
+    @contextlib.contextmanager
+    def unrecorded(self) -> Iterator[None]:
+        """Record nothing in this block."""
+        with torch.no_grad():
+            yield
+
+    @contextlib.contextmanager
+    def uncut(self) -> Iterator[None]:
+        """In this block, operations that cut a graph keep it."""
+        with contextlib.ExitStack() as stack:
+            for owner, name, value in _keeping():
+                stack.enter_context(_patched(owner, name, value))
+            yield
+
+
+def _fresh(value: Any, depth: int) -> Any:
+    if isinstance(value, torch.Tensor):
+        if value.is_leaf:
+            clone = value.detach().clone()
+            if isinstance(value, torch.nn.Parameter):
+                return torch.nn.Parameter(clone, requires_grad=value.requires_grad)
+            return clone.requires_grad_(value.requires_grad)
+        return value.clone()
+    if is_array(value) or isinstance(value, bytearray):
+        return value.copy()
+    if isinstance(value, (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)):
+        new = copy.copy(value)
+        new._modules = {name: _fresh(child, depth) for name, child in value._modules.items()}
+        return new
+    if isinstance(value, torch.nn.Module):
+        return copy.deepcopy(value)
+    if depth > 6 or isinstance(value, (str, bytes, int, float, type(None), type, types.FunctionType)):
+        return value
+    if isinstance(value, dict):
+        new = copy.copy(value)
+        for key, inner in value.items():
+            new[key] = _fresh(inner, depth + 1)
+        return new
+    if type(value) in (list, tuple, set):
+        return type(value)(_fresh(inner, depth + 1) for inner in value)
+    if isinstance(value, types.GeneratorType):
+        return (_fresh(inner, depth + 1) for inner in value)
+    if isinstance(value, tuple):  # a named one
+        return type(value)(*(_fresh(inner, depth + 1) for inner in value))
+    return value
+
+
+def _keeping() -> list[tuple[Any, str, Any]]:
+    """Stand-ins for what cuts: owner, name, function."""
+    made = torch.tensor
+
+    def tensor(data: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(data, torch.Tensor):
+            return data.clone()
+        if isinstance(data, (list, tuple)) and data and all(isinstance(item, torch.Tensor) for item in data):
+            return torch.stack([item.reshape(()) if item.numel() == 1 else item for item in data])
+        return made(data, *args, **kwargs)
+
+    def itself(value: Any, *args: Any, **kwargs: Any) -> Any:
+        return value
+
+    def cloned(value: Any, *args: Any, **kwargs: Any) -> Any:
+        return value.clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value)
+
+    shallow = copy.copy
+    return [
+        (torch, "tensor", tensor),
+        (torch.Tensor, "detach", itself),
+        (torch.Tensor, "detach_", itself),
+        (torch.Tensor, "item", itself),
+        (torch.Tensor, "new_tensor", lambda self, data, *args, **kwargs: tensor(data)),
+        (torch.autograd, "Variable", cloned),
+        (copy, "copy", lambda value: value.clone() if isinstance(value, torch.Tensor) else shallow(value)),
+    ]
+
+
+@contextlib.contextmanager
+def _patched(owner: Any, name: str, value: Any) -> Iterator[None]:
+    had = name in vars(owner)
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if had:
+            setattr(owner, name, before)
+        else:
+            delattr(owner, name)
+
+
+@contextlib.contextmanager
+def around(kind: str) -> Iterator[None]:
+    """The alterations that hold for a whole run."""
+    if kind == "saves":
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.detach().clone(), lambda saved: saved):
+            yield
+    elif kind == "reiterable":
+        with contextlib.ExitStack() as stack:
+            for name in ("parameters", "named_parameters", "buffers", "named_buffers", "modules", "children"):
+                made = getattr(torch.nn.Module, name)
+                stack.enter_context(_patched(torch.nn.Module, name, _listed(made)))
+            yield
+    else:
+        yield
+
+
+def _listed(made: Any) -> Any:
+    def listed(*args: Any, **kwargs: Any) -> Any:
+        return Again(list(made(*args, **kwargs)))
+
+    return listed
+
+
+class Again(list[Any]):
+    """A list that can also be asked for its next item, as a generator can."""
+
+    def __next__(self) -> Any:
+        return next(iter(self))

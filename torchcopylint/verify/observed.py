@@ -1,0 +1,228 @@
+"""What the child saw in one run, as data, read from its answer with suspicion.
+
+The answer comes from a process that ran foreign code. It is JSON and nothing else; whatever is not of exactly this form
+is `Malformed`. A well-formed forgery cannot be told from the truth.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+Name = tuple[str, str]
+"""A scope (the qualified name of a function, or empty) and a path in it, such as `("fit", "best['weight']")`."""
+
+LONGEST_TEXT = 1 << 16
+MOST_ITEMS = 5000
+
+
+class Malformed(Exception):
+    """The answer is not of the form that a run has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """One object whose content changed, under the names that lead to it. `low` to `high` are its bytes."""
+
+    names: tuple[Name, ...]
+    low: int
+    high: int
+    old_version: int
+    version: int
+    moved: bool
+    before: str
+    after: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one statement changed at once. `stack` are the running statements by number, innermost first."""
+
+    stack: tuple[int, ...]
+    marks: frozenset[int]
+    times: tuple[int, ...]
+    holders: tuple[Holder, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception, caught or not. `row` is the innermost row of the script, 0 if there is none."""
+
+    kinds: tuple[str, ...]
+    message: str
+    row: int
+    marks: frozenset[int]
+    time: int
+
+    @property
+    def kind(self) -> str:
+        """The name of the exception's own type."""
+        return self.kinds[0] if self.kinds else ""
+
+    @property
+    def of_sandbox(self) -> bool:
+        """Whether the sandbox raised it."""
+        return "Blocked" in self.kinds
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How things stood before (`enter`) or after (`leave`) a marked statement."""
+
+    mark: int
+    when: str
+    time: int
+    grad: bool
+    graphs: frozenset[Name]
+    same: tuple[frozenset[Name], ...]
+    used_up: frozenset[str]
+    unheld: frozenset[Name]
+    buffers: frozenset[Name]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a script.
+
+    `failed` says why there are no observations; everything else is empty then. `passes` has the times at which each
+    mark's statement began. `ends` are the end values of names as texts, `flagged` the names of tensors that require
+    grad at the end, `values` what was returned. `ended` is the type of the exception that ended the script.
+    """
+
+    failed: str = ""
+    passes: tuple[tuple[int, ...], ...] = ()
+    changes: tuple[Change, ...] = ()
+    raised: tuple[Raised, ...] = ()
+    states: tuple[State, ...] = ()
+    values: tuple[tuple[int, str, str], ...] = ()
+    writes: tuple[tuple[frozenset[int], str], ...] = ()
+    ends: tuple[tuple[str, str], ...] = ()
+    flagged: frozenset[str] = frozenset()
+    unheld: frozenset[Name] = frozenset()
+    printed: str = ""
+    ended: str = ""
+    blocked: tuple[str, ...] = ()
+    protections: tuple[str, ...] = ()
+    cut_short: str = ""
+
+    def reached(self, marks: int) -> bool:
+        """Whether every one of so many marks was passed at least once."""
+        return len(self.passes) == marks and all(self.passes)
+
+
+def read_run(text: str) -> Run:
+    """The run that an answer tells of. Raises `Malformed`."""
+    try:
+        answer = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Malformed("it is not JSON") from None
+    if not isinstance(answer, dict):
+        raise Malformed("it is not an object")
+    if "failed" in answer:
+        return Run(failed=_text(answer["failed"]) or "no reason given")
+    try:
+        return Run(
+            passes=tuple(_times(times) for times in _items(answer["passes"])),
+            changes=tuple(_change(change) for change in _items(answer["changes"])),
+            raised=tuple(_raised(raised) for raised in _items(answer["raised"])),
+            states=tuple(_state(state) for state in _items(answer["states"])),
+            values=tuple(
+                (_number(value["at"]), _text(value["scope"]), _text(value["value"]))
+                for value in _items(answer["values"])
+            ),
+            writes=tuple((_marks(write["marks"]), _text(write["op"])) for write in _items(answer["writes"])),
+            ends=tuple((_text(key), _text(value)) for key, value in _dictionary(answer["ends"]).items()),
+            flagged=frozenset(_text(name) for name in _items(answer["flagged"])),
+            unheld=frozenset(_name(name) for name in _items(answer["unheld"])),
+            printed=_text(answer["printed"]),
+            ended=_text(answer["ended"]),
+            blocked=tuple(_text(what) for what in _items(answer["blocked"])),
+            protections=tuple(_text(what) for what in _items(answer["protections"])),
+            cut_short=_text(answer["cut_short"]),
+        )
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise Malformed(f"{type(error).__name__}: {error}"[:200]) from None
+
+
+def _change(change: Any) -> Change:
+    holders = tuple(
+        Holder(
+            names=tuple(_name(name) for name in _items(holder["paths"])),
+            low=_number(holder["low"]),
+            high=_number(holder["high"]),
+            old_version=_number(holder["versions"][0]),
+            version=_number(holder["versions"][1]),
+            moved=_flag(holder["moved"]),
+            before=_text(holder["before"]),
+            after=_text(holder["after"]),
+            kind=_text(holder["kind"]),
+        )
+        for holder in _items(change["holders"])
+    )
+    return Change(_times(change["stack"]), _marks(change["marks"]), _times(change["times"]), holders)
+
+
+def _raised(raised: Any) -> Raised:
+    kinds = tuple(_text(kind) for kind in _items(raised["kinds"]))
+    return Raised(
+        kinds, _text(raised["message"]), _number(raised["row"]), _marks(raised["marks"]), _number(raised["time"])
+    )
+
+
+def _state(state: Any) -> State:
+    return State(
+        mark=_number(state["mark"]),
+        when=_text(state["when"]),
+        time=_number(state["time"]),
+        grad=_flag(state["grad"]),
+        graphs=frozenset(_name(name) for name in _items(state["graphs"])),
+        same=tuple(frozenset(_name(name) for name in _items(group)) for group in _items(state["same"])),
+        used_up=frozenset(_text(name) for name in _items(state["used_up"])),
+        unheld=frozenset(_name(name) for name in _items(state["unheld"])),
+        buffers=frozenset(_name(name) for name in _items(state["buffers"])),
+    )
+
+
+def _items(value: Any) -> list[Any]:
+    if not isinstance(value, list) or len(value) > MOST_ITEMS:
+        raise ValueError("no list, or too long a one")
+    return value
+
+
+def _dictionary(value: Any) -> dict[Any, Any]:
+    if not isinstance(value, dict) or len(value) > MOST_ITEMS:
+        raise ValueError("no object, or too large a one")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        raise ValueError("no text, or too long a one")
+    return value
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int:
+        raise ValueError("no whole number")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError("no truth value")
+    return value
+
+
+def _name(value: Any) -> Name:
+    scope, path = _items(value)
+    return _text(scope), _text(path)
+
+
+def _times(value: Any) -> tuple[int, ...]:
+    return tuple(_number(item) for item in _items(value))
+
+
+def _marks(value: Any) -> frozenset[int]:
+    return frozenset(_times(value))
