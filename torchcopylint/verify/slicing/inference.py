@@ -241,6 +241,8 @@ class _Walk:
         value = self.value(node.value)
         for target in node.targets:
             self.bind(target, value)
+            if isinstance(target, ast.Subscript) and not value.votes:
+                value.near.append(self.value(target))
 
     def _annassign(self, node: ast.AnnAssign) -> None:
         value = self.value(node.value) if node.value is not None else Thing()
@@ -371,6 +373,10 @@ class _Walk:
             part = owner.attribute(name)
             part.dotted = f"{owner.dotted}.{name}"
             return part
+        if _instance(owner) in self.world.classes:
+            own = self.world.self_of(_instance(owner))
+            unify(own, owner)
+            return own.attribute(name)
         if name in tables.TENSOR or (name not in ("", "_") and _IN_PLACE.fullmatch(name)):
             owner.vote("tensor", USED)
         elif name in tables.EITHER:
@@ -396,8 +402,6 @@ class _Walk:
             return result
         if name in ("shape", "dtype", "device"):
             return Thing(name, near=[], made=f".{name}", arguments=(owner,))
-        if _instance(owner) in self.world.classes:
-            unify(owner, self.world.self_of(_instance(owner)))
         return owner.attribute(name)
 
     def _x_subscript(self, node: ast.Subscript) -> Thing:
@@ -411,10 +415,17 @@ class _Walk:
             size.vote("int", WEAK)
             return size
         inner = self.value(index)
+        for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+            if isinstance(part, ast.Name) and not self.value(part).near:
+                self.value(part).vote("index", WEAK)
         if isinstance(index, ast.Constant) and isinstance(index.value, str):
             owner.vote("dict", USED)
             return owner.item(index.value)
         if isinstance(index, ast.Tuple):
+            for part in index.elts:
+                mask = self.value(part)
+                if mask.dtype == "bool" and mask.near:
+                    find(mask.near[0]).dimensions = find(mask.near[0]).dimensions or 1
             used = [part for part in index.elts if not (isinstance(part, ast.Constant) and part.value is None)]
             plain = sum(not (isinstance(part, ast.Constant) and part.value is ...) for part in used)
             find(owner).dimensions_least = max(owner.dimensions_least, plain)
@@ -429,8 +440,6 @@ class _Walk:
             return owner.item(index.value)
         if "tensor" in owner.votes or "array" in owner.votes:
             return Thing(owner.name, near=[owner])
-        if isinstance(index, ast.Name) and "int" not in inner.votes:
-            inner.vote("int", WEAK)
         return owner.each()
 
     def _x_tuple(self, node: ast.Tuple) -> Thing:
@@ -505,6 +514,8 @@ class _Walk:
             for side in (left, right):
                 side.vote("tensor", WEAK + 1)
                 side.dimensions_least = max(side.dimensions_least, 1)
+            if right.made == ".sized" and right.arguments:
+                left.last = left.last or find(right.arguments[0])
             return Thing(near=[left])
         result = Thing(near=[left, right], formula=(type(node.op).__name__, left, right))
         if not isinstance(node.op, ast.Mod) or "str" not in left.votes:
@@ -610,6 +621,7 @@ class _Walk:
             method = _method_named(self.world.classes[instance], name)
             if method is not None:
                 return self._known(method, instance, arguments, named, 0 if _is_static(method) else 1)
+            return self._unknown(self.world.self_of(instance).attribute(name), arguments)
         field = self.value(func)
         if name == "step":
             owner.vote("environment" if arguments and arguments[0].constant is None else "optimizer", USED - 1)
@@ -690,13 +702,14 @@ class _Walk:
                 result.arguments = tuple(arguments)
             for argument in arguments:
                 if argument.constant is None and name not in ("Sequential", "ModuleList", "ModuleDict", "Parameter"):
-                    argument.vote("int", WEAK)
+                    argument.vote("size", WEAK)
             return result
         if name in tables.SIZES:
             for argument in arguments:
                 if argument.constant is None:
-                    argument.vote("int", WEAK)
+                    argument.vote("size", WEAK)
             result.vote("array" if root.startswith("numpy") else "tensor", PROVEN)
+            result.made, result.arguments = ".sized", tuple(arguments)
             return result
         if root.startswith("numpy"):
             for argument in arguments[:2]:
@@ -717,6 +730,8 @@ class _Walk:
         elif name in ("as_tensor", "asarray", "tensor", "FloatTensor", "Tensor") and first is not None:
             if not first.votes and first.constant is None:
                 first.vote("array" if name != "tensor" else "list", WEAK)
+                if name == "tensor":
+                    first.each().vote("index", WEAK)
         elif name in ("cat", "stack", "hstack", "vstack") and first is not None:
             for part in (*first.items.values(), first.each()):
                 part.vote("tensor", WEAK + 1)

@@ -31,7 +31,6 @@ from torchcopylint.verify.slicing.things import Thing, kind_of
 from torchcopylint.verify.slicing.values import Maker, Setting
 
 _GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-kept", "raises"})
-_DIMENSIONS = (2, 4, 3, 1, 0)
 
 
 def slice_of(text: str, finding: Finding, page: Page, *, device: str = "cpu") -> Slice:
@@ -163,9 +162,24 @@ class _Slicer:
 
     def _settings(self, plan: _Plan, size: int, seed: int) -> Iterator[Setting]:
         gradient = bool(_GRADIENT & set(self.confirm))
-        for dimensions in _DIMENSIONS:
-            for grad in (False, True) if gradient and plan.targets else (False,):
-                yield Setting(size, dimensions, seed, grad=grad, device=self.device)
+        graphs = (False, True) if gradient and plan.targets else (False,)
+        sizes = [size, *(number for number in self._sizes() if number != size)]
+        for dimensions, batch in ((2, 0), (4, 0), (3, 0), (1, 0), (2, 1), (0, 0)):
+            for grad in graphs:
+                yield Setting(size, dimensions, seed, grad=grad, device=self.device, batch=batch)
+        for other in sizes[1:5]:
+            for dimensions in (2, 4, 3, 1):
+                for grad in graphs:
+                    yield Setting(other, dimensions, seed, grad=grad, device=self.device)
+
+    def _sizes(self) -> list[int]:
+        """Numbers in the code around the steps that may be sizes of what it is given, the frequent ones first."""
+        counts: dict[int, int] = {}
+        for scopes in self.scopes:
+            for node in ast.walk(scopes[0] if scopes else self.source.tree):
+                if isinstance(node, ast.Constant) and type(node.value) is int and 2 <= node.value <= 1024:
+                    counts[node.value] = counts.get(node.value, 0) + 1
+        return sorted(counts, key=lambda number: (-counts[number], number))
 
     def _attempt(self, plan: _Plan, setting: Setting) -> Attempt | None:
         """One script, or `None` if a step is not in it."""
@@ -299,12 +313,11 @@ class _Slicer:
             return f"{cls.name}.{method.name}({arguments})"
         if cls.name not in objects:
             variable = f"{cls.name.lower()}_object"
-            before = len(maker.definitions)
             text = maker.expression(self.world.self_of(cls.name), cls.name)
-            del before
             objects[cls.name] = variable
             maker.named[id(self.world.self_of(cls.name))] = variable
-            maker.modules.append(variable)
+            if maker.is_module(cls.name):
+                maker.modules.append(variable)
             maker.definitions.append(f"{variable} = {text}\n")
         it = objects[cls.name]
         if method is None or not isinstance(method, FunctionNode) or method.name == "__init__":

@@ -29,6 +29,7 @@ class Setting:
     dtype: str = "float32"
     device: str = "cpu"
     spatial: int = 16
+    batch: int = 0
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ class Maker:
     guessed: set[str] = field(default_factory=set)
     modules: list[str] = field(default_factory=list)
     named: dict[int, str] = field(default_factory=dict)
+    _indices: dict[int, int] = field(default_factory=dict)
     _busy: list[str] = field(default_factory=list)
     _count: int = 0
 
@@ -73,6 +75,11 @@ class Maker:
             except (ArithmeticError, ValueError):
                 return self.setting.size
         name = thing.name.lower()
+        if "size" in thing.votes and name in ("dim", "step", "steps", "index", "idx", "i", "item"):
+            return self.setting.size
+        if "index" in thing.votes and "size" not in thing.votes:
+            # Different indices are different numbers: a swap of an element with itself shows nothing.
+            return self._indices.setdefault(id(thing), (len(self._indices) + 1) % 3)
         for names in (tables.INTS, tables.FLOATS):
             if name in names:
                 return names[name]  # type: ignore[index]
@@ -104,6 +111,8 @@ class Maker:
             shape[1] = self.size(thing.second)
         if thing.last is not None and count:
             shape[-1] = self.size(thing.last)
+        if self.setting.batch and count > 1:
+            shape[0] = self.setting.batch
         return tuple(shape)
 
     # -- expressions
@@ -174,7 +183,7 @@ class Maker:
         return find(thing).dtype
 
     def _array(self, thing: Thing, name: str, depth: int) -> str:
-        shape = self.shape(thing) or (self.setting.size,)
+        shape = self.shape(thing) or (1,)
         self.assumed.append(f"`{name}` is an array of {self.setting.dtype} with shape {list(shape)}")
         if self._dtype(thing) == "long":
             return f"np.random.randint(0, 2, {shape})"
@@ -191,10 +200,7 @@ class Maker:
         self.assumed.append(f"`{name}` is {text}")
         return text
 
-    _int = _float = _number
-
-    def _int_result(self, thing: Thing, name: str, depth: int) -> str:
-        return "1"
+    _int = _float = _size = _index = _number
 
     def _bool(self, thing: Thing, name: str, depth: int) -> str:
         self.assumed.append(f"`{name}` is True")
@@ -218,6 +224,13 @@ class Maker:
                 element.near.append(part)
         if find(element).arity or find(element).items:
             return self._loader(thing, name, depth)
+        if "index" in find(element).votes:
+            self.assumed.append(f"`{name}` is a list of indices")
+            return "[0, 1]"
+        if not find(element).votes and find(element).near:
+            # What arithmetic alone is known of is a number, which fits every shape.
+            self.assumed.append(f"`{name}` is a list of numbers")
+            return f"[0.5] * {max(self.setting.size, 4)}"
         self.assumed.append(f"`{name}` has two elements")
         return f"[{self.expression(element, f'{name}[0]', depth + 1)} for _ in range(2)]"
 
@@ -381,6 +394,20 @@ class Maker:
         finally:
             self._busy.pop()
 
+    def is_module(self, class_name: str) -> bool:
+        """Whether a class of the file is an `nn.Module`, as far as its bases say."""
+        seen: set[str] = set()
+        while class_name in self.world.classes and class_name not in seen:
+            seen.add(class_name)
+            node = self.world.classes[class_name]
+            bases = [self.world.dotted(base) for base in node.bases]
+            if any(base.startswith("torch.nn.") or base.endswith("Module") for base in bases):
+                return True
+            if bases and any(isinstance(item, FunctionNode) and item.name == "forward" for item in node.body):
+                return bases[0].rsplit(".", 1)[-1] != "Function"
+            class_name = bases[0] if bases else ""
+        return False
+
     def arguments_of_class(self, class_name: str, depth: int) -> str:
         """The arguments that making an object of a class takes."""
         seen = set()
@@ -446,7 +473,7 @@ class Maker:
         self.taken.add(variable)
         self.definitions.append(f"{variable} = {text}\n")
         self.named[id(thing)] = variable
-        if kind_of(thing)[0] == "module" or kind_of(thing)[0].startswith("instance "):
+        if kind_of(thing)[0] == "module" or self.is_module(kind_of(thing)[0].removeprefix("instance ")):
             self.modules.append(variable)
         return variable
 
