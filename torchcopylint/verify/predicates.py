@@ -75,7 +75,7 @@ class Case:
         if self.against:
             wanted = [(kind, self._marks_for(kind)) for kind in self.against]
         for kind, marks in wanted:
-            if not marks and kind not in ("saves", "retain", "reiterable"):
+            if not marks and kind not in WHOLE_RUN:
                 continue
             run = self.ask(kind, marks)
             if run is not None and not run.failed:
@@ -84,14 +84,24 @@ class Case:
     def _marks_for(self, kind: str) -> tuple[int, ...]:
         if kind in ("copies", "detached", "unretained", "registered"):
             return self.sharing or self.at(Role.WRITTEN) or self.blamed
-        if kind in ("targets", "wide", "added-up", "versioned", "marked-dirty"):
+        if kind in ("targets", "wide", "added-up", "versioned", "marked-dirty", "apart", "inputs"):
             return self.at(Role.WRITTEN) or self.blamed
+        if kind == "retained":
+            return self.at(Role.DISCARDED) or self.blamed
         if kind == "uncut":
             return self.at(Role.CUT) or self.blamed
         return self.blamed
 
 
+WHOLE_RUN = frozenset({"saves", "retain", "reiterable", "deduplicated"})
+"""Alterations that need no marks."""
+
 ALTERED = {
+    "apart": "when the statement is given copies",
+    "inputs": "when what is only read is copied first",
+    "contiguous": "when its tensors are contiguous",
+    "retained": "when the graph is retained",
+    "deduplicated": "when every parameter is held once",
     "copies": "with a copy instead of what is shared",
     "targets": "when what is written is copied first",
     "skipped": "when the statement is left out",
@@ -369,10 +379,10 @@ def same_object(case: Case) -> Opinion:
         compared = True
         lost = sorted(mine - _same(case, run), key=lambda pair: (len(pair[0][1]) + len(pair[1][1]), pair))
         difference = _difference(case.run, run, gradients=True)
-        if lost and difference:
-            row = case.row(case.sharing[0])
+        if lost and (difference or case.against):
+            row = case.row((case.sharing or case.blamed)[0])
             text = f"after line {row}, {text_of(lost[0][0])} and {text_of(lost[0][1])} are one object"
-            differs = Evidence("differential", f"{ALTERED[kind]}, {difference}")
+            differs = Evidence("differential", f"{ALTERED[kind]}, {difference}") if difference else _without(kind)
             return Opinion(Seen.YES, (Evidence("same-object", text, row), differs))
         if lost:
             return Opinion(Seen.NO)

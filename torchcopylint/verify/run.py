@@ -34,6 +34,7 @@ class Verifier:
         self._lock = threading.Lock()
         self.torch_version = ""
         self.runs = 0
+        self._writes = False
 
     def __enter__(self) -> Verifier:
         return self
@@ -76,6 +77,7 @@ class Verifier:
         needs = page.keys.get("needs", "")
         if "cuda" in needs.split() and self._device == "cpu":
             return self._answer(Verdict.UNSUPPORTED, (Evidence("unsupported", "needs a CUDA device"),), [])
+        self._writes = "write-lost" in rule.words
         outcomes = [judge_group(group, rule, self._run) for group in piece.groups]
         if not outcomes:
             nothing = Evidence("unsupported", "there is nothing to run")
@@ -123,6 +125,7 @@ class Verifier:
             "seconds": self._timeout,
             "memory": self._memory,
             "device": self._device,
+            "writes": self._writes,
         }
         return self.observe(request)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from .instrument import Numbered, call
+from .instrument import OBSERVER, Numbered, call
 from .reach import is_array
 
 Replacements = dict[int, list[ast.stmt]]
@@ -26,8 +26,10 @@ class CannotAlter(Exception):
 
 def alter(numbered: Numbered, kind: str, marks: list[dict[str, Any]]) -> Replacements:
     """Rewrite the statements that the marks stand on. Raises `CannotAlter`."""
-    if kind in ("", "saves", "retain", "reiterable"):
+    if kind in WHOLE_RUN:
         return {}
+    if kind not in _STATEMENTS:
+        raise CannotAlter(f"there is no alteration {kind}")
     replaced: Replacements = {}
     for mark in marks:
         for number in numbered.numbers(mark):
@@ -129,10 +131,12 @@ def _bound_first(numbered: Numbered, number: int, method: str, replaced: Replace
     replaced[number] = [*before, statement]
 
 
-def _chains(statement: ast.stmt) -> list[ast.Name | ast.Attribute]:
+def _chains(statement: ast.AST) -> list[ast.Name | ast.Attribute]:
     """The longest chains of names and attributes in a statement that are not called themselves, each once."""
     found: dict[str, ast.Name | ast.Attribute] = {}
     header: list[ast.AST] = [statement.iter] if isinstance(statement, ast.For) else [statement]
+    if isinstance(statement, ast.Lambda):
+        header = [statement.body]
     while header:
         node = header.pop()
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -174,17 +178,98 @@ def _local_names(numbered: Numbered, statement: ast.stmt) -> set[str]:
 
 def _operands(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
     """The tensors that the statement names are plain copies: no leaf, no graph, no view of anything."""
+    _inline(numbered, number, mark, "plain", replaced)
+
+
+def _apart(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """The tensors that the statement names are copies; the names keep what they have."""
+    _inline(numbered, number, mark, "apart", replaced)
+
+
+def _contiguous(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """The tensors that the statement names are contiguous."""
+    _inline(numbered, number, mark, "contiguous", replaced)
+
+
+def _inline(numbered: Numbered, number: int, mark: dict[str, Any], method: str, replaced: Replacements) -> None:
     statement = numbered.statements[number]
-    for chain in _chains(statement):
+    root = _lambda_at(statement, mark) or statement
+    for chain in _chains(root):
         if isinstance(chain.ctx, ast.Load):
-            for node in [n for n in ast.walk(statement) if ast.dump(n) == ast.dump(chain)]:
-                _replace(statement, node, call("plain", [node], node))  # type: ignore[list-item]
+            for node in [n for n in ast.walk(root) if ast.dump(n) == ast.dump(chain)]:
+                _replace(root, node, call(method, [node], node))  # type: ignore[list-item]
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, (ast.Name, ast.Attribute)):
         load = copy.deepcopy(statement.target)
         load.ctx = ast.Load()
-        bind = ast.Assign(targets=[copy.deepcopy(statement.target)], value=call("plain", [load], statement))
+        bind = ast.Assign(targets=[copy.deepcopy(statement.target)], value=call(method, [load], statement))
         replaced[number] = [ast.copy_location(bind, statement), statement]
     statement.altered = True  # type: ignore[attr-defined]
+
+
+def _lambda_at(statement: ast.stmt, mark: dict[str, Any]) -> ast.Lambda | None:
+    """The lambda that a mark stands in, in a statement of several rows or by its columns."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Lambda) and node.lineno <= mark["row"] <= (node.end_lineno or 0):
+            begins = node.col_offset + 1 <= mark["column"] if node.lineno == mark["row"] else True
+            if begins if mark["column"] > 0 else statement.lineno < node.lineno:
+                return node
+    return None
+
+
+def _inputs(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """What the statement only reads is a copy; what it writes is what it was."""
+    statement = numbered.statements[number]
+    statement.altered = True  # type: ignore[attr-defined]
+    if isinstance(statement, (ast.Assign, ast.AugAssign)) and not _has_out(statement.value):
+        statement.value = call("fresh", [statement.value], statement.value)
+        return
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call):
+            node.args = [a if isinstance(a, ast.Starred) else call("apart", [a], a) for a in node.args]
+            for keyword in node.keywords:
+                if keyword.arg != "out":
+                    keyword.value = call("apart", [keyword.value], keyword.value)
+            return
+    raise CannotAlter("the statement calls nothing")
+
+
+def _has_out(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and any(keyword.arg == "out" for keyword in value.keywords)
+
+
+def _retained(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """`backward` keeps the graph."""
+    statement = numbered.statements[number]
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("backward", "grad"):
+            node.keywords = [k for k in node.keywords if k.arg != "retain_graph"]
+            node.keywords.append(ast.keyword("retain_graph", ast.copy_location(ast.Constant(True), node)))
+            statement.altered = True  # type: ignore[attr-defined]
+
+
+def _marked_dirty(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """The write in a function's `forward` is told to autograd first."""
+    statement = numbered.statements[number]
+    context = _first_parameter(numbered, statement)
+    chains = [chain for chain in _chains(statement) if isinstance(chain, ast.Name)]
+    if not context or not chains:
+        raise CannotAlter("no context, or nothing that is written")
+    target = next((c for c in chains if isinstance(statement, ast.AugAssign)), chains[0])
+    if isinstance(statement, ast.AugAssign):
+        root: ast.AST = statement.target
+        while isinstance(root, (ast.Subscript, ast.Attribute)):
+            root = root.value
+        target = root if isinstance(root, ast.Name) else target
+    told = call("marked_dirty", [ast.Name(context, ast.Load()), ast.Name(target.id, ast.Load())], statement)
+    replaced[number] = [ast.copy_location(ast.Expr(told), statement), statement]
+    statement.altered = True  # type: ignore[attr-defined]
+
+
+def _first_parameter(numbered: Numbered, statement: ast.stmt) -> str:
+    for candidate in reversed(numbered.statements):
+        if isinstance(candidate, ast.FunctionDef) and any(node is statement for node in ast.walk(candidate)):
+            return candidate.args.args[0].arg if candidate.args.args else ""
+    return ""
 
 
 def _skipped(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
@@ -200,6 +285,13 @@ def _skipped(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Re
 
 def _uncut(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
     """In the statement, what cuts a graph keeps it."""
+    for node in ast.walk(numbered.statements[number]):
+        # Imported by name, these are not reached by what the block puts in place.
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("copy", "Variable"):
+            node.func = ast.copy_location(ast.Attribute(ast.Name(OBSERVER, ast.Load()), "uncopied", ast.Load()), node)
+        elif isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Load):
+            node.attr = "detach()"
+            _replace(numbered.statements[number], node, node.value)
     _inside(numbered, number, "uncut", replaced)
 
 
@@ -217,6 +309,8 @@ def _versioned(numbered: Numbered, number: int, mark: dict[str, Any], replaced: 
             return
     for node in list(ast.walk(statement)):
         if isinstance(node, ast.Attribute) and node.attr == "data":
+            if isinstance(node.value, (ast.Name, ast.Attribute, ast.Subscript)):
+                node.value.ctx = node.ctx
             _replace(statement, node, node.value)
     _inside(numbered, number, "unrecorded", replaced)
 
@@ -285,7 +379,8 @@ def _mode_entered(numbered: Numbered, number: int, mark: dict[str, Any], replace
         for item in statement.items:
             item.context_expr = ast.copy_location(ast.Call(item.context_expr, [], []), statement)
     else:
-        replaced[number] = [ast.copy_location(ast.Expr(call("no_grad", [], statement)), statement)]
+        entered = ast.copy_location(ast.Expr(call("no_grad", [], statement)), statement)
+        replaced[number] = [entered] if isinstance(statement, ast.Expr) else [entered, statement]
     statement.altered = True  # type: ignore[attr-defined]
 
 
@@ -310,6 +405,11 @@ _STATEMENTS = {
     "targets": _targets,
     "wide": _wide,
     "operands": _operands,
+    "apart": _apart,
+    "inputs": _inputs,
+    "contiguous": _contiguous,
+    "retained": _retained,
+    "marked-dirty": _marked_dirty,
     "skipped": _skipped,
     "uncut": _uncut,
     "versioned": _versioned,
@@ -320,7 +420,8 @@ _STATEMENTS = {
     "flag-set": _flag_set,
     "registered": _registered,
 }
-KINDS = frozenset(_STATEMENTS) | {"", "saves", "retain", "reiterable"}
+WHOLE_RUN = frozenset({"", "saves", "retain", "reiterable", "deduplicated"})
+"""Alterations that need no statement."""
 
 
 class Alterations:
@@ -347,6 +448,22 @@ class Alterations:
             with torch.inference_mode(mode=False):
                 return value.detach().clone()
         return value.copy() if is_array(value) else value
+
+    def apart(self, value: Any) -> Any:
+        """A copy of a tensor or array; anything else as it is."""
+        return self.fresh(value) if isinstance(value, (torch.Tensor, bytearray)) or is_array(value) else value
+
+    def contiguous(self, value: Any) -> Any:
+        """A tensor laid out in order."""
+        return value.contiguous() if isinstance(value, torch.Tensor) else value
+
+    def marked_dirty(self, context: Any, value: Any) -> None:
+        """Tell autograd that a function writes its input, in addition to what it tells itself."""
+        context.mark_dirty(*(context.dirty_tensors or ()), value)
+
+    def uncopied(self, value: Any, *_: Any, **__: Any) -> Any:
+        """What `copy` and `Variable` return when they keep the graph."""
+        return value.clone() if isinstance(value, torch.Tensor) else copy.copy(value)
 
     def wide(self, value: Any) -> Any:
         """A floating point copy."""
@@ -499,6 +616,16 @@ def around(kind: str) -> Iterator[None]:
             for name in ("parameters", "named_parameters", "buffers", "named_buffers", "modules", "children"):
                 made = getattr(torch.nn.Module, name)
                 stack.enter_context(_patched(torch.nn.Module, name, _listed(made)))
+            yield
+    elif kind == "deduplicated":
+        added = torch.optim.Optimizer.add_param_group
+
+        def each_once(self: Any, group: dict[str, Any]) -> Any:
+            params = group["params"]
+            params = [params] if isinstance(params, torch.Tensor) else list(params)
+            return added(self, {**group, "params": list(dict.fromkeys(params))})
+
+        with _patched(torch.optim.Optimizer, "add_param_group", each_once):
             yield
     else:
         yield

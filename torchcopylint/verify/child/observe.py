@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from . import altering, states
 from .contents import Change, Contents, Flip
@@ -24,6 +24,20 @@ MOST_STEPS = 20000
 MOST_PASSES = 40
 
 Stack = tuple[int, ...]
+
+
+class Writes(TorchDispatchMode):
+    """Notes the operations that write into a tensor, while a marked statement runs."""
+
+    def __init__(self, observer: Observer) -> None:
+        super().__init__()
+        self._observer = observer
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run the operation, and note it if its schema says that it writes."""
+        if func._schema.is_mutable:
+            self._observer.wrote(str(func).partition(".")[2] or str(func))
+        return func(*args, **(kwargs or {}))
 
 
 class Observer(altering.Alterations):
@@ -44,6 +58,7 @@ class Observer(altering.Alterations):
         self.states: list[dict[str, Any]] = []
         self.writes: list[dict[str, Any]] = []
         self.retains = False
+        self.assignments: frozenset[int] = frozenset()
         self.cut_short = ""
         self.reach = Reach()
         self.contents = Contents()
@@ -87,6 +102,8 @@ class Observer(altering.Alterations):
         self._activate(stack, frame.f_back)
         self._look(frame)
         self._left = True
+        if number in self.assignments and number in self._at_mark:
+            self.wrote("an assignment")
         for mark in self._at_mark.get(number, ()):
             self._state(mark, number, "leave", frame)
         # What happens next until another statement starts belongs to the callers' statements.
@@ -118,6 +135,11 @@ class Observer(altering.Alterations):
         with self._aside():
             self.values.append({"at": number, "scope": frame.f_code.co_qualname, "value": states.summary(value)})
         return value
+
+    def wrote(self, what: str) -> None:
+        """Something was written while the active statements ran."""
+        if self._active_marks and len(self.writes) < MOST_EVENTS:
+            self.writes.append({"marks": sorted(self._active_marks), "op": what[:80]})
 
     # What they do.
 

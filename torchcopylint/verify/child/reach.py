@@ -130,8 +130,9 @@ def _parts(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, torch.nn.Module):
         yield from _parts_of_module(path, value)
     elif isinstance(value, torch.optim.Optimizer):
-        yield f"{path}.param_groups", value.param_groups
-        for index, state in enumerate(list(value.state.values())[:MOST_ITEMS]):
+        # It may be in the middle of its `__init__`.
+        yield f"{path}.param_groups", getattr(value, "param_groups", [])
+        for index, state in enumerate(list(getattr(value, "state", {}).values())[:MOST_ITEMS]):
             yield f"{path}.state[{index}]", state
     elif isinstance(value, types.FunctionType):
         yield from _parts_of_function(path, value)

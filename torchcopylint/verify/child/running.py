@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
+import contextlib
 import io
 import json
 import random
@@ -13,7 +15,7 @@ from typing import Any
 import torch
 
 from . import altering, guard, instrument
-from .observe import Observer
+from .observe import Observer, Writes
 from .reach import numpy
 
 MAY_BE_IMPORTED = frozenset(
@@ -74,6 +76,8 @@ def run(request: dict[str, Any], directory: str) -> str:
         return json.dumps({"failed": "no CUDA device"})
     observer = Observer(marked, [(mark["row"], mark["end_row"]) for mark in marks])
     observer.retains = kind == "retain"
+    written = (ast.Assign, ast.AugAssign, ast.AnnAssign)
+    observer.assignments = frozenset(n for n, s in enumerate(numbered.statements) if isinstance(s, written))
     seed = int(request["seed"])
     torch.manual_seed(seed)
     random.seed(seed)
@@ -92,7 +96,7 @@ def run(request: dict[str, Any], directory: str) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with altering.around(kind):
+            with altering.around(kind), Writes(observer) if request["writes"] else contextlib.nullcontext():
                 exec(code, names)
         except BaseException as caught:  # a script may raise anything, SystemExit included
             error = caught

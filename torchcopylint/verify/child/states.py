@@ -75,11 +75,11 @@ def _is_used_up(value: Any) -> bool:
 def _unheld(reach: Reach, optimizers: list[torch.optim.Optimizer]) -> list[list[str]]:
     if not optimizers:
         return []
-    held = {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
+    held = {id(p) for optimizer in optimizers for group in getattr(optimizer, "param_groups", []) for p in group["params"]}
     return [
         [module.scope, f"{module.path}.{name}"]
         for module in reach.modules
-        for name, parameter in module.value._parameters.items()
+        for name, parameter in module.value.__dict__.get("_parameters", {}).items()
         if parameter is not None and id(parameter) not in held
     ]
 
