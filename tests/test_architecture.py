@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "analysis": {"base", "source", "flow", "registry", "narrate"},
     "closeup": {"base", "source", "flow", "narrate", "analysis"},
     "verify": {"base", "pages", "source"},
-    "project": {"base", "source", "pages", "analysis", "closeup", "report"},
+    "project": {"base", "source", "pages", "analysis", "closeup", "report", "verify"},
     "cli": {"base", "pages", "analysis", "project", "report"},
     "api": {"base", "pages", "project"},
     "__init__": {"base", "api"},

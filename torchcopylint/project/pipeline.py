@@ -10,6 +10,7 @@ from traceback import extract_tb, format_exception
 from torchcopylint.analysis import OverLimit, Unreadable, analyse
 from torchcopylint.base.finding import Finding, Position, Span
 from torchcopylint.base.gap import Gap
+from torchcopylint.base.verification import Verdict
 from torchcopylint.project.discover import Discovery, Found, Unlisted
 from torchcopylint.project.own import OwnReports
 from torchcopylint.project.patterns import relative_posix
@@ -43,10 +44,14 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run came to: its files in order of path, and the given paths that do not exist."""
+    """What a run came to: its files in order of path, and the given paths that do not exist.
+
+    `confirmed_only`: a finding that was run fails the run only if it was confirmed, or could not be run for want of torch.
+    """
 
     files: tuple[FileResult, ...]
     missing: tuple[str, ...] = ()
+    confirmed_only: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -57,9 +62,14 @@ class RunResult:
             file.settings.fails(finding.severity)
             for file in self.files
             for finding in file.findings
-            if finding.code not in ASKED_FOR
+            if finding.code not in ASKED_FOR and not (self.confirmed_only and _unconfirmed(finding))
         )
         return FINDINGS if failing else OK
+
+
+def _unconfirmed(finding: Finding) -> bool:
+    result = finding.verification
+    return result is not None and result.verdict not in (Verdict.CONFIRMED, Verdict.UNAVAILABLE)
 
 
 class Checker:
