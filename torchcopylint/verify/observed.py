@@ -83,6 +83,15 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
+class Write:
+    """One operation or assignment that wrote, with the names that it bound (scope and name, with a bar between)."""
+
+    marks: frozenset[int]
+    op: str
+    bound: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run of a script.
 
@@ -97,7 +106,7 @@ class Run:
     raised: tuple[Raised, ...] = ()
     states: tuple[State, ...] = ()
     values: tuple[tuple[int, str, str], ...] = ()
-    writes: tuple[tuple[frozenset[int], str], ...] = ()
+    writes: tuple[Write, ...] = ()
     ends: tuple[tuple[str, str], ...] = ()
     flagged: frozenset[str] = frozenset()
     unheld: frozenset[Name] = frozenset()
@@ -132,7 +141,7 @@ def read_run(text: str) -> Run:
                 (_number(value["at"]), _text(value["scope"]), _text(value["value"]))
                 for value in _items(answer["values"])
             ),
-            writes=tuple((_marks(write["marks"]), _text(write["op"])) for write in _items(answer["writes"])),
+            writes=tuple(_write(write) for write in _items(answer["writes"])),
             ends=tuple((_text(key), _text(value)) for key, value in _dictionary(answer["ends"]).items()),
             flagged=frozenset(_text(name) for name in _items(answer["flagged"])),
             unheld=frozenset(_name(name) for name in _items(answer["unheld"])),
@@ -183,6 +192,11 @@ def _state(state: Any) -> State:
         unheld=frozenset(_name(name) for name in _items(state["unheld"])),
         buffers=frozenset(_name(name) for name in _items(state["buffers"])),
     )
+
+
+def _write(write: Any) -> Write:
+    bound = frozenset(_text(name) for name in _items(write["bound"]))
+    return Write(_marks(write["marks"]), _text(write["op"]), bound)
 
 
 def _items(value: Any) -> list[Any]:

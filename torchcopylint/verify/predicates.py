@@ -283,23 +283,19 @@ def gradient_differs(case: Case) -> Opinion:
 
 def write_lost(case: Case) -> Opinion:
     """Without the marked statement everything that outlives it is the same, although it wrote."""
-    marks = case.blamed
-    if not any(index in written and "" != op for written, op in case.run.writes for index in marks):
+    marks = set(case.blamed)
+    writes = [write for write in case.run.writes if write.marks & marks]
+    if not writes:
         return Opinion(Seen.NO)
-    changed = {
-        f"{scope}|{path}"
-        for change in case.run.changes
-        if change.marks & set(marks)
-        for holder in change.holders
-        for scope, path in holder.names
-    }
-    for _, run in case.altered((("skipped", marks),)):
-        difference = _difference(case.run, run, gradients=True, apart=changed)
-        if difference:
+    own = {name for write in writes for name in write.bound}
+    for change in case.run.changes:
+        if change.marks & marks:
+            own |= {f"{scope}|{path}" for holder in change.holders for scope, path in holder.names}
+    for _, run in case.altered((("skipped", case.blamed),)):
+        if _difference(case.run, run, gradients=True, apart=own):
             return Opinion(Seen.NO)
-        op = next(op for written, op in case.run.writes if written & set(marks))
-        row = case.row(marks[0])
-        text = f"line {row} writes ({op}), and without it everything that is printed, returned or kept is the same"
+        row = case.row(case.blamed[0])
+        text = f"line {row} writes ({writes[0].op}), and without it all that is printed, returned or kept is the same"
         return Opinion(Seen.YES, (Evidence("write-lost", text, row),))
     return Opinion(Seen.UNCLEAR)
 
@@ -316,7 +312,10 @@ def _difference(mine: Run, theirs: Run, *, gradients: bool, apart: Iterable[str]
         scope = next((a[1] for a, b in zip(mine.values, theirs.values, strict=False) if a != b), "a function")
         return f"`{scope}` returns something else"
     left, right = dict(mine.ends), dict(theirs.ends)
-    for name in sorted(left.keys() & right.keys() - set(apart)):
+    excepted = tuple(apart)
+    for name in sorted(left.keys() & right.keys()):
+        if any(name == own or name.startswith((f"{own}.", f"{own}[")) for own in excepted):
+            continue
         if left[name] != right[name] and (gradients or not name.endswith(".grad")):
             return f"`{name.partition('|')[2]}` ends as {_short(right[name])}, not {_short(left[name])}"
     return ""
@@ -378,7 +377,7 @@ def same_object(case: Case) -> Opinion:
     for kind, run in case.altered((("copies", case.sharing),)):
         compared = True
         lost = sorted(mine - _same(case, run), key=lambda pair: (len(pair[0][1]) + len(pair[1][1]), pair))
-        difference = _difference(case.run, run, gradients=True)
+        difference = _difference(case.run, run, gradients=True) or _more(lost, case.run, run)
         if lost and (difference or case.against):
             row = case.row((case.sharing or case.blamed)[0])
             text = f"after line {row}, {text_of(lost[0][0])} and {text_of(lost[0][1])} are one object"
@@ -387,6 +386,18 @@ def same_object(case: Case) -> Opinion:
         if lost:
             return Opinion(Seen.NO)
     return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)
+
+
+def _more(lost: list[tuple[Name, Name]], mine: Run, theirs: Run) -> str:
+    """Whether items of one container, once they are copies, have tensors of their own: a container of modules."""
+    containers = {
+        f"{one[0]}|{one[1].rpartition('[')[0]}["
+        for one, other in lost
+        if one[0] == other[0] and one[1].rpartition("[")[0] == other[1].rpartition("[")[0] and one[1].endswith("]")
+    }
+    known = {name for name, _ in mine.ends}
+    more = sorted(n for n, _ in theirs.ends if n not in known and n.startswith(tuple(containers)) and "]." in n)
+    return f"there are {len(more)} tensors more" if more else ""
 
 
 def _same(case: Case, run: Run) -> set[tuple[Name, Name]]:
@@ -406,29 +417,37 @@ def graph_kept(case: Case) -> Opinion:
     compared = False
     for kind, run in case.altered((("detached", case.at(Role.KEPT) or case.blamed),)):
         compared = True
-        lost = sorted(_graphs(case, case.run) - _graphs(case, run), key=lambda name: (len(name[1]), name))
+        row = case.row(case.blamed[0])
+        lost = _shortest(_graphs(case, case.run) - _graphs(case, run))
         if lost:
-            row = case.row(case.blamed[0])
-            text = f"after line {row}, {text_of(lost[0])} has a graph, or holds what one saved"
+            what = "still holds what its graph saved" if "unretained" in case.against else "has a graph"
+            text = f"after line {row}, {text_of(lost[0])} {what}"
+            return Opinion(Seen.YES, (Evidence("graph-kept", text, row), _without(kind)))
+        lost = _shortest(_with_gradient(case.run) - _with_gradient(run)) if kind != "unretained" else []
+        if lost:
+            what = "is computed" if lost[0][1].endswith(".grad") else "requires grad"
+            text = f"after line {row}, {text_of(lost[0])} {what}"
             return Opinion(Seen.YES, (Evidence("graph-kept", text, row), _without(kind)))
     return Opinion(Seen.NO if compared else Seen.UNCLEAR)
 
 
+def _shortest(names: Iterable[Name]) -> list[Name]:
+    return sorted(names, key=lambda name: (len(name[1]), name))
+
+
 def _graphs(case: Case, run: Run) -> set[Name]:
+    """What has a graph after the blamed statements; for a retained one, what still holds what it saved."""
     blamed = set(case.blamed)
-    found: set[Name] = set()
+    states = [state for state in run.states if state.mark in blamed and state.when == "leave"]
     if "unretained" in case.against:
-        for state in run.states:
-            if state.mark in blamed and state.when == "leave":
-                found |= state.buffers
-        return found
-    for name in run.flagged:
-        scope, _, path = name.partition("|")
-        found.add((scope, path))
-    for state in run.states:
-        if state.mark in blamed and state.when == "leave":
-            found |= state.graphs
-    return found
+        return {name for state in states for name in state.buffers}
+    return {name for state in states for name in state.graphs}
+
+
+def _with_gradient(run: Run) -> set[Name]:
+    """What requires grad at the end, and what has a gradient."""
+    named = {*run.flagged, *(name for name, _ in run.ends if name.endswith(".grad"))}
+    return {(scope, path) for scope, _, path in (name.partition("|") for name in named)}
 
 
 def graph_cut(case: Case) -> Opinion:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import sys
 import types
@@ -36,7 +37,7 @@ class Writes(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run the operation, and note it if its schema says that it writes."""
         if func._schema.is_mutable:
-            self._observer.wrote(str(func).partition(".")[2] or str(func))
+            self._observer.wrote(str(func), [])
         return func(*args, **(kwargs or {}))
 
 
@@ -58,7 +59,7 @@ class Observer(altering.Alterations):
         self.states: list[dict[str, Any]] = []
         self.writes: list[dict[str, Any]] = []
         self.retains = False
-        self.assignments: frozenset[int] = frozenset()
+        self.assignments: dict[int, list[ast.expr]] = {}
         self.cut_short = ""
         self.reach = Reach()
         self.contents = Contents()
@@ -102,8 +103,8 @@ class Observer(altering.Alterations):
         self._activate(stack, frame.f_back)
         self._look(frame)
         self._left = True
-        if number in self.assignments and number in self._at_mark:
-            self.wrote("an assignment")
+        if number in self._at_mark and number in self.assignments:
+            self.wrote("an assignment", _bound(self.assignments[number], frame))
         for mark in self._at_mark.get(number, ()):
             self._state(mark, number, "leave", frame)
         # What happens next until another statement starts belongs to the callers' statements.
@@ -136,10 +137,10 @@ class Observer(altering.Alterations):
             self.values.append({"at": number, "scope": frame.f_code.co_qualname, "value": states.summary(value)})
         return value
 
-    def wrote(self, what: str) -> None:
-        """Something was written while the active statements ran."""
+    def wrote(self, what: str, bound: list[str]) -> None:
+        """Something was written while the active statements ran; `bound` are the names that were bound to do it."""
         if self._active_marks and len(self.writes) < MOST_EVENTS:
-            self.writes.append({"marks": sorted(self._active_marks), "op": what[:80]})
+            self.writes.append({"marks": sorted(self._active_marks), "op": what[:80], "bound": bound})
 
     # What they do.
 
@@ -301,6 +302,20 @@ class Observer(altering.Alterations):
         with self._aside():
             now = states.state(self.reach, frames_of_script(frame))
         self.states.append({"mark": mark, "when": when, "time": self._time, "grad": grad, **now})
+
+
+def _bound(targets: list[ast.expr], frame: types.FrameType) -> list[str]:
+    """The names that an assignment binds, and those of dictionaries in which it binds a key."""
+    scope = "" if frame.f_code.co_name == "<module>" else frame.f_code.co_qualname
+    found = []
+    for target in targets:
+        for node in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
+            root = node
+            while isinstance(root, ast.Subscript):
+                root = root.value
+            if isinstance(root, ast.Name) and (root is node or isinstance(frame.f_locals.get(root.id), dict)):
+                found.append(f"{scope}|{root.id}")
+    return found
 
 
 def _stack(frame: types.FrameType | None) -> Stack:

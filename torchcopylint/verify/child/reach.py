@@ -101,11 +101,11 @@ class Reach:
         if is_array(value) or isinstance(value, bytearray):
             yield Held(scope, path, value)
             return
+        if isinstance(value, torch.nn.Module):
+            self.modules.append(Held(scope, path, value))
         if depth >= DEEPEST or id(value) in self._entered:
             return
         self._entered.add(id(value))
-        if isinstance(value, torch.nn.Module):
-            self.modules.append(Held(scope, path, value))
         for inner_path, inner in _parts(path, value):
             yield from self._walk(scope, inner_path, inner, depth + 1)
 

@@ -76,8 +76,11 @@ def run(request: dict[str, Any], directory: str) -> str:
         return json.dumps({"failed": "no CUDA device"})
     observer = Observer(marked, [(mark["row"], mark["end_row"]) for mark in marks])
     observer.retains = kind == "retain"
-    written = (ast.Assign, ast.AugAssign, ast.AnnAssign)
-    observer.assignments = frozenset(n for n, s in enumerate(numbered.statements) if isinstance(s, written))
+    observer.assignments = {
+        number: statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for number, statement in enumerate(numbered.statements)
+        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign))
+    }
     seed = int(request["seed"])
     torch.manual_seed(seed)
     random.seed(seed)
