@@ -26,6 +26,7 @@ class Holder:
     """One object whose content changed, under the names that lead to it. `low` to `high` are its bytes."""
 
     names: tuple[Name, ...]
+    identity: int
     low: int
     high: int
     old_version: int
@@ -44,6 +45,16 @@ class Change:
     marks: frozenset[int]
     times: tuple[int, ...]
     holders: tuple[Holder, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """`requires_grad` of what these names lead to went from `before` to `after` in a statement."""
+
+    names: tuple[Name, ...]
+    marks: frozenset[int]
+    before: bool
+    after: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +80,20 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How things stood before (`enter`) or after (`leave`) a marked statement."""
+    """How things stood before (`enter`) or after (`leave`) a marked statement.
+
+    `mentions` pairs what the statement names with the identities of the tensors and arrays that this leads to (before
+    it only); `graphs` gives the number of nodes of each graph.
+    """
 
     mark: int
     when: str
     time: int
     grad: bool
-    graphs: frozenset[Name]
+    in_backward: bool
+    scope: str
+    mentions: tuple[tuple[str, frozenset[int]], ...]
+    graphs: tuple[tuple[Name, int], ...]
     same: tuple[frozenset[Name], ...]
     used_up: frozenset[str]
     unheld: frozenset[Name]
@@ -103,6 +121,7 @@ class Run:
     failed: str = ""
     passes: tuple[tuple[int, ...], ...] = ()
     changes: tuple[Change, ...] = ()
+    flips: tuple[Flip, ...] = ()
     raised: tuple[Raised, ...] = ()
     states: tuple[State, ...] = ()
     values: tuple[tuple[int, str, str], ...] = ()
@@ -135,6 +154,7 @@ def read_run(text: str) -> Run:
         return Run(
             passes=tuple(_times(times) for times in _items(answer["passes"])),
             changes=tuple(_change(change) for change in _items(answer["changes"])),
+            flips=tuple(_flip(flip) for flip in _items(answer["flips"])),
             raised=tuple(_raised(raised) for raised in _items(answer["raised"])),
             states=tuple(_state(state) for state in _items(answer["states"])),
             values=tuple(
@@ -159,6 +179,7 @@ def _change(change: Any) -> Change:
     holders = tuple(
         Holder(
             names=tuple(_name(name) for name in _items(holder["paths"])),
+            identity=_number(holder["identity"]),
             low=_number(holder["low"]),
             high=_number(holder["high"]),
             old_version=_number(holder["versions"][0]),
@@ -171,6 +192,11 @@ def _change(change: Any) -> Change:
         for holder in _items(change["holders"])
     )
     return Change(_times(change["stack"]), _marks(change["marks"]), _times(change["times"]), holders)
+
+
+def _flip(flip: Any) -> Flip:
+    names = tuple(_name(name) for name in _items(flip["paths"]))
+    return Flip(names, _marks(flip["marks"]), _flag(flip["before"]), _flag(flip["after"]))
 
 
 def _raised(raised: Any) -> Raised:
@@ -186,7 +212,10 @@ def _state(state: Any) -> State:
         when=_text(state["when"]),
         time=_number(state["time"]),
         grad=_flag(state["grad"]),
-        graphs=frozenset(_name(name) for name in _items(state["graphs"])),
+        in_backward=_flag(state["in_backward"]),
+        scope=_text(state["scope"]),
+        mentions=tuple((_text(chain), _marks(ids)) for chain, ids in _items(state["mentions"])),
+        graphs=tuple(((_text(scope), _text(path)), _number(size)) for scope, path, size in _items(state["graphs"])),
         same=tuple(frozenset(_name(name) for name in _items(group)) for group in _items(state["same"])),
         used_up=frozenset(_text(name) for name in _items(state["used_up"])),
         unheld=frozenset(_name(name) for name in _items(state["unheld"])),

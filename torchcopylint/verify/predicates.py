@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from torchcopylint.base.finding import Role
@@ -69,8 +69,13 @@ class Case:
         """The user's row of a mark."""
         return self.marks[index].user_row if 0 <= index < len(self.marks) else None
 
-    def altered(self, defaults: Iterable[tuple[str, tuple[int, ...]]]) -> Iterator[tuple[str, Run]]:
-        """The runs to compare with: by the page's alterations, else by `defaults`; only those that could be had."""
+    def altered(
+        self, defaults: Iterable[tuple[str, tuple[int, ...]]], *, whole: bool = True
+    ) -> Iterator[tuple[str, Run]]:
+        """The runs to compare with: by the page's alterations, else by `defaults`; only those that could be had.
+
+        `whole` leaves out runs that only end with an exception because of the alteration: their ends say nothing.
+        """
         wanted = list(defaults)
         if self.against:
             wanted = [(kind, self._marks_for(kind)) for kind in self.against]
@@ -78,7 +83,7 @@ class Case:
             if not marks and kind not in WHOLE_RUN:
                 continue
             run = self.ask(kind, marks)
-            if run is not None and not run.failed:
+            if run is not None and not run.failed and (not whole or not run.ended or self.run.ended):
                 yield kind, run
 
     def _marks_for(self, kind: str) -> tuple[int, ...]:
@@ -134,22 +139,62 @@ def text_of(name: Name) -> str:
 
 
 def two_names_change(case: Case) -> Opinion:
-    """One statement changes what two names hold, because they share memory."""
-    pairs = _pairs(case, case.run)
+    """One statement changes what two names hold, because they share memory, and the one that was kept is read."""
+    return _changing(case, lambda one, other: True)
+
+
+def two_tensors_change(case: Case) -> Opinion:
+    """One statement changes what two names hold that are different tensors on the same memory."""
+    return _changing(case, lambda one, other: one.identity != other.identity)
+
+
+def _changing(case: Case, allowed: Callable[[Holder, Holder], bool]) -> Opinion:
+    pairs = _pairs(case, case.run, allowed)
     if not pairs:
         return Opinion(Seen.NO)
-    compared = False
+    compared = unread = False
     written, sharing = case.at(Role.WRITTEN), case.sharing
-    for kind, run in case.altered((("copies", sharing), ("targets", written))):
+    defaults = (("copies", sharing), ("apart", sharing)) if sharing else (("targets", written),)
+    for kind, run in case.altered(defaults):
         if written and not any(run.passes[index] for index in written):
             continue
         compared = True
-        lost = sorted(set(pairs) - set(_pairs(case, run)), key=_pair_order)
-        if lost:
-            change, one, other = pairs[lost[0]]
-            return Opinion(Seen.YES, (_told(case, change, one, other, lost[0]), _without(kind)))
+        theirs = _pairs(case, run, allowed)
+        changed = {name for change in run.changes for holder in change.holders for name in holder.names}
+        lost = sorted(set(pairs) - set(theirs), key=_pair_order)
+        read = [pair for pair in lost if _is_read(case, pairs[pair], pair, changed)]
+        if read:
+            change, one, other = pairs[read[0]]
+            return Opinion(Seen.YES, (_told(case, change, one, other, read[0]), _without(kind)))
+        unread = unread or bool(lost)
+    if unread:
+        return Opinion(Seen.NO, (Evidence("unread", "what was changed along is not read at the place of the reading"),))
     return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)
 
+
+def _is_read(case: Case, found: tuple[Change, Holder, Holder], pair: Pair, changed: set[Name]) -> bool:
+    """Whether a reading mark, after the change, names what is only changed because it shares. True without marks."""
+    marks = case.at(Role.READ)
+    if not marks:
+        return True
+    change, one, other = found
+    sides = [(name, holder) for name, holder in ((pair[1], one), (pair[2], other)) if name not in changed]
+    sides = sides or [(pair[1], one), (pair[2], other)]
+    same = one.identity == other.identity
+    for state in case.run.states:
+        if state.mark not in marks or state.when != "enter" or state.time < change.times[0]:
+            continue
+        for name, holder in sides:
+            chains = [chain for chain, identities in state.mentions if holder.identity in identities]
+            named = any(chain.rpartition(".")[2] in _WORD.findall(name[1]) for chain in chains)
+            # One object under two names, both read: the one is taken for what the other was.
+            both = len({chain.partition(".")[0] for chain in chains}) > 1
+            if chains and (named or both or not same):
+                return True
+    return False
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 Pair = tuple[int, Name, Name]
 
@@ -159,7 +204,9 @@ def _pair_order(pair: Pair) -> tuple[int, int, Pair]:
     return (sum(".param_groups" in n[1] or ".grad" in n[1] for n in pair[1:]), len(pair[1][1]) + len(pair[2][1]), pair)
 
 
-def _pairs(case: Case, run: Run) -> dict[Pair, tuple[Change, Holder, Holder]]:
+def _pairs(
+    case: Case, run: Run, allowed: Callable[[Holder, Holder], bool]
+) -> dict[Pair, tuple[Change, Holder, Holder]]:
     """Every two names whose shared memory one statement changed: at the written marks if there are any."""
     written = set(case.at(Role.WRITTEN))
     reads = [time for index in case.at(Role.READ) for time in (run.passes[index] if index < len(run.passes) else ())]
@@ -175,10 +222,12 @@ def _pairs(case: Case, run: Run) -> dict[Pair, tuple[Change, Holder, Holder]]:
         names = [(name, holder) for holder in change.holders for name in holder.names]
         for position, (name, holder) in enumerate(names):
             for other_name, other in names[position + 1 :]:
-                if name != other_name and holder.low < other.high and other.low < holder.high:
+                shared = holder.low < other.high and other.low < holder.high
+                if name != other_name and shared and allowed(holder, other):
                     statement = change.stack[0] if change.stack else -1
-                    one, two = sorted((name, other_name))
-                    found.setdefault((statement, one, two), (change, holder, other))
+                    sides = sorted(((name, holder), (other_name, other)), key=lambda side: side[0])
+                    pair = (statement, sides[0][0], sides[1][0])
+                    found.setdefault(pair, (change, sides[0][1], sides[1][1]))
     return found
 
 
@@ -263,9 +312,23 @@ def values_differ(case: Case) -> Opinion:
     return Opinion(Seen.NO if compared else Seen.UNCLEAR)
 
 
+def returns_differ(case: Case) -> Opinion:
+    """What functions return, or the script prints, is not what it is in the altered run."""
+    compared = False
+    for kind, run in case.altered((("copies", case.sharing), ("targets", case.at(Role.WRITTEN)))):
+        compared = True
+        difference = _difference(replace(case.run, ends=()), replace(run, ends=()), gradients=False)
+        if difference:
+            return Opinion(Seen.YES, (Evidence("returns-differ", f"{ALTERED[kind]}, {difference}"),))
+    return Opinion(Seen.NO if compared else Seen.UNCLEAR)
+
+
 def gradient_differs(case: Case) -> Opinion:
     """A gradient is not what it is in the altered run."""
-    defaults: tuple[tuple[str, tuple[int, ...]], ...] = (("targets", case.at(Role.WRITTEN)),)
+    defaults: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    written = set(case.at(Role.WRITTEN))
+    if any(state.in_backward and state.mark in written for state in case.run.states):
+        defaults = (("targets", case.at(Role.WRITTEN)),)
     if case.at(Role.SAVED):
         defaults = (("saves", (0,)),)
     elif case.sharing:
@@ -278,7 +341,7 @@ def gradient_differs(case: Case) -> Opinion:
             if name.endswith(".grad") and mine[name] != theirs[name]:
                 text = f"{ALTERED[kind]}, `{name.partition('|')[2]}` is {_short(theirs[name])}; it is {_short(mine[name])}"
                 return Opinion(Seen.YES, (Evidence("gradient-differs", text),))
-    return Opinion(Seen.NO if compared else Seen.UNCLEAR)
+    return Opinion(Seen.NO if compared or not defaults else Seen.UNCLEAR)
 
 
 def write_lost(case: Case) -> Opinion:
@@ -288,9 +351,15 @@ def write_lost(case: Case) -> Opinion:
     if not writes:
         return Opinion(Seen.NO)
     own = {name for write in writes for name in write.bound}
+    named = {
+        f"{state.scope}|{chain}" for state in case.run.states if state.mark in marks for chain, _ in state.mentions
+    }
     for change in case.run.changes:
-        if change.marks & marks:
-            own |= {f"{scope}|{path}" for holder in change.holders for scope, path in holder.names}
+        for holder in change.holders if change.marks & marks else ():
+            names = {f"{scope}|{path}" for scope, path in holder.names}
+            if not names <= named:
+                return Opinion(Seen.NO)  # it reached something that the statement does not name
+            own |= names
     for _, run in case.altered((("skipped", case.blamed),)):
         if _difference(case.run, run, gradients=True, apart=own):
             return Opinion(Seen.NO)
@@ -415,7 +484,11 @@ def _same(case: Case, run: Run) -> set[tuple[Name, Name]]:
 def graph_kept(case: Case) -> Opinion:
     """Something has a graph, or still holds what a graph saved, that has none in the altered run."""
     compared = False
-    for kind, run in case.altered((("detached", case.at(Role.KEPT) or case.blamed),)):
+    kept, read = case.at(Role.KEPT), case.at(Role.READ)
+    if kept and read and not any(len(case.run.passes[index]) > 1 for index in read):
+        return Opinion(Seen.NO)  # the graphs are used once, after they were all kept
+    whole = "unretained" not in case.against
+    for kind, run in case.altered((("detached", case.at(Role.KEPT) or case.blamed),), whole=whole):
         compared = True
         row = case.row(case.blamed[0])
         lost = _shortest(_graphs(case, case.run) - _graphs(case, run))
@@ -423,7 +496,8 @@ def graph_kept(case: Case) -> Opinion:
             what = "still holds what its graph saved" if "unretained" in case.against else "has a graph"
             text = f"after line {row}, {text_of(lost[0])} {what}"
             return Opinion(Seen.YES, (Evidence("graph-kept", text, row), _without(kind)))
-        lost = _shortest(_with_gradient(case.run) - _with_gradient(run)) if kind != "unretained" else []
+        ends = kind not in ("unretained", "detached")
+        lost = _shortest(_with_gradient(case.run) - _with_gradient(run)) if ends else []
         if lost:
             what = "is computed" if lost[0][1].endswith(".grad") else "requires grad"
             text = f"after line {row}, {text_of(lost[0])} {what}"
@@ -436,12 +510,24 @@ def _shortest(names: Iterable[Name]) -> list[Name]:
 
 
 def _graphs(case: Case, run: Run) -> set[Name]:
-    """What has a graph after the blamed statements; for a retained one, what still holds what it saved."""
+    """What has a graph after the blamed statements; for a retained one, what still holds what it saved.
+
+    Where something is kept turn after turn, only what grows counts: the graph itself, or the number of those kept.
+    """
     blamed = set(case.blamed)
     states = [state for state in run.states if state.mark in blamed and state.when == "leave"]
     if "unretained" in case.against:
         return {name for state in states for name in state.buffers}
-    return {name for state in states for name in state.graphs}
+    first: dict[Name, int] = {}
+    grown = set()
+    many = len(case.at(Role.KEPT)) > 0 and len(case.at(Role.READ)) > 0
+    for turn, state in enumerate(states):
+        for name, size in state.graphs:
+            if turn == 0:
+                first[name] = size
+            if not many or size > first.get(name, 0):
+                grown.add(name)
+    return grown
 
 
 def _with_gradient(run: Run) -> set[Name]:
@@ -452,19 +538,53 @@ def _with_gradient(run: Run) -> set[Name]:
 
 def graph_cut(case: Case) -> Opinion:
     """Something has no graph, or no gradient, that has one when the graph is not cut."""
+    cut = case.at(Role.CUT) or case.blamed
+    row = case.row(cut[0])
+    mine = {name for name, _ in case.run.ends}
     compared = False
-    for kind, run in case.altered((("uncut", case.at(Role.CUT) or case.blamed),)):
+    for kind, run in case.altered((("uncut", cut),)):
         compared = True
-        row = case.row((case.at(Role.CUT) or case.blamed)[0])
-        gained = sorted(name for name in {n for n, _ in run.ends} - {n for n, _ in case.run.ends} if ".grad" in name)
+        theirs = {name for name, _ in run.ends if name.endswith(".grad")}
+        gained = sorted(theirs - mine)
+        if case.at(Role.READ) and not _no_gradient(case, theirs & mine):
+            continue
         if gained:
             text = f"after line {row}, `{gained[0].partition('|')[2]}` is None; {ALTERED[kind]}, it is a gradient"
             return Opinion(Seen.YES, (Evidence("graph-cut", text, row),))
         flagged = sorted(run.flagged - case.run.flagged, key=lambda name: (len(name), name))
-        if flagged:
+        if flagged and not case.at(Role.READ):
             text = f"after line {row}, `{flagged[0].partition('|')[2]}` does not require grad"
             return Opinion(Seen.YES, (Evidence("graph-cut", text, row), _without(kind)))
     return Opinion(Seen.NO if compared else Seen.UNCLEAR)
+
+
+def _no_gradient(case: Case, computed: set[str]) -> bool:
+    """Whether, where something is read after the cut, the backward pass reaches nothing at all."""
+    cut = min((t for index in case.at(Role.CUT) for t in case.run.passes[index]), default=0)
+    return not computed and any(t > cut for index in case.at(Role.READ) for t in case.run.passes[index])
+
+
+def flag_lost(case: Case) -> Opinion:
+    """A name that the statement does not bind anew no longer requires grad, and does when the graph is kept."""
+    cut = set(case.at(Role.CUT) or case.blamed)
+    bound = {name for write in case.run.writes for name in write.bound if write.marks & cut}
+    lost = [
+        name
+        for flip in case.run.flips
+        if flip.marks & cut and flip.before and not flip.after
+        for name in flip.names
+        if f"{name[0]}|{name[1]}" not in bound
+    ]
+    if not lost:
+        return Opinion(Seen.NO)
+    compared = False
+    for kind, run in case.altered((("uncut", tuple(sorted(cut))),), whole=False):
+        compared = True
+        if not any(flip.marks & cut and flip.before and not flip.after for flip in run.flips):
+            row = case.row(min(cut))
+            text = f"line {row} cut {text_of(_shortest(lost)[0])} from its graph: it required grad, and no longer does"
+            return Opinion(Seen.YES, (Evidence("flag-lost", text, row), _without(kind)))
+    return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)
 
 
 def not_held(case: Case) -> Opinion:
@@ -493,6 +613,9 @@ PREDICATES: dict[str, Callable[[Case], Opinion]] = {
     "same-object": same_object,
     "graph-kept": graph_kept,
     "graph-cut": graph_cut,
+    "flag-lost": flag_lost,
+    "returns-differ": returns_differ,
+    "two-tensors-change": two_tensors_change,
     "not-held": not_held,
 }
 """The words of `confirm` and what they mean."""

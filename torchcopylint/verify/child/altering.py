@@ -100,8 +100,16 @@ def _targets(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Re
 
 
 def _wide(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
-    """What is written is floating point."""
+    """What is written is floating point; what is whole afterwards becomes an integer again."""
     _bound_first(numbered, number, "wide", replaced)
+    after = []
+    for first in replaced[number][:-1]:
+        later = copy.deepcopy(first)
+        for node in ast.walk(later):
+            if isinstance(node, ast.Constant) and node.value == "wide":
+                node.value = "narrow"
+        after.append(later)
+    replaced[number] += after
 
 
 def _bound_first(numbered: Numbered, number: int, method: str, replaced: Replacements) -> None:
@@ -153,6 +161,16 @@ def _chains(statement: ast.AST) -> list[ast.Name | ast.Attribute]:
         elif not isinstance(node, (ast.Lambda, ast.FunctionDef)):
             header += list(ast.iter_child_nodes(node))
     return list(found.values())
+
+
+def chains_of(statement: ast.stmt) -> tuple[str, ...]:
+    """The names and attributes that a statement reads, as texts; of a compound one, those of its header."""
+    header: ast.AST = statement
+    if isinstance(statement, (ast.If, ast.While)):
+        header = statement.test
+    elif hasattr(statement, "body") and not isinstance(statement, ast.For):
+        return ()
+    return tuple(ast.unparse(chain) for chain in _chains(header))
 
 
 def _is_chain(node: ast.AST) -> bool:
@@ -378,9 +396,11 @@ def _mode_entered(numbered: Numbered, number: int, mark: dict[str, Any], replace
     if isinstance(statement, ast.With):
         for item in statement.items:
             item.context_expr = ast.copy_location(ast.Call(item.context_expr, [], []), statement)
+    elif isinstance(statement, ast.Expr):
+        statement.value = call("entered", [statement.value], statement)
     else:
         entered = ast.copy_location(ast.Expr(call("no_grad", [], statement)), statement)
-        replaced[number] = [entered] if isinstance(statement, ast.Expr) else [entered, statement]
+        replaced[number] = [entered, statement]
     statement.altered = True  # type: ignore[attr-defined]
 
 
@@ -471,6 +491,15 @@ class Alterations:
             return value.double()
         return value.astype("float64") if is_array(value) and value.dtype.kind in "iub" else value
 
+    def narrow(self, value: Any) -> Any:
+        """What `wide` made, as integers if nothing is lost."""
+        if isinstance(value, torch.Tensor) and value.dtype is torch.float64:
+            whole = value.long()
+            return whole if torch.equal(whole.double(), value) else value
+        if is_array(value) and value.dtype == "float64":
+            return value.astype("int64") if (value.astype("int64") == value).all() else value
+        return value
+
     def each(self, method: str, values: Iterable[Any]) -> Iterator[Any]:
         """Each item, through a method of this class."""
         for value in values:
@@ -510,6 +539,12 @@ class Alterations:
         """Set `requires_grad` of a tensor or of a module's parameters."""
         for tensor in target.parameters() if isinstance(target, torch.nn.Module) else [target]:
             tensor.requires_grad_(bool(value))
+
+    def entered(self, value: Any) -> Any:
+        """Enter what turns a mode of autograd on or off, for good; anything else as it is."""
+        if isinstance(value, (torch.no_grad, torch.inference_mode, torch.set_grad_enabled)):
+            torch.set_grad_enabled(isinstance(value, torch.set_grad_enabled) and torch.is_grad_enabled())
+        return value
 
     def no_grad(self) -> None:
         """Record nothing from here on."""

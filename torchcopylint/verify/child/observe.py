@@ -60,6 +60,7 @@ class Observer(altering.Alterations):
         self.writes: list[dict[str, Any]] = []
         self.retains = False
         self.assignments: dict[int, list[ast.expr]] = {}
+        self.chains: dict[int, tuple[str, ...]] = {}
         self.cut_short = ""
         self.reach = Reach()
         self.contents = Contents()
@@ -234,6 +235,7 @@ class Observer(altering.Alterations):
             holders.append(
                 {
                     "paths": [list(pair) for pair in mine[:MOST_PATHS]],
+                    "identity": change.identity,
                     "low": change.low,
                     "high": change.high,
                     "versions": [change.old_version, change.version],
@@ -299,14 +301,18 @@ class Observer(altering.Alterations):
         if len(self.states) >= MOST_EVENTS:
             return
         grad = torch.is_grad_enabled()
+        inside = torch._C._current_graph_task_id() != -1
         with self._aside():
             now = states.state(self.reach, frames_of_script(frame))
-        self.states.append({"mark": mark, "when": when, "time": self._time, "grad": grad, **now})
+            read = states.mentions(self.chains.get(number, ()), frame) if when == "enter" else []
+        scope = states.scope_of(frame)
+        told = {"mark": mark, "when": when, "time": self._time, "grad": grad, "in_backward": inside}
+        self.states.append({**told, "scope": scope, "mentions": read, **now})
 
 
 def _bound(targets: list[ast.expr], frame: types.FrameType) -> list[str]:
     """The names that an assignment binds, and those of dictionaries in which it binds a key."""
-    scope = "" if frame.f_code.co_name == "<module>" else frame.f_code.co_qualname
+    scope = states.scope_of(frame)
     found = []
     for target in targets:
         for node in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:

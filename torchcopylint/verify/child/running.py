@@ -68,6 +68,8 @@ def run(request: dict[str, Any], directory: str) -> str:
         marks = request["marks"]
         marked = [numbered.numbers(mark) for mark in marks]
         kind = request["alter"]["kind"]
+        # Before anything is rewritten: what the marked statements name.
+        chains = {n: altering.chains_of(numbered.statements[n]) for numbers in marked for n in numbers}
         replaced = altering.alter(numbered, kind, [marks[index] for index in request["alter"]["marks"]])
         code = compile(instrument.instrumented(numbered, replaced), instrument.FILENAME, "exec")
     except (SyntaxError, ValueError, RecursionError, altering.CannotAlter) as error:
@@ -76,6 +78,7 @@ def run(request: dict[str, Any], directory: str) -> str:
         return json.dumps({"failed": "no CUDA device"})
     observer = Observer(marked, [(mark["row"], mark["end_row"]) for mark in marks])
     observer.retains = kind == "retain"
+    observer.chains = chains
     observer.assignments = {
         number: statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for number, statement in enumerate(numbered.statements)

@@ -17,17 +17,17 @@ MOST_ENDS = 400
 def state(reach: Reach, frames: list[types.FrameType]) -> dict[str, Any]:
     """What holds in these frames.
 
-    `graphs`: paths of tensors that have a graph. `same`: groups of paths to one tensor, array or module. `used_up`:
+    `graphs`: paths of tensors that have a graph, with how many nodes it has. `same`: groups of paths to one tensor, array or module. `used_up`:
     names of exhausted generators. `unheld`: paths of parameters that no optimizer in sight holds (none if there is no
     optimizer).
     """
     paths: dict[int, list[list[str]]] = {}
-    graphs = []
+    graphs: list[list[Any]] = []
     held = reach.held(frames)
     for one in [*held, *reach.modules]:
         paths.setdefault(id(one.value), []).append([one.scope, one.path])
         if isinstance(one.value, torch.Tensor) and one.value.requires_grad and not one.value.is_leaf:
-            graphs.append([one.scope, one.path])
+            graphs.append([one.scope, one.path, _size_of_graph(one.value) if len(graphs) < MOST_PATHS else 0])
     used_up, optimizers = [], []
     for frame in frames:
         for name, value in list(frame.f_locals.items()):
@@ -44,6 +44,53 @@ def state(reach: Reach, frames: list[types.FrameType]) -> dict[str, Any]:
         "unheld": _unheld(reach, optimizers)[:MOST_PATHS],
         "buffers": [[o.scope, o.path] for o in held if isinstance(o.value, torch.Tensor) and _holds_buffers(o.value)],
     }
+
+
+def scope_of(frame: types.FrameType) -> str:
+    """The qualified name of a frame's function; empty for the module."""
+    return "" if frame.f_code.co_name == "<module>" else frame.f_code.co_qualname
+
+
+def mentions(chains: tuple[str, ...], frame: types.FrameType) -> list[list[Any]]:
+    """What the names of a statement lead to: each chain of names with the identities of the tensors and arrays."""
+    found: list[list[Any]] = []
+    for chain in chains[:MOST_PATHS]:
+        root, *attributes = chain.split(".")
+        value = frame.f_locals.get(root, frame.f_globals.get(root))
+        for attribute in attributes:
+            value = _plain_attribute(value, attribute)
+        held = Reach().walk_names("", {"it": value})
+        found.append([chain, [id(one.value) for one in held[:MOST_PATHS]]])
+    return found
+
+
+def _plain_attribute(value: Any, name: str) -> Any:
+    """An attribute that is stored, not computed: asking must run no code of the script."""
+    if isinstance(value, torch.Tensor):
+        return value if name in ("data", "T") else None
+    attributes = getattr(value, "__dict__", None)
+    if not isinstance(attributes, dict):
+        return None
+    for part in (attributes, *(attributes.get(p) or {} for p in ("_parameters", "_buffers", "_modules"))):
+        if isinstance(part, dict) and name in part:
+            return part[name]
+    return None
+
+
+def _size_of_graph(value: torch.Tensor) -> int:
+    try:
+        waiting = [value.grad_fn]
+    except RuntimeError:
+        return 0
+    seen = set(waiting)
+    for node in waiting:
+        if len(waiting) > 1000:
+            break
+        for next_node, _ in getattr(node, "next_functions", ()):
+            if next_node is not None and next_node not in seen:
+                seen.add(next_node)
+                waiting.append(next_node)
+    return len(waiting)
 
 
 def _holds_buffers(value: torch.Tensor) -> bool:
