@@ -46,7 +46,7 @@ class FileResult:
 class RunResult:
     """What a run came to: its files in order of path, and the given paths that do not exist.
 
-    `confirmed_only`: a finding that was run fails the run only if it was confirmed, or could not be run for want of torch.
+    `confirmed_only`: a finding that was run makes the run fail only if it was confirmed, or there was no torch.
     """
 
     files: tuple[FileResult, ...]

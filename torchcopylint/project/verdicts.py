@@ -1,7 +1,7 @@
 """Verdicts of earlier runs, kept in the user's cache: code that has not changed is not run again.
 
-An entry is found by what the verdict depends on: the text of the file, the finding, the page of its rule, the version of
-torch and of this program, and where it runs. Whatever cannot be read or written is as if it were not there.
+An entry is found by what the verdict depends on: the text of the file, the finding, the page of its rule, the versions
+of torch and of this program, and where it runs. Whatever cannot be read or written is as if it were not there.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Reads functions and says what their free things are: one walk over statements, every use a vote.
 
-Names are followed in order, fields of `self` are one thing for the whole class, arguments and parameters of functions of
-the same file are one thing. Nothing is decided here: see `things.kind_of`.
+Names are followed in order, fields of `self` are one thing for the whole class, arguments and parameters of functions
+of the same file are one thing. Nothing is decided here: see `things.kind_of`.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
 
@@ -50,7 +51,9 @@ _ANNOTATIONS = {
     "dtype": "dtype",
     "Namespace": "object",
 }
-_TRANSPARENT = frozenset({"tqdm", "trange", "iter", "next", "list", "tuple", "sorted", "reversed", "Variable", "deepcopy"})
+_TRANSPARENT = frozenset(
+    {"tqdm", "trange", "iter", "next", "list", "tuple", "sorted", "reversed", "Variable", "deepcopy"}
+)
 
 
 class Inference:
@@ -104,7 +107,10 @@ class Inference:
             arguments = function.args
             ordered = [*arguments.posonlyargs, *arguments.args]
             defaults = [None] * (len(ordered) - len(arguments.defaults)) + list(arguments.defaults)
-            pairs = [*zip(ordered, defaults, strict=True), *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+            pairs = [
+                *zip(ordered, defaults, strict=True),
+                *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+            ]
             for parameter, default in pairs:
                 thing = given[parameter.arg] = Thing(parameter.arg)
                 if parameter.annotation is not None:
@@ -503,7 +509,7 @@ class _Walk:
         sides = [self.value(node.left), *(self.value(part) for part in node.comparators)]
         if isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
             return Thing()
-        for one, two in zip(sides, sides[1:], strict=False):
+        for one, two in itertools.pairwise(sides):
             one.near.append(two)
             two.near.append(one)
         return Thing(near=sides, dtype="bool")
@@ -554,7 +560,7 @@ class _Walk:
         given, result = self.world.signature(function, class_name)
         ordered = [p.arg for p in (*function.args.posonlyargs, *function.args.args)][skip:]
         for name, thing in (*zip(ordered, arguments, strict=False), *named.items()):
-            if name in given:
+            if name is not None and name in given:
                 parameter, argument = find(given[name]), find(thing)
                 if argument.constant is None and not argument.formula and parameter.constant is None:
                     unify(argument, parameter)
@@ -642,9 +648,19 @@ class _Walk:
         tensor = name in tables.TENSOR or _IN_PLACE.fullmatch(name)
         if tensor or name in tables.EITHER:
             for argument in arguments:
-                if argument.constant is None and name not in ("view", "reshape", "expand", "to", "permute", "new_zeros"):
+                if argument.constant is None and name not in (
+                    "view",
+                    "reshape",
+                    "expand",
+                    "to",
+                    "permute",
+                    "new_zeros",
+                ):
                     argument.near.append(owner)
-            if name in ("gather", "index_select", "scatter", "scatter_", "index_add_", "index_copy_") and len(arguments) > 1:
+            if (
+                name in ("gather", "index_select", "scatter", "scatter_", "index_add_", "index_copy_")
+                and len(arguments) > 1
+            ):
                 find(arguments[1]).dtype = "long"
             if name.startswith("masked_") and arguments:
                 find(arguments[0]).dtype = "bool"
@@ -720,9 +736,7 @@ class _Walk:
             return result
         return self._torch_function(root, name, arguments, named)
 
-    def _torch_function(
-        self, root: str, name: str, arguments: list[Thing], named: Mapping[str | None, Thing]
-    ) -> Thing:
+    def _torch_function(self, root: str, name: str, arguments: list[Thing], named: Mapping[str | None, Thing]) -> Thing:
         result = Thing()
         first = arguments[0] if arguments else None
         if name in tables.FROM_ARRAY and first is not None:
@@ -819,4 +833,3 @@ def _method_named(node: ast.ClassDef, name: str) -> FunctionNode | None:
 
 def _is_static(function: FunctionNode) -> bool:
     return any(isinstance(item, ast.Name) and item.id == "staticmethod" for item in function.decorator_list)
-

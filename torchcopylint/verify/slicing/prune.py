@@ -6,7 +6,6 @@ Nodes keep the places that they had, so that steps can be found again.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from torchcopylint.verify.slicing import tables
 
@@ -30,6 +29,7 @@ class Pruner(ast.NodeTransformer):
     # -- imports
 
     def visit_Import(self, node: ast.Import) -> ast.stmt | None:
+        """An import of what is not allowed is left out."""
         kept = []
         for alias in node.names:
             if allowed(alias.name):
@@ -40,6 +40,7 @@ class Pruner(ast.NodeTransformer):
         return node if kept else ast.copy_location(ast.Pass(), node)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt | None:
+        """The same, name by name."""
         module = f"{'.' * node.level}{node.module or ''}"
         if module == "__future__":
             return ast.copy_location(ast.Pass(), node)
@@ -62,6 +63,7 @@ class Pruner(ast.NodeTransformer):
     # -- definitions
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
+        """Bases from elsewhere are replaced."""
         forward = any(isinstance(item, ast.FunctionDef) and item.name == "forward" for item in node.body)
         bases: list[ast.expr] = []
         for base in node.bases:
@@ -69,7 +71,9 @@ class Pruner(ast.NodeTransformer):
             if self._is_unknown(base):
                 name = dotted.rsplit(".", 1)[-1]
                 module = forward or name.endswith(_BASES)
-                self.replaced.append(f"`{ast.unparse(base)}`, a base of `{node.name}`, is {'nn.Module' if module else 'object'}")
+                self.replaced.append(
+                    f"`{ast.unparse(base)}`, a base of `{node.name}`, is {'nn.Module' if module else 'object'}"
+                )
                 if module:
                     bases.append(ast.parse("torch.nn.Module", mode="eval").body)
                 continue
@@ -81,6 +85,7 @@ class Pruner(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        """Decorators from elsewhere are left out."""
         node.decorator_list = self._decorators(node.decorator_list)
         self.generic_visit(node)
         return node
@@ -115,6 +120,7 @@ class Pruner(ast.NodeTransformer):
     # -- loops
 
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
+        """It turns a few times only."""
         self.generic_visit(node)
         self._loops += 1
         name = f"turns_{self._loops}"
@@ -126,6 +132,7 @@ class Pruner(ast.NodeTransformer):
         return [*start, node]
 
     def visit_For(self, node: ast.For) -> ast.stmt:
+        """A long range is cut."""
         self.generic_visit(node)
         node.iter = self._shorter(node.iter)
         return node
@@ -138,8 +145,7 @@ class Pruner(ast.NodeTransformer):
             if len(values) == len(node.args) and all(isinstance(v, int) and abs(v) <= 8 for v in values):
                 return node
             self.helpers.add("few")
-            made = ast.Call(ast.Name("few", ast.Load()), [node], [])
-            return made
+            return ast.Call(ast.Name("few", ast.Load()), [node], [])
         if isinstance(node.func, ast.Name) and node.func.id in ("enumerate", "zip", "reversed", "list"):
             node.args = [self._shorter(argument) for argument in node.args]
         return node
@@ -147,6 +153,7 @@ class Pruner(ast.NodeTransformer):
     # -- calls and constants
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Devices, the command line, and what must not be called."""
         self.generic_visit(node)
         func = node.func
         dotted = self._full(self._dotted(func)) if self._dotted(func) else ""
@@ -184,6 +191,7 @@ class Pruner(ast.NodeTransformer):
         return allowed(dotted) or dotted.split(".")[0] not in self.imports.values()
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """What an allowed module must not be asked for."""
         dotted = self._dotted(node)
         if dotted and dotted.split(".")[0] in self.imports:
             full = self._full(dotted)
@@ -196,11 +204,13 @@ class Pruner(ast.NodeTransformer):
         return node
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        """The name of a device that is not there."""
         if isinstance(node.value, str) and self.device == "cpu" and node.value.split(":")[0] in tables.DEVICES:
             return ast.copy_location(ast.Constant("cpu"), node)
         return node
 
     def visit_If(self, node: ast.If) -> ast.stmt:
+        """The script is the main program."""
         if ast.unparse(node.test) in _GUARD:
             node.test = ast.copy_location(ast.Constant(True), node.test)
         self.generic_visit(node)
@@ -222,7 +232,9 @@ def imported(tree: ast.Module) -> dict[str, str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                found[alias.asname or alias.name.split(".")[0]] = alias.name if alias.asname else alias.name.split(".")[0]
+                found[alias.asname or alias.name.split(".")[0]] = (
+                    alias.name if alias.asname else alias.name.split(".")[0]
+                )
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 found[alias.asname or alias.name] = f"{'.' * node.level}{node.module or ''}.{alias.name}"
@@ -231,11 +243,10 @@ def imported(tree: ast.Module) -> dict[str, str]:
 
 def _unplace(node: ast.AST) -> None:
     """Nodes that are made have no place in the user's file."""
-    for part in _all(node):
-        for name in ("lineno", "end_lineno", "col_offset", "end_col_offset"):
+    for part in ast.walk(node):
+        for name in ("end_lineno", "col_offset", "end_col_offset"):
             if hasattr(part, name):
                 delattr(part, name)
-
-
-def _all(node: ast.AST) -> Iterator[ast.AST]:
-    yield from ast.walk(node)
+        if isinstance(part, ast.stmt):
+            # Unparsing an assignment asks for it.
+            part.lineno = 0

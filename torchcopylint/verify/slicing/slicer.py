@@ -108,9 +108,7 @@ class _Slicer:
         """Whether statements at module level use one of these functions or classes, themselves or through others."""
         reached: set[str] = set()
         definitions = {node.name: node for node in self.source.tree.body if isinstance(node, Scope)}
-        pending = [
-            name for node in self.source.tree.body if not isinstance(node, Scope) for name in names_in(node)
-        ]
+        pending = [name for node in self.source.tree.body if not isinstance(node, Scope) for name in names_in(node)]
         while pending:
             name = pending.pop()
             if name in reached:
@@ -127,7 +125,9 @@ class _Slicer:
         needed: set[str] = set()
         pending: list[ast.stmt] = list(roots)
         bound = {id(statement): bound_by(statement) for statement in body}
-        changed = {id(statement): changed_by(statement) if not isinstance(statement, Scope) else set() for statement in body}
+        changed = {
+            id(statement): changed_by(statement) if not isinstance(statement, Scope) else set() for statement in body
+        }
         while pending:
             needed |= set(names_in(pending.pop()))
             for statement in body:
@@ -203,7 +203,9 @@ class _Slicer:
         variables = [text for text in maker.definitions if not text.startswith(("class ", "def "))]
         head += [*before, *classes, "\n".join(bindings)]
         after = "".join(variables) + driver
-        script, placed = assemble("\n\n".join(part.strip("\n") for part in head if part.strip()), tree.body, after, self.source.lines)
+        script, placed = assemble(
+            "\n\n".join(part.strip("\n") for part in head if part.strip()), tree.body, after, self.source.lines
+        )
         marks = marks_of(self.finding, placed)
         if marks is None:
             return None
@@ -252,12 +254,12 @@ class _Slicer:
 
     def _elsewhere(self, maker: Maker, thing: Thing, name: str, dotted: str) -> str:
         """What a name from elsewhere is bound to."""
-        kind, weight = kind_of(thing)
+        _kind, weight = kind_of(thing)
         if dotted.split(".")[-1] in ("tqdm", "trange"):
             return "lambda given=(), *_, **__: given" if dotted.endswith("tqdm") else "range"
         if thing.result is not None and not thing.attributes:
             return maker.expression(thing, name)
-        if dotted or thing.attributes and weight < 3:
+        if dotted or (thing.attributes and weight < 3):
             if thing.attributes:
                 return self._module_of(maker, thing, name)
             return maker._anything(name)
@@ -298,13 +300,13 @@ class _Slicer:
         call = f"{function.name}({arguments})"
         return f"list({call})" if _is_generator(function) else call
 
-    def _call_method(
-        self, chain: tuple[Scope, ...], maker: Maker, objects: dict[str, str], lines: list[str]
-    ) -> str:
+    def _call_method(self, chain: tuple[Scope, ...], maker: Maker, objects: dict[str, str], lines: list[str]) -> str:
         cls = chain[0]
         assert isinstance(cls, ast.ClassDef)
         method = chain[1] if len(chain) > 1 else None
-        decorators = {ast.unparse(item).split("(")[0] for item in method.decorator_list} if method is not None else set()
+        decorators = (
+            {ast.unparse(item).split("(")[0] for item in method.decorator_list} if method is not None else set()
+        )
         if method is not None and _is_autograd_function(cls) and isinstance(method, FunctionNode):
             return self._apply(cls, maker)
         if decorators & {"staticmethod", "classmethod"} and isinstance(method, FunctionNode):

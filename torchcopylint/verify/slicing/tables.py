@@ -3,28 +3,123 @@
 from __future__ import annotations
 
 ALLOWED = frozenset(
-    (
-        "__future__ abc argparse array bisect collections contextlib copy dataclasses datetime enum fractions functools"
-        " heapq inspect io itertools json math numbers numpy operator random re statistics string textwrap time torch"
-        " types typing typing_extensions warnings weakref"
-    ).split()
+    [
+        "__future__",
+        "abc",
+        "argparse",
+        "array",
+        "bisect",
+        "collections",
+        "contextlib",
+        "copy",
+        "dataclasses",
+        "datetime",
+        "enum",
+        "fractions",
+        "functools",
+        "heapq",
+        "inspect",
+        "io",
+        "itertools",
+        "json",
+        "math",
+        "numbers",
+        "numpy",
+        "operator",
+        "random",
+        "re",
+        "statistics",
+        "string",
+        "textwrap",
+        "time",
+        "torch",
+        "types",
+        "typing",
+        "typing_extensions",
+        "warnings",
+        "weakref",
+    ]
 )
 """Modules that a script may import; of torch and NumPy not everything, see `REFUSED`."""
 
 REFUSED = frozenset(
-    (
-        "torch.os torch.sys torch.ctypes torch.hub torch.multiprocessing torch.distributed torch.utils.cpp_extension"
-        " torch.utils.tensorboard torch.utils.model_zoo torch.save torch.load torch.from_file torch.jit.load"
-        " torch.jit.save torch.onnx torch.utils.data.os torch.classes torch.ops.load_library torch.serialization"
-        " torch.utils.collect_env torch.utils.bundled_inputs torch.package torch.platform torch.threading"
-        " torch.importlib torch.inspect torch.glob torch.builtins torch.compile torch.profiler torch.utils.bottleneck"
-        " numpy.os numpy.sys numpy.ctypeslib numpy.load numpy.save numpy.savez numpy.savez_compressed numpy.savetxt"
-        " numpy.loadtxt numpy.genfromtxt numpy.fromfile numpy.memmap numpy.f2py numpy.distutils numpy.testing"
-        " numpy.DataSource numpy.lib.npyio inspect.os inspect.sys inspect.importlib random._os io.open io.FileIO"
-        " io.open_code argparse.FileType argparse._os argparse._sys copy.weakref collections.sys collections._sys"
-        " dataclasses.sys dataclasses.inspect enum.sys typing.sys types.sys warnings.sys json.tool contextlib.os"
-        " contextlib.sys re.copyreg statistics.sys weakref.sys random._urandom random.SystemRandom"
-    ).split()
+    [
+        "torch.os",
+        "torch.sys",
+        "torch.ctypes",
+        "torch.hub",
+        "torch.multiprocessing",
+        "torch.distributed",
+        "torch.utils.cpp_extension",
+        "torch.utils.tensorboard",
+        "torch.utils.model_zoo",
+        "torch.save",
+        "torch.load",
+        "torch.from_file",
+        "torch.jit.load",
+        "torch.jit.save",
+        "torch.onnx",
+        "torch.utils.data.os",
+        "torch.classes",
+        "torch.ops.load_library",
+        "torch.serialization",
+        "torch.utils.collect_env",
+        "torch.utils.bundled_inputs",
+        "torch.package",
+        "torch.platform",
+        "torch.threading",
+        "torch.importlib",
+        "torch.inspect",
+        "torch.glob",
+        "torch.builtins",
+        "torch.compile",
+        "torch.profiler",
+        "torch.utils.bottleneck",
+        "numpy.os",
+        "numpy.sys",
+        "numpy.ctypeslib",
+        "numpy.load",
+        "numpy.save",
+        "numpy.savez",
+        "numpy.savez_compressed",
+        "numpy.savetxt",
+        "numpy.loadtxt",
+        "numpy.genfromtxt",
+        "numpy.fromfile",
+        "numpy.memmap",
+        "numpy.f2py",
+        "numpy.distutils",
+        "numpy.testing",
+        "numpy.DataSource",
+        "numpy.lib.npyio",
+        "inspect.os",
+        "inspect.sys",
+        "inspect.importlib",
+        "random._os",
+        "io.open",
+        "io.FileIO",
+        "io.open_code",
+        "argparse.FileType",
+        "argparse._os",
+        "argparse._sys",
+        "copy.weakref",
+        "collections.sys",
+        "collections._sys",
+        "dataclasses.sys",
+        "dataclasses.inspect",
+        "enum.sys",
+        "typing.sys",
+        "types.sys",
+        "warnings.sys",
+        "json.tool",
+        "contextlib.os",
+        "contextlib.sys",
+        "re.copyreg",
+        "statistics.sys",
+        "weakref.sys",
+        "random._urandom",
+        "random.SystemRandom",
+    ]
 )
 """Dotted names that a script may not reach, however they are spelt."""
 
@@ -34,45 +129,196 @@ LOST_BUILTINS = frozenset({"open", "input", "exec", "eval", "compile", "__import
 DEVICES = ("cuda", "mps", "xpu", "npu")
 
 TENSOR = frozenset(
-    (
-        "view size detach backward requires_grad grad is_leaf unsqueeze permute cpu cuda float long half double bool"
-        " contiguous data_ptr expand expand_as masked_fill scatter gather index_select matmul mm bmm norm softmax"
-        " log_softmax sigmoid tanh relu numel dim new_zeros new_ones new_tensor new_full type_as grad_fn retain_grad"
-        " is_cuda clamp unbind chunk narrow index_add index_copy addmm baddbmm untyped_storage storage view_as"
-        " masked_select topk repeat_interleave is_contiguous scatter_add numpy element_size is_floating_point"
-        " pin_memory logsumexp sqrt exp log pow abs sin cos square reciprocal unfold flip cumsum argsort new mul add"
-        " sub div neg eq ne lt gt le ge int byte tril triu lerp amax amin roll movedim mT register_hook frac rsqrt"
-    ).split()
+    [
+        "view",
+        "size",
+        "detach",
+        "backward",
+        "requires_grad",
+        "grad",
+        "is_leaf",
+        "unsqueeze",
+        "permute",
+        "cpu",
+        "cuda",
+        "float",
+        "long",
+        "half",
+        "double",
+        "bool",
+        "contiguous",
+        "data_ptr",
+        "expand",
+        "expand_as",
+        "masked_fill",
+        "scatter",
+        "gather",
+        "index_select",
+        "matmul",
+        "mm",
+        "bmm",
+        "norm",
+        "softmax",
+        "log_softmax",
+        "sigmoid",
+        "tanh",
+        "relu",
+        "numel",
+        "dim",
+        "new_zeros",
+        "new_ones",
+        "new_tensor",
+        "new_full",
+        "type_as",
+        "grad_fn",
+        "retain_grad",
+        "is_cuda",
+        "clamp",
+        "unbind",
+        "chunk",
+        "narrow",
+        "index_add",
+        "index_copy",
+        "addmm",
+        "baddbmm",
+        "untyped_storage",
+        "storage",
+        "view_as",
+        "masked_select",
+        "topk",
+        "repeat_interleave",
+        "is_contiguous",
+        "scatter_add",
+        "numpy",
+        "element_size",
+        "is_floating_point",
+        "pin_memory",
+        "logsumexp",
+        "sqrt",
+        "exp",
+        "log",
+        "pow",
+        "abs",
+        "sin",
+        "cos",
+        "square",
+        "reciprocal",
+        "unfold",
+        "flip",
+        "cumsum",
+        "argsort",
+        "new",
+        "mul",
+        "add",
+        "sub",
+        "div",
+        "neg",
+        "eq",
+        "ne",
+        "lt",
+        "gt",
+        "le",
+        "ge",
+        "int",
+        "byte",
+        "tril",
+        "triu",
+        "lerp",
+        "amax",
+        "amin",
+        "roll",
+        "movedim",
+        "mT",
+        "register_hook",
+        "frac",
+        "rsqrt",
+    ]
 )
 EITHER = frozenset(
-    (
-        "shape sum mean max min T reshape dtype ndim std var argmax argmin squeeze flatten transpose all any item tolist"
-        " nonzero round prod ravel device"
-    ).split()
+    [
+        "shape",
+        "sum",
+        "mean",
+        "max",
+        "min",
+        "T",
+        "reshape",
+        "dtype",
+        "ndim",
+        "std",
+        "var",
+        "argmax",
+        "argmin",
+        "squeeze",
+        "flatten",
+        "transpose",
+        "all",
+        "any",
+        "item",
+        "tolist",
+        "nonzero",
+        "round",
+        "prod",
+        "ravel",
+        "device",
+    ]
 )
 """Attributes that tensors and arrays have."""
-ARRAY = frozenset("astype nbytes flags setflags tobytes clip".split())
+ARRAY = frozenset(["astype", "nbytes", "flags", "setflags", "tobytes", "clip"])
 MODULE = frozenset(
-    (
-        "parameters named_parameters state_dict load_state_dict train eval modules named_modules children"
-        " named_children forward register_forward_hook register_full_backward_hook register_buffer in_features"
-        " out_features in_channels out_channels hidden_size weight bias running_mean running_var num_features buffers"
-        " named_buffers apply training zero_grad"
-    ).split()
+    [
+        "parameters",
+        "named_parameters",
+        "state_dict",
+        "load_state_dict",
+        "train",
+        "eval",
+        "modules",
+        "named_modules",
+        "children",
+        "named_children",
+        "forward",
+        "register_forward_hook",
+        "register_full_backward_hook",
+        "register_buffer",
+        "in_features",
+        "out_features",
+        "in_channels",
+        "out_channels",
+        "hidden_size",
+        "weight",
+        "bias",
+        "running_mean",
+        "running_var",
+        "num_features",
+        "buffers",
+        "named_buffers",
+        "apply",
+        "training",
+        "zero_grad",
+    ]
 )
-OPTIMIZER = frozenset("param_groups zero_grad add_param_group step".split())
-DICT = frozenset("items keys values get setdefault".split())
-LIST = frozenset("append extend insert".split())
-ENVIRONMENT = frozenset("reset action_space observation_space render seed".split())
-STRING = frozenset("split lower upper startswith endswith format strip join replace rstrip lstrip".split())
+OPTIMIZER = frozenset(["param_groups", "zero_grad", "add_param_group", "step"])
+DICT = frozenset(["items", "keys", "values", "get", "setdefault"])
+LIST = frozenset(["append", "extend", "insert"])
+ENVIRONMENT = frozenset(["reset", "action_space", "observation_space", "render", "seed"])
+STRING = frozenset(
+    ["split", "lower", "upper", "startswith", "endswith", "format", "strip", "join", "replace", "rstrip", "lstrip"]
+)
 
-NUMBER_RESULTS = frozenset("item numel dim size nelement data_ptr stride element_size get_device".split())
-NO_TENSOR_RESULTS = NUMBER_RESULTS | frozenset("numpy tolist backward shape dtype device requires_grad is_leaf".split())
+NUMBER_RESULTS = frozenset(
+    ["item", "numel", "dim", "size", "nelement", "data_ptr", "stride", "element_size", "get_device"]
+)
+NO_TENSOR_RESULTS = NUMBER_RESULTS | frozenset(
+    ["numpy", "tolist", "backward", "shape", "dtype", "device", "requires_grad", "is_leaf"]
+)
 
-SIZES = frozenset("zeros ones empty rand randn full eye arange linspace randint randperm".split())
+SIZES = frozenset(
+    ["zeros", "ones", "empty", "rand", "randn", "full", "eye", "arange", "linspace", "randint", "randperm"]
+)
 """Functions of torch and NumPy whose arguments are numbers."""
-FROM_ARRAY = frozenset("from_numpy".split())
-LOSSES_BY_CLASS = frozenset("cross_entropy nll_loss CrossEntropyLoss NLLLoss".split())
+FROM_ARRAY = frozenset(["from_numpy"])
+LOSSES_BY_CLASS = frozenset(["cross_entropy", "nll_loss", "CrossEntropyLoss", "NLLLoss"])
 
 IMAGE_LAYERS = {"Conv1d": 3, "Conv2d": 4, "Conv3d": 5, "ConvTranspose1d": 3, "ConvTranspose2d": 4, "BatchNorm2d": 4}
 IMAGE_LAYERS |= {"BatchNorm3d": 5, "InstanceNorm2d": 4, "MaxPool2d": 4, "AvgPool2d": 4, "AdaptiveAvgPool2d": 4}

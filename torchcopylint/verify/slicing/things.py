@@ -16,8 +16,8 @@ class Thing:
 
     `votes` weigh kinds; `attributes`, `items` (by constant key), `element` and `result` (of a call) are its parts.
     `near` are things that are probably of the same kind. Of tensors: `dimensions`, at least `dimensions_least`, `last`
-    and `second` (sizes: numbers or things), `dtype`. `constant` is its value if it is a constant that is known, `formula`
-    an arithmetic expression over things. `made` is the dotted class that the code made it of, with `arguments`.
+    and `second` (sizes: numbers or things), `dtype`. `constant` is its value if it is a constant that is known,
+    `formula` an arithmetic expression over things. `made` is the dotted class that the code made it of, with `arguments`.
     """
 
     name: str = ""
@@ -94,12 +94,10 @@ def unify(first: Thing, second: Thing) -> Thing:
         a.name = a.name or b.name
         for kind, weight in b.votes.items():
             a.votes[kind] = a.votes.get(kind, 0) + weight
-        for mine, theirs in ((a.attributes, b.attributes), (a.items, b.items)):
-            for key, part in theirs.items():  # type: ignore[attr-defined]
-                if key in mine:  # type: ignore[operator]
-                    pending.append((mine[key], part))  # type: ignore[index]
-                else:
-                    mine[key] = part  # type: ignore[index]
+        pending += [(part, b.attributes[key]) for key, part in a.attributes.items() if key in b.attributes]
+        pending += [(part, b.items[key]) for key, part in a.items.items() if key in b.items]
+        a.attributes = {**b.attributes, **a.attributes}
+        a.items = {**b.items, **a.items}
         for slot in ("element", "result"):
             one, two = getattr(a, slot), getattr(b, slot)
             if one is not None and two is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from torchcopylint.verify.slicing import tables
@@ -16,7 +17,7 @@ _DEEPEST = 5
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What one attempt chooses: the size of unknown dimensions, how many there are, and of what kind unknown inputs are.
+    """What one attempt chooses: the size of unknown dimensions, how many there are, and the kind of unknown inputs.
 
     `dimensions` is for tensors that do not say themselves. `grad` gives floating inputs a graph. `dtype` is that of
     floating inputs: `float32` or `float64`.
@@ -80,12 +81,13 @@ class Maker:
         if "index" in thing.votes and "size" not in thing.votes:
             # Different indices are different numbers: a swap of an element with itself shows nothing.
             return self._indices.setdefault(id(thing), (len(self._indices) + 1) % 3)
-        for names in (tables.INTS, tables.FLOATS):
-            if name in names:
-                return names[name]  # type: ignore[index]
+        numbers: Mapping[str, int | float]
+        for numbers in (tables.INTS, tables.FLOATS):
+            if name in numbers:
+                return numbers[name]
             last = name.rsplit("_", 1)[-1]
-            if last in names and len(last) > 1:
-                return names[last]  # type: ignore[index]
+            if last in numbers and len(last) > 1:
+                return numbers[last]
         return 0.5 if kind_of(thing)[0] == "float" else self.setting.size
 
     def size(self, thing: Thing | int | None) -> int:
@@ -370,7 +372,9 @@ class Maker:
             kind = kind_of(part)[0]
             if part.result is not None and kind in ("", "callable", "tensor"):
                 methods.append(f"    def {key}(self, *given, **named):")
-                methods.append(f"        return {self._answer(part.result, f'{name}.{key}', 'given', depth, answering)}")
+                methods.append(
+                    f"        return {self._answer(part.result, f'{name}.{key}', 'given', depth, answering)}"
+                )
             elif kind in ("tensor", ""):
                 body.append(f"        self.{key} = torch.nn.Parameter(torch.randn({size}, {size}))")
             else:
