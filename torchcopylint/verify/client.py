@@ -57,6 +57,11 @@ class Child:
             str(answer.get("reason", "")),
         )
 
+    @property
+    def process_id(self) -> int:
+        """The number of the process, which is that of its group."""
+        return self._process.pid
+
     def ask(self, request: dict[str, Any], seconds: float) -> tuple[str, str]:
         """How the script's process ended, and what it wrote. Raises `ChildEnded`. `seconds` is the script's own time."""
         assert self._process.stdin is not None

@@ -109,6 +109,8 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
     if blocked:
         text = "the sandbox refused what the code asked for, so what it does without is not known"
         return Outcome(Verdict.INCONCLUSIVE, (*blocked, Evidence("reason", text)), label, attempt, run)
+    if run.ended:
+        return Outcome(Verdict.INCONCLUSIVE, _ending(run), label, attempt, run)
     if run.cut_short:
         text = f"not all of it was observed: {run.cut_short}"
         return Outcome(Verdict.INCONCLUSIVE, (Evidence("reason", text),), label, attempt, run)
@@ -127,11 +129,16 @@ def _missed(attempt: Attempt, run: Run) -> tuple[Evidence, ...]:
     missing = [m.user_row for m, times in zip(attempt.marks, run.passes, strict=False) if not times]
     rows = ", ".join(str(row) for row in sorted(set(missing)))
     texts = [f"line {rows} did not run" if rows else "not every step ran"]
-    if run.raised and run.ended:
-        error = run.raised[-1]
-        first = error.message.strip().splitlines()[0][:160] if error.message.strip() else ""
-        texts.append(f"the run ended with {error.kind}: {first}")
-    return tuple(Evidence("reason", text) for text in texts)
+    return (*(Evidence("reason", text) for text in texts), *_ending(run))
+
+
+def _ending(run: Run) -> tuple[Evidence, ...]:
+    """The exception that ended a run, if one did."""
+    if not run.ended:
+        return ()
+    error = run.raised[-1] if run.raised else None
+    message = error.message.strip().splitlines() if error is not None else []
+    return (Evidence("reason", f"the run ended with {run.ended}{': ' + message[0][:160] if message else ''}"),)
 
 
 def combine(outcomes: list[Outcome], rule: Rule) -> tuple[Verdict, tuple[Evidence, ...]]:

@@ -50,6 +50,11 @@ class Verifier:
             self._child.end()
             self._child = None
 
+    @property
+    def process_id(self) -> int:
+        """The child's process, or 0 if none runs."""
+        return self._child.process_id if self._child is not None else 0
+
     def available(self) -> str:
         """Start the process if it is not running; why it cannot be had (`there is no torch`), or empty."""
         if self._child is None and not self._unavailable:

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from . import altering, states
 from .contents import Change, Contents, Flip
 from .instrument import AT, FILENAME
-from .reach import Reach, frames_of_script
+from .reach import MOST_FRAMES, Reach, frames_of_script
 
 MOST_LOOKS = 3000
 MOST_EVENTS = 250
@@ -170,7 +170,9 @@ class Observer(altering.Alterations):
     def _activate(self, stack: Stack, caller: types.FrameType | None) -> None:
         self._active = stack
         marks = {mark for number in stack for mark in self._at_mark.get(number, ())}
-        while caller is not None:
+        for _ in range(MOST_FRAMES):
+            if caller is None:
+                break
             if caller.f_code.co_filename == FILENAME and AT not in caller.f_locals:
                 marks.update(i for i, (row, end) in enumerate(self.rows) if row <= caller.f_lineno <= end)
             caller = caller.f_back
@@ -325,8 +327,8 @@ def _bound(targets: list[ast.expr], frame: types.FrameType) -> list[str]:
 
 
 def _stack(frame: types.FrameType | None) -> Stack:
-    numbers = []
-    while frame is not None:
+    numbers: list[int] = []
+    while frame is not None and len(numbers) < MOST_FRAMES:
         if frame.f_code.co_filename == FILENAME:
             number = frame.f_locals.get(AT)
             if isinstance(number, int):

@@ -20,6 +20,7 @@ except ImportError:
 DEEPEST = 6
 MOST_VALUES = 4000
 MOST_ITEMS = 64
+MOST_FRAMES = 24
 ALSO_ENTERED = ("torch.utils.data",)
 """Packages whose objects are entered as those of the script are: their attributes hold the user's data."""
 
@@ -34,9 +35,9 @@ class Held:
 
 
 def frames_of_script(frame: types.FrameType | None) -> list[types.FrameType]:
-    """The frames of the script among `frame` and its callers, innermost first."""
-    found = []
-    while frame is not None:
+    """The innermost frames of the script among `frame` and its callers, innermost first."""
+    found: list[types.FrameType] = []
+    while frame is not None and len(found) < MOST_FRAMES:
         if frame.f_code.co_filename == FILENAME:
             found.append(frame)
         frame = frame.f_back
