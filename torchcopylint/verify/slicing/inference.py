@@ -744,8 +744,8 @@ class _Walk:
         elif name in ("as_tensor", "asarray", "tensor", "FloatTensor", "Tensor") and first is not None:
             if not first.votes and first.constant is None:
                 first.vote("array" if name != "tensor" else "list", WEAK)
-                if name == "tensor":
-                    first.each().vote("index", WEAK)
+            if "list" in first.votes and first.element is None and name != "as_tensor":
+                first.each().vote("index", WEAK)
         elif name in ("cat", "stack", "hstack", "vstack") and first is not None:
             for part in (*first.items.values(), first.each()):
                 part.vote("tensor", WEAK + 1)

@@ -100,9 +100,9 @@ def _at(span: Span, placed: Sequence[Placed]) -> Span | None:
     """Where the smallest node that covers a span stands in the script."""
     best: Placed | None = None
     for item in placed:
-        if item.there.start <= span.start and span.end <= item.there.end:
-            if best is None or _smaller(item.there, best.there):
-                best = item
+        covers = item.there.start <= span.start and span.end <= item.there.end
+        if covers and (best is None or _smaller(item.there, best.there)):
+            best = item
     return best.here if best is not None else None
 
 

@@ -8,7 +8,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from torchcopylint.base.finding import Finding
+from torchcopylint.base.finding import Finding, Role
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.pages import Page
 from torchcopylint.verify.model import Attempt, Group, Slice
@@ -291,9 +291,20 @@ class _Slicer:
                 if backward:
                     maker.helpers.add("backpropagate")
                     lines.append(f"backpropagate({name})")
+        if self._written_later():
+            things = [name for name in maker.arguments_given if name.isidentifier()]
+            if things:
+                maker.helpers.add("change")
+                lines += [f"change({name})" for name in things]
+                maker.assumed.append("what was passed is written in place afterwards")
         if backward:
             maker.assumed.append("what is returned goes into a backward pass")
         return "\n".join(lines) + "\n"
+
+    def _written_later(self) -> bool:
+        """Whether the finding is about every later write, and has none of its own."""
+        words = {"two-names-change", "two-tensors-change"} & set(self.confirm)
+        return bool(words) and not any(step.role is Role.WRITTEN for step in self.finding.steps)
 
     def _call_function(self, function: FunctionNode, maker: Maker) -> str:
         arguments = maker.arguments(function, None, 1)

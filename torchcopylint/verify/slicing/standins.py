@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 HELPERS = {
     "respond": '''
-def respond(layer, inputs):
-    """What a model that stands in answers: its layer where the last dimension fits, else a scaling."""
+def respond(layer, inputs, scale=1.0):
+    """What a model of two layers that stands in answers: a scaling, and its layer where the last dimension fits."""
     given = next((value for value in inputs if torch.is_tensor(value)), None)
     if given is None:
         given = torch.ones(1, layer.in_features, device=layer.weight.device)
@@ -15,8 +15,8 @@ def respond(layer, inputs):
     if given.dtype != layer.weight.dtype:
         given = given.to(layer.weight.dtype)
     if given.dim() and given.shape[-1] == layer.in_features:
-        return layer(given)
-    return given * layer.weight.mean() + layer.bias.mean()
+        return layer(given * scale)
+    return given * scale * scale + layer.bias.mean()
 ''',
     "blend": '''
 def blend(*given):
@@ -145,6 +145,24 @@ class Anything:
         return False
 
     __lt__ = __gt__ = __le__ = __ge__ = _compared
+''',
+    "change": '''
+def change(*things):
+    """Writes whatever memory some things hold, in place, as later training would."""
+    pending = list(things)
+    with torch.no_grad():
+        while pending:
+            thing = pending.pop()
+            if isinstance(thing, torch.nn.Module):
+                pending.extend(thing.state_dict().values())
+            elif isinstance(thing, dict):
+                pending.extend(thing.values())
+            elif isinstance(thing, (list, tuple)):
+                pending.extend(thing)
+            elif torch.is_tensor(thing):
+                thing.add_(1)
+            elif isinstance(thing, np.ndarray):
+                thing += 1
 ''',
     "backpropagate": '''
 def backpropagate(result):

@@ -17,7 +17,8 @@ class Thing:
     `votes` weigh kinds; `attributes`, `items` (by constant key), `element` and `result` (of a call) are its parts.
     `near` are things that are probably of the same kind. Of tensors: `dimensions`, at least `dimensions_least`, `last`
     and `second` (sizes: numbers or things), `dtype`. `constant` is its value if it is a constant that is known,
-    `formula` an arithmetic expression over things. `made` is the dotted class that the code made it of, with `arguments`.
+    `formula` an arithmetic expression over things. `made` is the dotted class that the code made it of, with
+    `arguments`.
     """
 
     name: str = ""
@@ -137,6 +138,10 @@ def kind_of(thing: Thing) -> tuple[str, int]:
             best = max(sorted(votes), key=lambda kind: votes[kind])
             return best, votes[best]
         layer = following
+    return hinted(thing), 0
+
+
+def hinted(thing: Thing) -> str:
+    """The kind that the name of a thing suggests, or an empty text."""
     name = find(thing).name
-    hint = HINTS.get(name) or HINTS.get(name.lower().rsplit("_", 1)[-1])
-    return (hint, 0) if hint else ("", 0)
+    return HINTS.get(name) or HINTS.get(name.lower().rsplit("_", 1)[-1], "")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.source import FunctionNode
-from torchcopylint.verify.slicing.things import Thing, find, kind_of
+from torchcopylint.verify.slicing.things import Thing, find, hinted, kind_of
 
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mult": "*", "FloorDiv": "//", "Div": "/", "Pow": "**", "Mod": "%"}
 _DEEPEST = 5
@@ -141,6 +141,8 @@ class Maker:
             kind = "tensor"
         elif kind in ("tensor", "array") and weight < 3 and thing.result is not None:
             kind = "callable"
+        if kind == "callable" and weight < 5 and hinted(thing) == "module":
+            kind = "module"
         if thing.arity and kind in ("tuple", "list", "tensor", ""):
             kind = "tuple"
         maker = getattr(self, f"_{kind.replace(' ', '_')}", None) if kind else None
@@ -314,7 +316,8 @@ class Maker:
 
     def _answer(self, result: Thing | None, name: str, given: str, depth: int, respond: str = "") -> str:
         """What a stand-in returns from the tensors in `given`."""
-        produced = f"respond({respond}, {given})" if respond else f"blend(*{given})"
+        scale = ", self.scale" if respond == "self.linear" else ""
+        produced = f"respond({respond}, {given}{scale})" if respond else f"blend(*{given})"
         self.helpers.add("respond" if respond else "blend")
         if not respond:
             self.standins.append(f"`{name}(...)`: returns something computed from its arguments")
@@ -363,11 +366,12 @@ class Maker:
         body.append(f"        super().__init__({setup})")
         answering = "self" if base.endswith("Linear") else "self.linear"
         if answering != "self":
+            body.append("        self.scale = torch.nn.Parameter(torch.ones(1))")
             body.append(f"        self.linear = torch.nn.Linear({size}, {size})")
         methods = []
         for key, part in thing.attributes.items():
             part = find(part)
-            if key in tables.MODULE | tables.TENSOR | tables.EITHER or key in ("to", "step", "linear"):
+            if key in tables.MODULE | tables.TENSOR | tables.EITHER or key in ("to", "step", "linear", "scale"):
                 continue
             kind = kind_of(part)[0]
             if part.result is not None and kind in ("", "callable", "tensor"):
@@ -477,11 +481,13 @@ class Maker:
         self.taken.add(variable)
         self.definitions.append(f"{variable} = {text}\n")
         self.named[id(thing)] = variable
+        self.arguments_given.append(variable)
         if kind_of(thing)[0] == "module" or self.is_module(kind_of(thing)[0].removeprefix("instance ")):
             self.modules.append(variable)
         return variable
 
     taken: set[str] = field(default_factory=set)
+    arguments_given: list[str] = field(default_factory=list)
 
 
 def _rank(kind: str) -> int:
