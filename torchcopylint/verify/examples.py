@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torchcopylint.base.finding import Role
 from torchcopylint.pages import Example, Page
 from torchcopylint.verify.model import Attempt, Group, Mark, Slice
@@ -10,9 +12,10 @@ SEED = 0
 
 
 def slices_of(page: Page, example: Example) -> tuple[Slice, ...]:
-    """One slice for each variant that the example's markers name. `user_row` is the row in the example."""
+    """One slice for each variant that the example's markers name. `user_row` is the row of the page."""
     variants = dict.fromkeys(mark.variant for mark in example.marks if mark.what == "finding")
-    return tuple(slice_with(page, example.code, _marks(page, example), variant) for variant in variants)
+    marks = tuple(replace(mark, user_row=mark.row + example.row - 1) for mark in _marks(page, example))
+    return tuple(slice_with(page, example.code, marks, variant) for variant in variants)
 
 
 def slice_with(page: Page, code: str, marks: tuple[Mark, ...], variant: str = "") -> Slice:

@@ -398,9 +398,11 @@ def _mode_entered(numbered: Numbered, number: int, mark: dict[str, Any], replace
             item.context_expr = ast.copy_location(ast.Call(item.context_expr, [], []), statement)
     elif isinstance(statement, ast.Expr):
         statement.value = call("entered", [statement.value], statement)
-    else:
+    elif any(isinstance(node, ast.keyword) and node.arg == "volatile" for node in ast.walk(statement)):
         entered = ast.copy_location(ast.Expr(call("no_grad", [], statement)), statement)
         replaced[number] = [entered, statement]
+    else:
+        raise CannotAlter("the statement makes no mode")
     statement.altered = True  # type: ignore[attr-defined]
 
 
@@ -487,9 +489,10 @@ class Alterations:
 
     def wide(self, value: Any) -> Any:
         """A floating point copy."""
-        if isinstance(value, torch.Tensor) and not value.is_floating_point():
-            return value.double()
-        return value.astype("float64") if is_array(value) and value.dtype.kind in "iub" else value
+        if isinstance(value, torch.Tensor):
+            whole = not value.is_floating_point() and not value.is_complex() and value.dtype is not torch.bool
+            return value.double() if whole else value
+        return value.astype("float64") if is_array(value) and value.dtype.kind in "iu" else value
 
     def narrow(self, value: Any) -> Any:
         """What `wide` made, as integers if nothing is lost."""

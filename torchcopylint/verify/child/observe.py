@@ -6,7 +6,7 @@ import ast
 import contextlib
 import sys
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from . import altering, states
 from .contents import Change, Contents, Flip
 from .instrument import AT, FILENAME
-from .reach import MOST_FRAMES, Reach, frames_of_script
+from .reach import MOST_FRAMES, Reach, frames_of_script, has_graph
 
 MOST_LOOKS = 3000
 MOST_EVENTS = 250
@@ -85,7 +85,7 @@ class Observer(altering.Alterations):
         """Before statement `number`; returns the number."""
         frame = sys._getframe(1)
         if not self._left:
-            self._look(frame)
+            self._guarded(self._look, frame)
         self._left = False
         self._time += 1
         stack = (number, *_stack(frame.f_back))
@@ -93,7 +93,7 @@ class Observer(altering.Alterations):
         for mark in self._at_mark.get(number, ()):
             if len(self.passes[mark]) < MOST_PASSES:
                 self.passes[mark].append(self._time)
-            self._state(mark, number, "enter", frame)
+            self._guarded(self._state, mark, number, "enter", frame)
         return number
 
     def leave(self, number: int) -> None:
@@ -102,12 +102,12 @@ class Observer(altering.Alterations):
         self._note_exception(number)
         stack = (number, *_stack(frame.f_back))
         self._activate(stack, frame.f_back)
-        self._look(frame)
+        self._guarded(self._look, frame)
         self._left = True
         if number in self._at_mark and number in self.assignments:
             self.wrote("an assignment", _bound(self.assignments[number], frame))
         for mark in self._at_mark.get(number, ()):
-            self._state(mark, number, "leave", frame)
+            self._guarded(self._state, mark, number, "leave", frame)
         # What happens next until another statement starts belongs to the callers' statements.
         self._activate(stack[1:], frame.f_back)
 
@@ -134,9 +134,19 @@ class Observer(altering.Alterations):
     def returned(self, number: int, value: Any) -> Any:
         """The value of a `return`, on its way through."""
         frame = sys._getframe(1)
-        with self._aside():
-            self.values.append({"at": number, "scope": frame.f_code.co_qualname, "value": states.summary(value)})
+        self._guarded(self._returned, number, frame.f_code.co_qualname, value)
         return value
+
+    def _returned(self, number: int, scope: str, value: Any) -> None:
+        with self._aside():
+            self.values.append({"at": number, "scope": scope, "value": states.summary(value)})
+
+    def _guarded(self, look: Callable[..., None], *arguments: Any) -> None:
+        """Look, and let no failure of ours reach the script: what it does must not depend on being watched."""
+        try:
+            look(*arguments)
+        except Exception as error:
+            self.cut_short = self.cut_short or f"the observer failed: {type(error).__name__}: {error}"[:200]
 
     def wrote(self, what: str, bound: list[str]) -> None:
         """Something was written while the active statements ran; `bound` are the names that were bound to do it."""
@@ -197,7 +207,7 @@ class Observer(altering.Alterations):
                 paths.setdefault(id(one.value), []).append((one.scope, one.path))
                 values[id(one.value)] = one.value
                 self._last[one.scope, one.path] = one.value
-                if self.retains and isinstance(one.value, torch.Tensor) and one.value.requires_grad:
+                if self.retains and isinstance(one.value, torch.Tensor) and has_graph(one.value):
                     one.value.retain_grad()
             changed: list[Change] = []
             for identity, value in values.items():

@@ -49,6 +49,14 @@ def is_array(value: Any) -> bool:
     return numpy is not None and isinstance(value, numpy.ndarray)
 
 
+def has_graph(value: torch.Tensor) -> bool:
+    """Whether a tensor was computed and requires grad. One whose view may not be asked has none that can be told."""
+    try:
+        return value.requires_grad and not value.is_leaf
+    except RuntimeError:
+        return False
+
+
 class Reach:
     """Walks from names to tensors, arrays, byte arrays and modules. Bounded in depth and in the number of values."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .reach import Reach, is_array
+from .reach import Reach, has_graph, is_array
 
 MOST_PATHS = 60
 MOST_ENDS = 400
@@ -26,7 +26,7 @@ def state(reach: Reach, frames: list[types.FrameType]) -> dict[str, Any]:
     held = reach.held(frames)
     for one in [*held, *reach.modules]:
         paths.setdefault(id(one.value), []).append([one.scope, one.path])
-        if isinstance(one.value, torch.Tensor) and one.value.requires_grad and not one.value.is_leaf:
+        if isinstance(one.value, torch.Tensor) and has_graph(one.value):
             graphs.append([one.scope, one.path, _size_of_graph(one.value) if len(graphs) < MOST_PATHS else 0])
     used_up, optimizers = [], []
     for frame in frames:
@@ -95,7 +95,7 @@ def _size_of_graph(value: torch.Tensor) -> int:
 
 def _holds_buffers(value: torch.Tensor) -> bool:
     """Whether the graph behind a tensor still holds what it saved for backward. A graph that saved nothing does not."""
-    if value.is_leaf or not value.requires_grad:
+    if not has_graph(value):
         return False
     try:
         waiting = [value.grad_fn]
