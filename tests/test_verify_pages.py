@@ -25,7 +25,13 @@ LIKELY = 2
 """Lines of a good example that are tried for each role."""
 MOST_FORCED = 6
 
-MEANT: dict[str, str] = {}
+MEANT: dict[str, str] = {
+    "detach-inplace-assigned-2": "the state is cut on purpose, and nothing else holds it",
+    "numpy-view-mutated-3": "the array is there to fill the tensor",
+    "legacy-tensor-constructor-3": "a window is asked for by name",
+    "conditional-copy-mutated-5": "the function's name says that it writes its argument",
+    "model-aliased-2": "a wrapped module is used under its own name",
+}
 """Good examples in which the effect happens on purpose: no run can tell a purpose."""
 
 

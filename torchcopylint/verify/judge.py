@@ -71,7 +71,9 @@ def judge_group(group: Group, rule: Rule, ask: Ask) -> Outcome:
         reached = sum(bool(times) for times in run.passes)
         if furthest is None or reached > furthest[0]:
             furthest = (reached, attempt, run)
-        if not run.failed and (run.reached(len(attempt.marks)) or _raised_as_expected(run, rule)):
+        if run.failed:
+            continue
+        if _raised_as_expected(run, rule) or (run.reached(len(attempt.marks)) and not _stopped_at_a_step(run)):
             furthest = (reached, attempt, run)
             break
     if furthest is None:
@@ -86,8 +88,14 @@ def _raised_as_expected(run: Run, rule: Rule) -> bool:
     return any(
         kind in error.kinds and re.search(pattern, error.message) and not error.of_sandbox
         for error in run.raised
+        if error.marks or "raises-later" in rule.words
         for kind, pattern in rule.raises
     )
+
+
+def _stopped_at_a_step(run: Run) -> bool:
+    """Whether an exception at a marked statement ended the run: with other inputs that statement may run."""
+    return bool(run.ended and run.raised and run.raised[-1].marks)
 
 
 def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Outcome:

@@ -59,13 +59,17 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception, caught or not. `row` is the innermost row of the script, 0 if there is none."""
+    """An exception, caught or not. `row` is the innermost row of the script, 0 if there is none.
+
+    `in_backward`: a backward pass raised it.
+    """
 
     kinds: tuple[str, ...]
     message: str
     row: int
     marks: frozenset[int]
     time: int
+    in_backward: bool
 
     @property
     def kind(self) -> str:
@@ -102,7 +106,10 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One operation or assignment that wrote, with the names that it bound (scope and name, with a bar between)."""
+    """One operation or assignment that wrote, with the names that it bound.
+
+    A name is its scope and the name, with a bar between; after one of a dictionary that got an item stands `[]`.
+    """
 
     marks: frozenset[int]
     op: str
@@ -202,7 +209,12 @@ def _flip(flip: Any) -> Flip:
 def _raised(raised: Any) -> Raised:
     kinds = tuple(_text(kind) for kind in _items(raised["kinds"]))
     return Raised(
-        kinds, _text(raised["message"]), _number(raised["row"]), _marks(raised["marks"]), _number(raised["time"])
+        kinds=kinds,
+        message=_text(raised["message"]),
+        row=_number(raised["row"]),
+        marks=_marks(raised["marks"]),
+        time=_number(raised["time"]),
+        in_backward=_flag(raised["in_backward"]),
     )
 
 

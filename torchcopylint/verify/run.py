@@ -20,8 +20,8 @@ MEMORY = 1 << 30
 class Verifier:
     """Runs slices in a guarded process that is started when the first one comes. Use it as a context manager.
 
-    `timeout` is in seconds, for one run of one script; a finding takes several. `device` is `cpu` or `cuda`. `python` is
-    the interpreter that has torch, by default this one.
+    `timeout` is in seconds, for one run of one script; a finding takes several. `device` is `cpu` or `cuda`. `python`
+    is the interpreter that has torch, by default this one.
     """
 
     def __init__(self, *, timeout: float = 5.0, device: str = "cpu", python: str = "", memory: int = MEMORY) -> None:
@@ -104,9 +104,7 @@ class Verifier:
             shown += [Evidence("stand-in", text) for text in attempt.standins]
         if counted and counted[0].run is not None and counted[0].run.protections:
             shown.append(Evidence("protection", ", ".join(counted[0].run.protections)))
-        return Verification(
-            verdict, tuple(shown), self.torch_version, self._device, tuple(dict.fromkeys(seeds))
-        )
+        return Verification(verdict, tuple(shown), self.torch_version, self._device, tuple(dict.fromkeys(seeds)))
 
     def _start(self) -> Child:
         self._child = Child(self._python)

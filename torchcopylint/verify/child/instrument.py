@@ -147,7 +147,7 @@ def _hooked(
     if hasattr(statement, "body") or hasattr(statement, "cases"):
         _inner(statement, numbers, replaced)
         return [enter, statement]
-    if isinstance(statement, ast.Return) and statement.value is not None and bodies is None:
+    if isinstance(statement, ast.Return) and statement.value is not None:
         statement.value = call("returned", [ast.Constant(number), statement.value], statement)
     leave = ast.Expr(call("leave", [ast.Constant(number)], statement))
     wrapped = ast.Try(body=bodies or [statement], handlers=[], orelse=[], finalbody=[leave])

@@ -79,9 +79,7 @@ def _landlock(libc: ctypes.CDLL, readable: tuple[str, ...], writable: str) -> bo
     scoped = 3 if abi >= 6 else 0
     attributes = struct.pack("QQQ", handled, network, scoped)
     size = 24 if abi >= 6 else 16 if abi >= 4 else 8
-    ruleset = libc.syscall(
-        _LANDLOCK_CREATE, ctypes.c_char_p(attributes), ctypes.c_size_t(size), ctypes.c_uint32(0)
-    )
+    ruleset = libc.syscall(_LANDLOCK_CREATE, ctypes.c_char_p(attributes), ctypes.c_size_t(size), ctypes.c_uint32(0))
     if ruleset < 0:
         return False
     try:

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from . import altering, states
+from . import states
+from .altered import Alterations
 from .contents import Change, Contents, Flip
 from .instrument import AT, FILENAME
 from .reach import MOST_FRAMES, Reach, frames_of_script, has_graph
@@ -27,11 +28,11 @@ MOST_PASSES = 40
 Stack = tuple[int, ...]
 
 
-class Writes(TorchDispatchMode):
+class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notes the operations that write into a tensor, while a marked statement runs."""
 
     def __init__(self, observer: Observer) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._observer = observer
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -41,7 +42,7 @@ class Writes(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-class Observer(altering.Alterations):
+class Observer(Alterations):
     """Looks at the script's values around its statements.
 
     `marked` holds for every mark the numbers of its statements, and the rows for frames that have no numbers (lambdas).
@@ -232,9 +233,7 @@ class Observer(altering.Alterations):
             }
         )
 
-    def _changed(
-        self, changed: list[Change], paths: dict[int, list[tuple[str, str]]], values: dict[int, Any]
-    ) -> None:
+    def _changed(self, changed: list[Change], paths: dict[int, list[tuple[str, str]]], values: dict[int, Any]) -> None:
         changed.sort(key=lambda change: (change.low, change.high))
         holders = []
         for change in changed[:MOST_HOLDERS]:
@@ -259,7 +258,7 @@ class Observer(altering.Alterations):
             )
         if not holders:
             return
-        key = (self._active, tuple(tuple(tuple(p) for p in h["paths"]) for h in holders))
+        key = (self._active, tuple(str(holder["paths"]) for holder in holders))
         if key in self._keys:
             self._keys[key]["times"].append(self._time)
             return
@@ -285,9 +284,13 @@ class Observer(altering.Alterations):
             return
         self._told.add(id(error))
         self._kept.append(error)
-        rows, marks, trace = [], set(), error.__traceback__
+        rows: list[int] = []
+        marks: set[int] = set()
+        trace = error.__traceback__
+        backward = False
         while trace is not None:
             frame = trace.tb_frame
+            backward = backward or frame.f_code.co_name in ("backward", "_engine_run_backward")
             if frame.f_code.co_filename == FILENAME:
                 rows.append(trace.tb_lineno)
                 number = frame.f_locals.get(AT)
@@ -305,6 +308,7 @@ class Observer(altering.Alterations):
                 "row": rows[-1] if rows else 0,
                 "marks": sorted(marks | set(self._active_marks)),
                 "time": self._time,
+                "in_backward": backward,
             }
         )
 
@@ -331,8 +335,10 @@ def _bound(targets: list[ast.expr], frame: types.FrameType) -> list[str]:
             root = node
             while isinstance(root, ast.Subscript):
                 root = root.value
-            if isinstance(root, ast.Name) and (root is node or isinstance(frame.f_locals.get(root.id), dict)):
+            if isinstance(root, ast.Name) and root is node:
                 found.append(f"{scope}|{root.id}")
+            elif isinstance(root, ast.Name) and isinstance(frame.f_locals.get(root.id), dict):
+                found.append(f"{scope}|{root.id}[]")
     return found
 
 

@@ -14,14 +14,52 @@ from typing import Any
 
 import torch
 
-from . import altering, guard, instrument
+from . import altered, altering, guard, instrument
 from .observe import Observer, Writes
-from .reach import numpy
+
+try:
+    import numpy
+except ImportError:
+    numpy = None  # type: ignore[assignment]
 
 MAY_BE_IMPORTED = frozenset(
-    """torch torchvision numpy copy math random collections functools itertools typing dataclasses contextlib time io
-    __future__ abc enum operator statistics string re json warnings types numbers datetime heapq bisect textwrap
-    typing_extensions cmath fractions decimal uuid pprint""".split()
+    [
+        "torch",
+        "torchvision",
+        "numpy",
+        "copy",
+        "math",
+        "random",
+        "collections",
+        "functools",
+        "itertools",
+        "typing",
+        "dataclasses",
+        "contextlib",
+        "time",
+        "io",
+        "__future__",
+        "abc",
+        "enum",
+        "operator",
+        "statistics",
+        "string",
+        "re",
+        "json",
+        "warnings",
+        "types",
+        "numbers",
+        "datetime",
+        "heapq",
+        "bisect",
+        "textwrap",
+        "typing_extensions",
+        "cmath",
+        "fractions",
+        "decimal",
+        "uuid",
+        "pprint",
+    ]
 )
 """Top names a script may import. This is for tidiness, not safety: `torch.os` is one attribute away."""
 MAY_NOT = ("torch.multiprocessing", "torch.distributed", "torch.hub", "torch.utils.cpp_extension", "torch.package")
@@ -45,7 +83,7 @@ def warm() -> dict[str, Any]:
     Adam.step()
     observer.finish(None, names)
     repr(layer[0].weight)
-    list(torch.utils.data.DataLoader([torch.ones(1)]))
+    list(torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(1))))
     if numpy is not None:
         torch.from_numpy(numpy.zeros(2)).sum()
         numpy.random.seed(0)
@@ -72,8 +110,8 @@ def run(request: dict[str, Any], directory: str) -> str:
         chains = {n: altering.chains_of(numbered.statements[n]) for numbers in marked for n in numbers}
         replaced = altering.alter(numbered, kind, [marks[index] for index in request["alter"]["marks"]])
         code = compile(instrument.instrumented(numbered, replaced), instrument.FILENAME, "exec")
-    except (SyntaxError, ValueError, RecursionError, altering.CannotAlter) as error:
-        return json.dumps({"failed": f"{type(error).__name__}: {error}"[:300]})
+    except (SyntaxError, ValueError, RecursionError, altering.CannotAlter) as refused:
+        return json.dumps({"failed": f"{type(refused).__name__}: {refused}"[:300]})
     if request["device"].startswith("cuda") and not torch.cuda.is_available():
         return json.dumps({"failed": "no CUDA device"})
     observer = Observer(marked, [(mark["row"], mark["end_row"]) for mark in marks])
@@ -102,7 +140,7 @@ def run(request: dict[str, Any], directory: str) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with altering.around(kind), Writes(observer) if request["writes"] else contextlib.nullcontext():
+            with altered.around(kind), Writes(observer) if request["writes"] else contextlib.nullcontext():
                 exec(code, names)
         except BaseException as caught:  # a script may raise anything, SystemExit included
             error = caught

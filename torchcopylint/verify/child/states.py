@@ -122,7 +122,9 @@ def _is_used_up(value: Any) -> bool:
 def _unheld(reach: Reach, optimizers: list[torch.optim.Optimizer]) -> list[list[str]]:
     if not optimizers:
         return []
-    held = {id(p) for optimizer in optimizers for group in getattr(optimizer, "param_groups", []) for p in group["params"]}
+    held = {
+        id(p) for optimizer in optimizers for group in getattr(optimizer, "param_groups", []) for p in group["params"]
+    }
     return [
         [module.scope, f"{module.path}.{name}"]
         for module in reach.modules
