@@ -51,6 +51,8 @@ _ANNOTATIONS = {
     "dtype": "dtype",
     "Namespace": "object",
 }
+_OF_BOTH = frozenset({"cuda", "cpu", "to", "float", "half", "double", "requires_grad_", "train", "eval"})
+"""Methods that tensors and modules, or modules alone, have, and that give the same kind back."""
 _TRANSPARENT = frozenset(
     {"tqdm", "trange", "iter", "next", "list", "tuple", "sorted", "reversed", "Variable", "deepcopy"}
 )
@@ -68,10 +70,12 @@ class Inference:
         self.globals: dict[str, Thing] = {}
         self.selves: dict[str, Thing] = {}
         self.parameters: dict[int, dict[str, Thing]] = {}
+        self.locals: dict[int, dict[str, Thing]] = {}
         self._results: dict[int, Thing] = {}
         self._walked: set[int] = set()
         self._imports(tree)
         top = _Walk(self, self.globals, None)
+        top.first = self.locals.setdefault(0, {})
         with deep_recursion():
             top.body([node for node in tree.body if not isinstance(node, FunctionNode | ast.ClassDef)])
             for function in self.functions.values():
@@ -185,7 +189,9 @@ class Inference:
             return
         self._walked.add(id(function))
         given, result = self.signature(function, class_name)
-        _Walk(self, dict(given), result, self.globals).body(function.body)
+        walk = _Walk(self, dict(given), result, self.globals)
+        walk.first = self.locals.setdefault(id(function), {})
+        walk.body(function.body)
 
 
 class _Walk:
@@ -198,6 +204,7 @@ class _Walk:
         self.names = names
         self.result = result
         self.outer = outer if outer is not None else {}
+        self.first: dict[str, Thing] = {}
 
     # -- statements
 
@@ -334,6 +341,7 @@ class _Walk:
             if not find(value).name:
                 find(value).name = target.id
             self.names[target.id] = value
+            self.first.setdefault(target.id, value)
         elif isinstance(target, ast.Attribute):
             unify(self.value(target.value).attribute(target.attr), value)
         elif isinstance(target, ast.Tuple | ast.List):
@@ -383,7 +391,10 @@ class _Walk:
             own = self.world.self_of(_instance(owner))
             unify(own, owner)
             return own.attribute(name)
-        if name in tables.TENSOR or (name not in ("", "_") and _IN_PLACE.fullmatch(name)):
+        if name in _OF_BOTH:
+            owner.vote("tensor", WEAK + 1)
+            owner.vote("module", WEAK)
+        elif name in tables.TENSOR or (name not in ("", "_") and _IN_PLACE.fullmatch(name)):
             owner.vote("tensor", USED)
         elif name in tables.EITHER:
             owner.vote("tensor", WEAK + 1)
@@ -645,7 +656,7 @@ class _Walk:
                 owner.dimensions = len(axes) or None
             elif axes:
                 owner.dimensions_least = max(owner.dimensions_least, max(axes) + 1)
-        tensor = name in tables.TENSOR or _IN_PLACE.fullmatch(name)
+        tensor = name not in _OF_BOTH and (name in tables.TENSOR or _IN_PLACE.fullmatch(name))
         if tensor or name in tables.EITHER:
             for argument in arguments:
                 if argument.constant is None and name not in (
@@ -688,6 +699,8 @@ class _Walk:
             return Thing(element=pair if name == "named_parameters" else pair.item(1), votes={"dict": WEAK})
         if name in ("copy", "clone"):
             return Thing(near=[owner])
+        if name in _OF_BOTH:
+            return owner
         if name == "load_state_dict" and arguments:
             arguments[0].vote("state dict", USED)
             return Thing()

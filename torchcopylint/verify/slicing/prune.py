@@ -6,6 +6,7 @@ Nodes keep the places that they had, so that steps can be found again.
 from __future__ import annotations
 
 import ast
+import builtins
 
 from torchcopylint.verify.slicing import tables
 
@@ -21,6 +22,7 @@ class Pruner(ast.NodeTransformer):
         self.imports = imports
         self.device = device
         self.kept_calls = kept_calls
+        self.known: set[str] = set()
         self.unknown: dict[str, str] = {}
         self.helpers: set[str] = set()
         self.replaced: list[str] = []
@@ -102,7 +104,10 @@ class Pruner(ast.NodeTransformer):
     def _is_unknown(self, node: ast.expr) -> bool:
         dotted = self._dotted(node)
         root = dotted.split(".")[0]
-        return bool(dotted) and root in self.imports and not allowed(self._full(dotted))
+        if root in self.imports:
+            return not allowed(self._full(dotted))
+        # What comes with `import *`, or is nowhere: a name that nothing defines.
+        return bool(dotted) and root not in self.known and not hasattr(builtins, root)
 
     def _full(self, dotted: str) -> str:
         root, _, rest = dotted.partition(".")
@@ -163,20 +168,17 @@ class Pruner(ast.NodeTransformer):
             if func.attr in tables.DEVICES and self.device == "cpu" and here not in self.kept_calls:
                 self.replaced.append(f"`.{func.attr}()` is left out")
                 return func.value
-            if func.attr == "parse_args":
-                self.replaced.append("`parse_args()` sees an empty command line")
-                node.func = ast.Attribute(func.value, "parse_known_args", ast.Load())
-                node.args = [ast.List([], ast.Load())]
-                whole = ast.Subscript(node, ast.Constant(0), ast.Load())
-                return ast.copy_location(whole, node)
-            if func.attr == "add_argument":
-                node.keywords = [keyword for keyword in node.keywords if keyword.arg != "required"]
         if last in ("tqdm", "trange") and dotted.split(".")[0] not in ("torch", "numpy") and node.args:
             inner = node.args[0]
             if last == "trange":
                 inner = ast.Call(ast.Name("range", ast.Load()), node.args, [])
                 ast.copy_location(inner, node)
             return self._shorter(inner)
+        if dotted in ("argparse.ArgumentParser", "configargparse.ArgumentParser"):
+            self.helpers.add("ArgumentParser")
+            self.replaced.append("the command line is empty")
+            node.func = ast.copy_location(ast.Name("ArgumentParser", ast.Load()), func)
+            return node
         if dotted and not self._builtin_kept(dotted):
             self.helpers.add("Anything")
             self.replaced.append(f"`{dotted}(...)` is not called")

@@ -146,6 +146,47 @@ class Anything:
 
     __lt__ = __gt__ = __le__ = __ge__ = _compared
 ''',
+    "without_init": '''
+def without_init(cls, **fields):
+    """An object of a class with some fields, made without running its `__init__`."""
+    thing = cls.__new__(cls)
+    if isinstance(thing, torch.nn.Module):
+        torch.nn.Module.__init__(thing)
+    for name, value in fields.items():
+        setattr(thing, name, value)
+    return thing
+''',
+    "ArgumentParser": '''
+class ArgumentParser:
+    """Gives every option its default."""
+
+    def __init__(self, *given, **named):
+        self.values = {}
+
+    def add_argument(self, *names, default=None, dest=None, action=None, type=None, nargs=None, choices=None, **named):
+        longest = max(names, key=len)
+        if default is None and action in ("store_true", "store_false"):
+            default = action == "store_false"
+        elif default is None and not longest.startswith("-"):
+            default = choices[0] if choices else 1 if type in (int, float) else longest
+        elif isinstance(default, str) and callable(type):
+            default = type(default)
+        self.values[(dest or longest.lstrip("-")).replace("-", "_")] = default
+
+    def add_argument_group(self, *given, **named):
+        return self
+
+    add_mutually_exclusive_group = add_argument_group
+
+    def set_defaults(self, **named):
+        self.values.update(named)
+
+    def parse_args(self, *given):
+        return types.SimpleNamespace(**self.values)
+
+    def parse_known_args(self, *given):
+        return self.parse_args(), []
+''',
     "change": '''
 def change(*things):
     """Writes whatever memory some things hold, in place, as later training would."""

@@ -6,7 +6,6 @@ ALLOWED = frozenset(
     [
         "__future__",
         "abc",
-        "argparse",
         "array",
         "bisect",
         "collections",
@@ -99,9 +98,6 @@ REFUSED = frozenset(
         "io.open",
         "io.FileIO",
         "io.open_code",
-        "argparse.FileType",
-        "argparse._os",
-        "argparse._sys",
         "copy.weakref",
         "collections.sys",
         "collections._sys",

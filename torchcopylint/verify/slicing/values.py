@@ -39,6 +39,7 @@ class Maker:
 
     world: Inference
     setting: Setting
+    bare: Mapping[str, frozenset[str]] = field(default_factory=dict)
     helpers: set[str] = field(default_factory=set)
     definitions: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -398,9 +399,25 @@ class Maker:
             return self._anything(name)
         self._busy.append(class_name)
         try:
+            if class_name in self.bare:
+                return self._bare(class_name, name, depth)
             return f"{class_name}({self.arguments_of_class(class_name, depth + 1)})"
         finally:
             self._busy.pop()
+
+    def _bare(self, class_name: str, name: str, depth: int) -> str:
+        """An object of a class of the file with the fields that are read, made without its `__init__`."""
+        whole = self.world.self_of(class_name)
+        methods = {m.name for m in self.world.classes[class_name].body if isinstance(m, FunctionNode)}
+        parts = []
+        names = [key for key in whole.attributes if key in self.bare[class_name] and key not in methods]
+        for key in sorted(names, key=lambda key: _rank(kind_of(whole.attributes[key])[0])):
+            if key in tables.MODULE and key not in ("weight", "bias"):
+                continue
+            parts.append(f"{key}={self._argument(whole.attributes[key], key, depth + 1)}")
+        self.helpers.add("without_init")
+        self.standins.append(f"`{name}`: an object of `{class_name}` with the fields that are read")
+        return f"without_init({', '.join([class_name, *parts])})"
 
     def is_module(self, class_name: str) -> bool:
         """Whether a class of the file is an `nn.Module`, as far as its bases say."""
