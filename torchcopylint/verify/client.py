@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import select
+import queue
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,17 +40,22 @@ class ChildEnded(Exception):
 class Child:
     """One warm process with torch in it, in a process group of its own. `end` leaves nothing behind."""
 
-    def __init__(self, python: str) -> None:
-        arguments = [python, "-I", str(PROGRAM)]
+    def __init__(self, python: str, *, fork: bool = True) -> None:
+        self._directory = tempfile.mkdtemp(prefix="torchcopylint-")
+        # Without forks, it is the child itself that is guarded, so it cannot tidy up after a script.
+        here = [] if fork and hasattr(os, "fork") else ["--here", self._directory]
         self._process = subprocess.Popen(
-            arguments,
+            [python, "-I", str(PROGRAM), *here],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=_environment(),
-            cwd=tempfile.gettempdir(),
+            env=_environment(self._directory),
+            cwd=self._directory,
             start_new_session=True,
         )
+        self._parts: queue.Queue[bytes] = queue.Queue()
+        # A thread, because pipes cannot be waited for with a time limit everywhere.
+        threading.Thread(target=self._read, daemon=True).start()
         self._buffer = b""
         answer = self._answer(SECONDS_TO_START)
         self.hello = Hello(
@@ -63,7 +71,7 @@ class Child:
         return self._process.pid
 
     def ask(self, request: dict[str, Any], seconds: float) -> tuple[str, str]:
-        """How the script's process ended, and what it wrote. Raises `ChildEnded`. `seconds` is the script's own time."""
+        """How the script's process ended, and what it wrote. Raises `ChildEnded`. `seconds` is the script's time."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request).encode("utf-8") + b"\n")
@@ -73,16 +81,27 @@ class Child:
         answer = self._answer(seconds + 10)
         return str(answer.get("end", "")), str(answer.get("text", ""))
 
-    def _answer(self, seconds: float) -> dict[str, Any]:
+    def _read(self) -> None:
         assert self._process.stdout is not None
-        descriptor = self._process.stdout.fileno()
+        part = b"-"
+        while part:
+            try:
+                part = os.read(self._process.stdout.fileno(), 1 << 16)
+            except (OSError, ValueError):
+                part = b""
+            self._parts.put(part)
+
+    def _answer(self, seconds: float) -> dict[str, Any]:
         deadline = time.monotonic() + seconds
         while b"\n" not in self._buffer:
-            ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
-            part = os.read(descriptor, 1 << 16) if ready else b""
+            try:
+                part = self._parts.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                self.end()
+                raise ChildEnded("no answer in time") from None
             if not part or len(self._buffer) > MOST_ANSWERED:
                 self.end()
-                raise ChildEnded("the process that runs scripts has ended" if ready else "no answer in time")
+                raise ChildEnded("the process that runs scripts has ended")
             self._buffer += part
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
@@ -98,10 +117,8 @@ class Child:
         """End the process and everything that it started."""
         process = self._process
         if process.stdin is not None and not process.stdin.closed:
-            try:
+            with contextlib.suppress(OSError):
                 process.stdin.close()
-            except OSError:
-                pass
         try:
             process.wait(timeout=2)
         except subprocess.TimeoutExpired:
@@ -109,6 +126,7 @@ class Child:
             process.wait()
         if process.stdout is not None:
             process.stdout.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -121,12 +139,12 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.kill()
 
 
-def _environment() -> dict[str, str]:
+def _environment(directory: str) -> dict[str, str]:
     """Nothing of ours but what the system needs to start a program and find its libraries."""
     kept = ("LD_LIBRARY_PATH", "SYSTEMROOT", "CUDA_VISIBLE_DEVICES", "DYLD_LIBRARY_PATH")
     environment = {name: os.environ[name] for name in kept if name in os.environ}
     environment.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"})
-    environment.update({"HOME": tempfile.gettempdir(), "PATH": os.defpath, "TMPDIR": tempfile.gettempdir()})
+    environment.update({"HOME": directory, "PATH": os.defpath, "TMPDIR": directory, "TEMP": directory})
     return environment
 
 

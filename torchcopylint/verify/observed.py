@@ -155,9 +155,9 @@ def read_run(text: str) -> Run:
         raise Malformed("it is not JSON") from None
     if not isinstance(answer, dict):
         raise Malformed("it is not an object")
-    if "failed" in answer:
-        return Run(failed=_text(answer["failed"]) or "no reason given")
     try:
+        if "failed" in answer:
+            return Run(failed=_text(answer["failed"]) or "no reason given")
         return Run(
             passes=tuple(_times(times) for times in _items(answer["passes"])),
             changes=tuple(_change(change) for change in _items(answer["changes"])),

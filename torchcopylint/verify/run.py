@@ -21,20 +21,31 @@ class Verifier:
     """Runs slices in a guarded process that is started when the first one comes. Use it as a context manager.
 
     `timeout` is in seconds, for one run of one script; a finding takes several. `device` is `cpu` or `cuda`. `python`
-    is the interpreter that has torch, by default this one.
+    is the interpreter that has torch, by default this one. `fork` False starts a process for every script, as it is
+    done where there is no fork.
     """
 
-    def __init__(self, *, timeout: float = 5.0, device: str = "cpu", python: str = "", memory: int = MEMORY) -> None:
+    def __init__(
+        self,
+        *,
+        timeout: float = 5.0,
+        device: str = "cpu",
+        python: str = "",
+        memory: int = MEMORY,
+        fork: bool = True,
+    ) -> None:
         self._timeout = timeout
         self._device = device
         self._python = python or default_python()
         self._memory = memory
+        self._fork = fork
         self._child: Child | None = None
         self._unavailable = ""
         self._lock = threading.Lock()
         self.torch_version = ""
         self.runs = 0
         self._writes = False
+        self._quiet = False
 
     def __enter__(self) -> Verifier:
         return self
@@ -83,6 +94,7 @@ class Verifier:
         if "cuda" in needs.split() and self._device == "cpu":
             return self._answer(Verdict.UNSUPPORTED, (Evidence("unsupported", "needs a CUDA device"),), [])
         self._writes = "write-lost" in rule.words
+        self._quiet = "synchronised" in rule.against
         outcomes = [judge_group(group, rule, self._run) for group in piece.groups]
         if not outcomes:
             nothing = Evidence("unsupported", "there is nothing to run")
@@ -107,7 +119,7 @@ class Verifier:
         return Verification(verdict, tuple(shown), self.torch_version, self._device, tuple(dict.fromkeys(seeds)))
 
     def _start(self) -> Child:
-        self._child = Child(self._python)
+        self._child = Child(self._python, fork=self._fork)
         hello = self._child.hello
         self.torch_version = hello.torch.partition("+")[0]
         if not hello.torch:
@@ -129,6 +141,7 @@ class Verifier:
             "memory": self._memory,
             "device": self._device,
             "writes": self._writes,
+            "quiet": self._quiet,
         }
         return self.observe(request)
 

@@ -116,6 +116,11 @@ class Alterations:
             torch.set_grad_enabled(isinstance(value, torch.set_grad_enabled) and torch.is_grad_enabled())
         return value
 
+    def synchronise(self) -> None:
+        """Wait for everything that was given to the GPU."""
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+
     def no_grad(self) -> None:
         """Record nothing from here on."""
         torch.set_grad_enabled(False)

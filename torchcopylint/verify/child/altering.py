@@ -421,7 +421,16 @@ def _registered(numbered: Numbered, number: int, mark: dict[str, Any], replaced:
     _wrap(numbered.statements[number], "parameter", mark)
 
 
+def _synchronised(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """After the statement, the copy that it starts is waited for."""
+    statement = numbered.statements[number]
+    statement.altered = True  # type: ignore[attr-defined]
+    waiting = ast.copy_location(ast.Expr(call("synchronise", [], statement)), statement)
+    replaced[number] = [statement, waiting]
+
+
 _STATEMENTS = {
+    "synchronised": _synchronised,
     "copies": _copies,
     "detached": _detached,
     "targets": _targets,

@@ -75,6 +75,9 @@ def _where(statement: ast.stmt) -> Where:
 
 def _covers(statement: ast.stmt, where: Where, mark: dict[str, Any]) -> bool:
     begin = (mark["row"], mark["column"])
+    body = getattr(statement, "body", None)
+    if body and begin >= (body[0].lineno, body[0].col_offset + 1):
+        return False
     end = (mark["end_row"], mark["end_column"])
     last = (where.end_row, (statement.end_col_offset or 0) + 1)
     if where.end_row != statement.end_lineno:

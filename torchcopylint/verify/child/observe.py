@@ -60,6 +60,7 @@ class Observer(Alterations):
         self.states: list[dict[str, Any]] = []
         self.writes: list[dict[str, Any]] = []
         self.retains = False
+        self.quiet = False
         self.assignments: dict[int, list[ast.expr]] = {}
         self.chains: dict[int, tuple[str, ...]] = {}
         self.cut_short = ""
@@ -135,7 +136,9 @@ class Observer(Alterations):
     def returned(self, number: int, value: Any) -> Any:
         """The value of a `return`, on its way through."""
         frame = sys._getframe(1)
+        quiet, self.quiet = self.quiet, False
         self._guarded(self._returned, number, frame.f_code.co_qualname, value)
+        self.quiet = quiet
         return value
 
     def _returned(self, number: int, scope: str, value: Any) -> None:
@@ -143,7 +146,12 @@ class Observer(Alterations):
             self.values.append({"at": number, "scope": scope, "value": states.summary(value)})
 
     def _guarded(self, look: Callable[..., None], *arguments: Any) -> None:
-        """Look, and let no failure of ours reach the script: what it does must not depend on being watched."""
+        """Look, and let no failure of ours reach the script: what it does must not depend on being watched.
+
+        Looking waits for a GPU, so where a missing wait is what is to be seen, it is left out (`quiet`).
+        """
+        if self.quiet:
+            return
         try:
             look(*arguments)
         except Exception as error:

@@ -115,6 +115,7 @@ def run(request: dict[str, Any], directory: str) -> str:
     if request["device"].startswith("cuda") and not torch.cuda.is_available():
         return json.dumps({"failed": "no CUDA device"})
     observer = Observer(marked, [(mark["row"], mark["end_row"]) for mark in marks])
+    observer.quiet = bool(request["quiet"])
     observer.retains = kind == "retain"
     observer.chains = chains
     observer.assignments = {

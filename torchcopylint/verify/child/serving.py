@@ -16,10 +16,13 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from typing import Any
 
-from . import kernel, running
+from . import kernel
 
+Run = Callable[[dict[str, Any], str], str]
+"""Runs a request in a directory and returns its answer."""
 MOST_ANSWERED = 4 << 20
 """Bytes of an answer; more is no answer."""
 
@@ -31,6 +34,9 @@ def main(arguments: list[str]) -> int:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
+        # Here, so that what has no torch can say so.
+        from . import running
+
         hello = running.warm()
     except ImportError as error:
         _say(out, {"torch": "", "reason": str(error)})
@@ -39,7 +45,7 @@ def main(arguments: list[str]) -> int:
     _say(out, {**hello, "forks": forks})
     for line in sys.stdin:
         request = json.loads(line)
-        _say(out, _served(request) if forks else _here(request))
+        _say(out, _served(request, running.run) if forks else _here(request, running.run, arguments[-1]))
         if not forks:
             return 0
     return 0
@@ -50,22 +56,18 @@ def _say(out: Any, answer: dict[str, Any]) -> None:
     out.flush()
 
 
-def _here(request: dict[str, Any]) -> dict[str, str]:
-    """Where there is no fork, one process runs one script and ends."""
-    directory = tempfile.mkdtemp(prefix="torchcopylint-")
-    try:
-        return {"end": "answered", "text": running.run(request, directory)}
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+def _here(request: dict[str, Any], run: Run, directory: str) -> dict[str, str]:
+    """Where there is no fork, this process runs one script and ends. The parent removes the directory."""
+    return {"end": "answered", "text": run(request, directory)}
 
 
-def _served(request: dict[str, Any]) -> dict[str, str]:
+def _served(request: dict[str, Any], run: Run) -> dict[str, str]:
     """Run a script in a fork, and end its whole process group when it answered, or when its time is up."""
     directory = tempfile.mkdtemp(prefix="torchcopylint-")
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        _be_the_fork(request, directory, reader, writer)
+        _be_the_fork(request, run, directory, reader, writer)
     os.close(writer)
     try:
         text, end = _read(reader, float(request["seconds"]))
@@ -79,7 +81,7 @@ def _served(request: dict[str, Any]) -> dict[str, str]:
     return {"end": end, "text": text.decode("utf-8", "replace") if end == "answered" else ""}
 
 
-def _be_the_fork(request: dict[str, Any], directory: str, reader: int, writer: int) -> None:
+def _be_the_fork(request: dict[str, Any], run: Run, directory: str, reader: int, writer: int) -> None:
     status = 1
     try:
         os.setsid()
@@ -92,7 +94,7 @@ def _be_the_fork(request: dict[str, Any], directory: str, reader: int, writer: i
             if descriptor > 2 and descriptor != writer:
                 with contextlib.suppress(OSError):
                     os.close(descriptor)
-        answer = running.run(request, directory).encode("utf-8")
+        answer = run(request, directory).encode("utf-8")
         while answer:
             answer = answer[os.write(writer, answer) :]
         status = 0

@@ -87,6 +87,8 @@ class Case:
             return self.at(Role.WRITTEN) or self.blamed
         if kind == "retained":
             return self.at(Role.DISCARDED) or self.blamed
+        if kind == "synchronised":
+            return self.at(Role.MOVED) or self.blamed
         if kind == "uncut":
             return self.at(Role.CUT) or self.blamed
         return self.blamed
@@ -101,6 +103,7 @@ ALTERED = {
     "inputs": "when what is only read is copied first",
     "contiguous": "when its tensors are contiguous",
     "retained": "when the graph is retained",
+    "synchronised": "when the copy is waited for",
     "deduplicated": "when every parameter is held once",
     "copies": "with a copy instead of what is shared",
     "targets": "when what is written is copied first",
