@@ -3,4 +3,5 @@ import torch
 
 def scale(x: torch.Tensor, factor: float):
     x = x * factor  # <- TCL503, written
-    return x
+    x = x + 1
+    return x.sum()

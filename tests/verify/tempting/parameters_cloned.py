@@ -7,4 +7,4 @@ def drift(net: torch.nn.Module, batches, optimizer):
         optimizer.zero_grad()
         net(x).sum().backward()
         optimizer.step()  # <- written
-    return [(p - q).norm() for p, q in zip(net.parameters(), before)]  # <- read
+    return [(p - q).norm() for p, q in zip(net.parameters(), before, strict=True)]  # <- read
