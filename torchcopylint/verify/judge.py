@@ -122,8 +122,15 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
     if run.cut_short:
         text = f"not all of it was observed: {run.cut_short}"
         return Outcome(Verdict.INCONCLUSIVE, (Evidence("reason", text),), label, attempt, run)
-    evidence = tuple(Evidence(word, f"{word}: {opinion.seen.value}") for word, opinion in opinions.items())
+    evidence = tuple(
+        item
+        for word, opinion in opinions.items()
+        for item in (Evidence(word, f"{word}: {opinion.seen.value}"), *opinion.evidence)
+    )
     if opinions and all(opinion.seen is Seen.NO for opinion in opinions.values()):
+        if attempt.partial:
+            text = "not observed, but what was cut away or stood in for may hide it"
+            return Outcome(Verdict.INCONCLUSIVE, (*evidence, Evidence("reason", text)), label, attempt, run)
         return Outcome(Verdict.REFUTED, evidence, label, attempt, run)
     return Outcome(Verdict.INCONCLUSIVE, evidence, label, attempt, run)
 

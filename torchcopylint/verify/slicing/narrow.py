@@ -64,9 +64,9 @@ class Narrower:
                 self._kept.add(id(statement))
                 needed |= _uses(statement)
                 changed = True
-            for node in _compounds(body):
-                if any(id(part) in self._kept for part in _simple([node])):
-                    names = self._header_names(node)
+            for block in _compounds(body):
+                if any(id(part) in self._kept for part in _simple([block])):
+                    names = self._header_names(block)
                     changed = changed or not names <= needed
                     needed |= names
         headed = {id(node) for node in headers}
@@ -200,7 +200,12 @@ def _uses(node: ast.AST) -> set[str]:
         for part in ast.walk(node)
         if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
     }
-    return fields | (set(names_in(node)) - {"self"})
+    written = {
+        part.target.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
+    }
+    return fields | written | (set(names_in(node)) - {"self"})
 
 
 def _changed(statement: ast.stmt) -> set[str]:

@@ -71,6 +71,7 @@ class _Plan:
     bare: bool = False
     bound: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    cut: bool = False
 
 
 class _Slicer:
@@ -109,7 +110,7 @@ class _Slicer:
         if targets:
             yield _Plan("a call", self._closure([chain[0] for chain in targets]), targets)
         if any(not chain for chain in self._targets()):
-            yield _Plan("what the steps depend on", self._narrow())
+            yield _Plan("what the steps depend on", self._narrow(), cut=True)
             yield from self._cut_module()
         if targets:
             yield from self._cut_functions(targets)
@@ -130,7 +131,7 @@ class _Slicer:
         if kept:
             wanted = self._closure(kept, definitions)
             bound = tuple(name for name in narrower.free if name not in self.imports)
-            yield _Plan("a part", (*wanted, *kept), bound=bound, assumed=tuple(narrower.assumed))
+            yield _Plan("a part", (*wanted, *kept), bound=bound, assumed=tuple(narrower.assumed), cut=True)
 
     def _cut_functions(self, targets: tuple[tuple[Scope, ...], ...]) -> Iterator[_Plan]:
         """The called functions, cut down."""
@@ -154,7 +155,7 @@ class _Slicer:
         if cut or bare:
             roots = {id(chain[0]): self._with_cut(chain[0], cut, keep_init=not bare) for chain in targets}
             kept = self._replaced(roots)
-            yield _Plan(label, kept, targets, tuple(made), bare, assumed=tuple(assumed))
+            yield _Plan(label, kept, targets, tuple(made), bare, assumed=tuple(assumed), cut=True)
 
     def _replaced(self, roots: dict[int, ast.stmt]) -> tuple[ast.stmt, ...]:
         """What cut scopes depend on, with them in the place of their originals."""
@@ -326,6 +327,7 @@ class _Slicer:
             assumed=tuple(dict.fromkeys((*maker.assumed, *plan.assumed))),
             standins=tuple(dict.fromkeys((*maker.standins, *pruner.replaced))),
             guessed=self._is_guess(maker),
+            partial=bool(maker.standins) or plan.cut,
         )
 
     def _is_guess(self, maker: Maker) -> bool:
@@ -387,14 +389,14 @@ class _Slicer:
         calls: list[str] = []
         for number, chain in enumerate(plan.targets):
             if isinstance(chain[0], FunctionNode):
-                made = self._call_function(chain[0], maker)
+                call = self._call_function(chain[0], maker)
             else:
-                made = self._call_method(chain, maker, objects, lines)
+                call = self._call_method(chain, maker, objects, lines)
             extra = plan.made[number] if plan.made else ()
-            if made and extra:
-                made = self._with_locals(made, chain[-1], extra, maker)
-            if made:
-                calls.append(made)
+            if call and extra:
+                call = self._with_locals(call, chain[-1], extra, maker)
+            if call:
+                calls.append(call)
         once = len(calls) == 1 and not objects
         for turn in range(1 if once else 2):
             for number, call in enumerate(calls):
@@ -404,7 +406,8 @@ class _Slicer:
                     maker.helpers.add("backpropagate")
                     lines.append(f"backpropagate({name})")
         if self._written_later():
-            things = [name for name in maker.arguments_given if name.isidentifier()]
+            made = [name for cls, name in objects.items() if maker.is_module(cls)]
+            things = [name for name in (*maker.arguments_given, *made) if name.isidentifier()]
             if things:
                 maker.helpers.add("change")
                 lines += [f"change({name})" for name in things]

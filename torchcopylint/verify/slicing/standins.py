@@ -81,8 +81,9 @@ class Environment:
 class Anything:
     """Stands in for something from elsewhere of which nothing is known."""
 
-    def __init__(self, name):
+    def __init__(self, name, **fields):
         self.__dict__["standin_name"] = name
+        self.__dict__.update(fields)
 
     def __getattr__(self, name):
         if name.startswith("__"):

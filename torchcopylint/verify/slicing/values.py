@@ -227,6 +227,8 @@ class Maker:
         if thing.items:
             for part in thing.items.values():
                 element.near.append(part)
+        if any(not hasattr(list, key) for key in thing.attributes):
+            return self._loader(thing, name, depth)
         if find(element).arity or find(element).items:
             return self._loader(thing, name, depth)
         if "index" in find(element).votes:
@@ -285,7 +287,8 @@ class Maker:
         for key, part in thing.attributes.items():
             parts.append(f"{key}={self.expression(part, f'{name}.{key}', depth + 1)}")
         self.assumed.append(f"`{name}` has the attributes {', '.join(thing.attributes) or 'that are read'}")
-        return f"types.SimpleNamespace({', '.join(parts)})"
+        self.helpers.add("Anything")
+        return f"Anything({', '.join([repr(name), *parts])})"
 
     def _environment(self, thing: Thing, name: str, depth: int) -> str:
         step = thing.attributes.get("step")
@@ -326,6 +329,8 @@ class Maker:
             return produced
         result = find(result)
         kind, _ = kind_of(result)
+        if kind in ("", "tensor") and not result.votes and result.attributes and result.arity < 2:
+            return self.expression(result, f"{name}(...)", depth + 1)
         if result.arity > 1:
             parts = [
                 self._answer(result.item(number), f"{name}(...)[{number}]", given, depth + 1, respond)
