@@ -47,7 +47,7 @@ def _detached(numbered: Numbered, number: int, mark: dict[str, Any], replaced: R
 def _wrap(statement: ast.stmt, method: str, mark: dict[str, Any]) -> None:
     statement.altered = True  # type: ignore[attr-defined]
     exact = _expression_at(statement, mark)
-    if exact is not None:
+    if exact is not None and not (isinstance(statement, ast.Expr) and statement.value is exact):
         _replace(statement, exact, call(method, [exact], exact))
     elif isinstance(statement, ast.For):
         statement.iter = call("each", [ast.Constant(method), statement.iter], statement)

@@ -122,6 +122,11 @@ def difference(mine: Run, theirs: Run, *, gradients: bool, apart: Iterable[str] 
         scope = next((a[1] for a, b in zip(mine.values, theirs.values, strict=False) if a != b), "a function")
         return f"`{scope}` returns something else"
     left, right = dict(mine.ends), dict(theirs.ends)
+    if gradients:
+        for name in sorted(left.keys() ^ right.keys()):
+            if name.endswith(".grad") and name.removesuffix(".grad") in left.keys() & right.keys():
+                is_not = "is" if name in right else "is not"
+                return f"`{name.partition('|')[2]}` {is_not} computed"
     excepted = tuple(apart)
     for name in sorted(left.keys() & right.keys()):
         if any(name == own or name.startswith((f"{own}.", f"{own}[")) for own in excepted):

@@ -11,6 +11,7 @@ from torchcopylint.verify.observed import Change, Holder, Name, Run
 from torchcopylint.verify.predicates.case import ALTERED, Case, Opinion, Seen, statements_of, text_of, without
 from torchcopylint.verify.predicates.outcomes import difference
 
+MOST_TIMES = 40
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -53,7 +54,8 @@ def _changing(case: Case, allowed: Callable[[Holder, Holder], bool]) -> Opinion:
             return Opinion(Seen.YES, (_told(case, change, one, other, read[0]), without(kind)))
         unread = unread or bool(lost)
     if unread:
-        return Opinion(Seen.NO, (Evidence("unread", "what was changed along is not read at the place of the reading"),))
+        text = "it was changed along, but it was not seen that it is read where the finding says"
+        return Opinion(Seen.UNCLEAR, (Evidence("unread", text),))
     return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)
 
 
@@ -62,17 +64,16 @@ def _is_read(case: Case, found: tuple[Change, Holder, Holder], pair: Pair, chang
     marks = case.at(Role.READ)
     if not marks:
         return True
-    change, one, other = found
+    _, one, other = found
     sides = [(name, holder) for name, holder in ((pair[1], one), (pair[2], other)) if name not in changed]
     sides = sides or [(pair[1], one), (pair[2], other)]
     same = one.identity == other.identity
     shares = sorted(t for index in case.sharing for t in case.run.passes[index])
     bound = {name for write in case.run.writes if write.marks & set(case.sharing) for name in write.bound}
     for state in case.run.states:
-        if state.mark not in marks or state.when != "enter" or state.time < change.times[0]:
+        if state.mark not in marks or state.when != "enter" or state.time < pair[3]:
             continue
-        last = max(t for t in change.times if t <= state.time)
-        anew = any(last < t <= state.time for t in shares)
+        anew = any(pair[3] < t <= state.time for t in shares)
         for name, holder in sides:
             if anew and f"{name[0]}|{WORD.findall(name[1])[0]}" in bound:
                 continue  # the name was bound again in between
@@ -85,12 +86,15 @@ def _is_read(case: Case, found: tuple[Change, Holder, Holder], pair: Pair, chang
     return False
 
 
-Pair = tuple[int, Name, Name]
+Pair = tuple[int, Name, Name, int]
+"""A statement, two names whose memory it changed, and when: a loop may share anew in one turn and not in another."""
 
 
-def _pair_order(pair: Pair) -> tuple[int, int, Pair]:
+def _pair_order(pair: Pair) -> tuple[int, int, int, Pair]:
     # Names of the user's own come before what an optimizer or a gradient holds, short ones before long ones.
-    return (sum(".param_groups" in n[1] or ".grad" in n[1] for n in pair[1:]), len(pair[1][1]) + len(pair[2][1]), pair)
+    names = (pair[1][1], pair[2][1])
+    foreign = sum(".param_groups" in name or ".grad" in name for name in names)
+    return (foreign, sum(map(len, names)), pair[3], pair)
 
 
 def _pairs(
@@ -115,8 +119,8 @@ def _pairs(
                 if name != other_name and shared and allowed(holder, other):
                     statement = change.stack[0] if change.stack else -1
                     sides = sorted(((name, holder), (other_name, other)), key=lambda side: side[0])
-                    pair = (statement, sides[0][0], sides[1][0])
-                    found.setdefault(pair, (change, sides[0][1], sides[1][1]))
+                    for time in change.times[:MOST_TIMES]:
+                        found[statement, sides[0][0], sides[1][0], time] = (change, sides[0][1], sides[1][1])
     return found
 
 
