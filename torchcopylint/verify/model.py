@@ -30,10 +30,11 @@ class Attempt:
     """One complete script to run: imports, inputs, the user's statements, and what drives them.
 
     `script` is plain Python that also runs on its own (`--repro-dir` writes it out). `marks` are the steps of the
-    witness in it. `label` says what is particular about its inputs ("batch of 2, float32"). `assumed` are sentences, one
-    for every fact that the file did not give; `standins` one for every unknown thing that was replaced. `guessed` is true
-    if a kind (tensor, array, module) was guessed and not known: the verdict is then `inconclusive` at best. `partial` is
-    true if something that may hide the effect was cut away or stood in for: such a run can confirm, and never refute.
+    witness in it. `label` says what is particular about its inputs ("batch of 2, float32"). `assumed` are sentences,
+    one for every fact that the file did not give; `standins` one for every unknown thing that was replaced. `guessed`
+    is true if a kind (tensor, array, module) was guessed and not known: the verdict is then `inconclusive` at best.
+    `partial` is true if something that may hide the effect was cut away or stood in for: such a run can confirm, and
+    never refute.
     """
 
     script: str

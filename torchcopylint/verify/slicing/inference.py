@@ -720,6 +720,9 @@ class _Walk:
             outcome = function.called()
             outcome.near += arguments[:1]
             return outcome
+        if name == "DataLoader":
+            result.vote("loader", PROVEN)
+            return result
         if root.startswith("torch.optim"):
             result.vote("optimizer", PROVEN)
             result.made = dotted

@@ -37,18 +37,21 @@ class Narrower:
         self.free: list[str] = []
         self.assumed: list[str] = []
 
-    def cut(self, body: Sequence[ast.stmt], given: Collection[str]) -> list[ast.stmt]:
-        """The kept statements, as copies with the places that they had. `given` are names that need no making."""
+    def cut(self, body: Sequence[ast.stmt], given: Collection[str], wanted: Collection[str] = ()) -> list[ast.stmt]:
+        """The kept statements, as copies with the places that they had.
+
+        `given` are names that need no making, `wanted` names that something else needs.
+        """
         simple = list(_simple(body))
         essential = [statement for statement in simple if self._has_step(statement)]
         headers = [node for node in _compounds(body) if self._header_has_step(node)]
-        needed: set[str] = set()
+        needed: set[str] = set(wanted)
         for statement in essential:
             self._kept.add(id(statement))
             needed |= _uses(statement) | _changed(statement)
         around = [node for node in _compounds(body) if any(id(part) in self._kept for part in _simple([node]))]
-        for node in (*headers, *around):
-            needed |= self._header_names(node)
+        for compound in (*headers, *around):
+            needed |= self._header_names(compound)
         defined: set[str] = set()
         changed = True
         while changed:

@@ -32,6 +32,8 @@ from torchcopylint.verify.slicing.things import Thing, kind_of
 from torchcopylint.verify.slicing.values import Maker, Setting
 
 _SIZES = (4, 6)
+_SIDES = (28, 32, 64, 84, 96, 128, 224)
+"""Usual sides of images."""
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef)
@@ -127,7 +129,9 @@ class _Slicer:
         body = self.source.tree.body
         definitions = [node for node in body if isinstance(node, (*_SCOPES, *_IMPORTS))]
         narrower = Narrower(self._rows(), self.imports, {name for node in definitions for name in bound_by(node)})
-        kept = narrower.cut([node for node in body if node not in definitions], ())
+        plain = [node for node in body if node not in definitions]
+        wanted = self._closure(narrower.cut(plain, ()), definitions)
+        kept = narrower.cut(plain, (), {name for node in wanted for name in names_in(node)})
         if kept:
             wanted = self._closure(kept, definitions)
             bound = tuple(name for name in narrower.free if name not in self.imports)
@@ -255,7 +259,11 @@ class _Slicer:
         tries = []
         for number, plan in enumerate(plans):
             settings = list(self._settings(plan, size, seed))
-            settings = settings if plan.label == "a call" else settings[: 12 if len(settings) > 12 else 6]
+            settings = (
+                settings
+                if plan.label == "a call"
+                else [*settings[: 8 if len(settings) > 12 else 4], *(s for s in settings if s.channels)]
+            )
             # A program that makes its own inputs does not change with ours.
             tries += [(number, setting) for setting in (settings if plan.targets or plan.bound else settings[:2])]
         if self._failed:
@@ -276,6 +284,9 @@ class _Slicer:
         for dimensions, batch in ((2, 0), (4, 0), (3, 0), (1, 0), (2, 1), (0, 0)):
             for grad in graphs:
                 yield Setting(size, dimensions, seed, grad=grad, device=self.device, batch=batch)
+        for side in [number for number in _SIDES if number in sizes][:1]:
+            for channels in (1, 3):
+                yield Setting(side, 4, seed, grad=graphs[-1], device=self.device, channels=channels)
         for other in sizes[1:4]:
             for dimensions in (2, 4) if other <= 32 else (2,):
                 yield Setting(other, dimensions, seed, grad=graphs[-1], device=self.device)

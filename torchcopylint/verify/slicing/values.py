@@ -31,6 +31,7 @@ class Setting:
     device: str = "cpu"
     spatial: int = 16
     batch: int = 0
+    channels: int = 0
 
 
 @dataclass(slots=True)
@@ -114,6 +115,8 @@ class Maker:
             shape[1] = self.size(thing.second)
         if thing.last is not None and count:
             shape[-1] = self.size(thing.last)
+        if self.setting.channels and count == 4 and thing.second is None:
+            shape[:2] = [2, self.setting.channels]
         if self.setting.batch and count > 1:
             shape[0] = self.setting.batch
         return tuple(shape)
