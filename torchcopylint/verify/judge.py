@@ -12,6 +12,9 @@ from torchcopylint.verify.model import Attempt, Group
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.predicates import PREDICATES, Case, Opinion, Seen
 
+MOST_FAILED = 3
+"""So many attempts of a group may run out of time, or have no answer, before the search ends."""
+
 Ask = Callable[[Attempt, str, tuple[int, ...]], Run]
 """Runs an attempt with an alteration at some of its marks. Never raises; `Run.failed` says what went wrong."""
 
@@ -66,12 +69,16 @@ class Outcome:
 def judge_group(group: Group, rule: Rule, ask: Ask) -> Outcome:
     """Run the attempts of a group until one reaches every mark, and judge that one; else the furthest."""
     furthest: tuple[int, Attempt, Run] | None = None
+    failed = 0
     for attempt in group.attempts:
         run = ask(attempt, "", ())
         reached = sum(bool(times) for times in run.passes)
-        if furthest is None or reached > furthest[0]:
+        if furthest is None or furthest[2].failed or reached > furthest[0]:
             furthest = (reached, attempt, run)
         if run.failed:
+            failed += 1
+            if failed == MOST_FAILED:
+                break
             continue
         if _raised_as_expected(run, rule) or (run.reached(len(attempt.marks)) and not _stopped_at_a_step(run)):
             furthest = (reached, attempt, run)

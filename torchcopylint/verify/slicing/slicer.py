@@ -338,8 +338,12 @@ class _Slicer:
             assumed=tuple(dict.fromkeys((*maker.assumed, *plan.assumed))),
             standins=tuple(dict.fromkeys((*maker.standins, *pruner.replaced))),
             guessed=self._is_guess(maker),
-            partial=bool(maker.standins) or plan.cut,
+            partial=bool(maker.standins) or plan.cut or self._hangs_on_inputs(maker),
         )
+
+    def _hangs_on_inputs(self, maker: Maker) -> bool:
+        """Whether the effect needs a graph, and inputs were made that may not have the one that the user's have."""
+        return bool(_GRADIENT & set(self.confirm)) and any("is a tensor" in text for text in maker.assumed)
 
     def _is_guess(self, maker: Maker) -> bool:
         """Whether the kind of something that the finding names was guessed from its name alone."""

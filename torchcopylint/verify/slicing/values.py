@@ -137,6 +137,9 @@ class Maker:
             return self._instance(kind.removeprefix("instance "), name, depth)
         if thing.made.startswith("torch.nn.") and kind == "module":
             return self._layer(thing, name)
+        if weight == 0 and (thing.attributes or thing.items) and kind in ("bool", "str", "number", "callable", "array"):
+            # What is done with it says more than its name.
+            kind = ""
         if not kind:
             kind = self._by_parts(thing)
         elif weight == 0 and kind in ("module", "loader", "array", "dict", "optimizer", "environment"):
