@@ -143,6 +143,8 @@ def _environment(directory: str) -> dict[str, str]:
     """Nothing of ours but what the system needs to start a program and find its libraries."""
     kept = ("LD_LIBRARY_PATH", "SYSTEMROOT", "CUDA_VISIBLE_DEVICES", "DYLD_LIBRARY_PATH")
     environment = {name: os.environ[name] for name in kept if name in os.environ}
+    # Asking the driver whether there is a GPU would keep forks from using it.
+    environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     environment.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"})
     environment.update({"HOME": directory, "PATH": os.defpath, "TMPDIR": directory, "TEMP": directory})
     return environment

@@ -46,6 +46,7 @@ class Verifier:
         self.runs = 0
         self._writes = False
         self._quiet = False
+        self._optimizers = False
 
     def __enter__(self) -> Verifier:
         return self
@@ -94,6 +95,7 @@ class Verifier:
         if "cuda" in needs.split() and self._device == "cpu":
             return self._answer(Verdict.UNSUPPORTED, (Evidence("unsupported", "needs a CUDA device"),), [])
         self._writes = "write-lost" in rule.words
+        self._optimizers = "not-held" in rule.words
         self._quiet = "synchronised" in rule.against
         outcomes = [judge_group(group, rule, self._run) for group in piece.groups]
         if not outcomes:
@@ -142,6 +144,7 @@ class Verifier:
             "device": self._device,
             "writes": self._writes,
             "quiet": self._quiet,
+            "optimizers": self._optimizers,
         }
         return self.observe(request)
 

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import sysconfig
+from functools import cache
 from typing import Any
 
 from . import kernel
@@ -131,6 +132,7 @@ class Guard:
         raise Blocked(f"refused by the sandbox: {what}")
 
 
+@cache
 def readable_roots() -> tuple[str, ...]:
     """The directories that Python and torch read from while they run."""
     import torch

@@ -61,6 +61,8 @@ class Observer(Alterations):
         self.writes: list[dict[str, Any]] = []
         self.retains = False
         self.quiet = False
+        self.follows_optimizers = False
+        self._unheld: dict[str, list[list[str]]] = {}
         self.assignments: dict[int, list[ast.expr]] = {}
         self.chains: dict[int, tuple[str, ...]] = {}
         self.cut_short = ""
@@ -171,7 +173,8 @@ class Observer(Alterations):
         with self._aside():
             ends = states.ends(self._last, frame_globals)
             flagged = states.flagged(self._last)
-            unheld = states.unheld_at_end(self.reach, frame_globals)
+            at_end = states.unheld_at_end(self.reach, frame_globals)
+            unheld = [*at_end, *(name for names in self._unheld.values() for name in names)][:MOST_EVENTS]
         return {
             "passes": self.passes,
             "changes": self.changes,
@@ -228,6 +231,9 @@ class Observer(Alterations):
             if changed:
                 self._changed(changed, paths, values)
             self._paths = paths
+            if self.follows_optimizers:
+                now = states.state(self.reach, frames_of_script(frame))
+                self._unheld[states.scope_of(frame)] = now["unheld"]
 
     def _flip(self, flip: Flip, paths: list[tuple[str, str]]) -> None:
         self.flips.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import gc
 import io
 import json
 import random
@@ -64,7 +65,6 @@ MAY_BE_IMPORTED = frozenset(
 """Top names a script may import. This is for tidiness, not safety: `torch.os` is one attribute away."""
 MAY_NOT = ("torch.multiprocessing", "torch.distributed", "torch.hub", "torch.utils.cpp_extension", "torch.package")
 MOST_PRINTED = 20000
-MOST_SECONDS_WARM = 30
 
 
 def warm() -> dict[str, Any]:
@@ -72,7 +72,7 @@ def warm() -> dict[str, Any]:
     torch.set_num_threads(1)
     layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-    Adam = torch.optim.Adam(layer.parameters(), lr=0.1)
+    adam = torch.optim.Adam(layer.parameters(), lr=0.1)
     script = "import copy\nx = torch.ones(1, 2)\nlayer(x).sum().backward()\nstate = copy.deepcopy(layer.state_dict())\n"
     numbered = instrument.parse(script)
     observer = Observer([], [])
@@ -80,13 +80,17 @@ def warm() -> dict[str, Any]:
     names = {"_tcl_": observer, "torch": torch, "layer": layer, "optimizer": optimizer}
     exec(code, names)
     optimizer.step()
-    Adam.step()
+    adam.step()
     observer.finish(None, names)
     repr(layer[0].weight)
     list(torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(1))))
     if numpy is not None:
         torch.from_numpy(numpy.zeros(2)).sum()
         numpy.random.seed(0)
+    guard.readable_roots()
+    # A collection in a fork would touch, and so copy, every page of what is loaded.
+    gc.collect()
+    gc.freeze()
     return {"torch": str(torch.__version__), "cuda": bool(torch.cuda.is_available()), "python": sys.version.split()[0]}
 
 
@@ -115,6 +119,7 @@ def run(request: dict[str, Any], directory: str) -> str:
     if request["device"].startswith("cuda") and not torch.cuda.is_available():
         return json.dumps({"failed": "no CUDA device"})
     observer = Observer(marked, [(mark["row"], mark["end_row"]) for mark in marks])
+    observer.follows_optimizers = bool(request["optimizers"])
     observer.quiet = bool(request["quiet"])
     observer.retains = kind == "retain"
     observer.chains = chains

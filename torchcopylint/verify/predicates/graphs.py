@@ -171,21 +171,15 @@ def flag_lost(case: Case) -> Opinion:
 
 def not_held(case: Case) -> Opinion:
     """A parameter that no optimizer holds, and that would be held without the marked statement."""
-    mine = _unheld(case, case.run)
+    mine = case.run.unheld
     if not mine:
         return Opinion(Seen.NO)
     compared = False
     for kind, run in case.altered((("skipped", case.at(Role.KEPT) or case.blamed),)):
         compared = True
-        lost = shortest(mine - _unheld(case, run))
+        lost = shortest(mine - run.unheld)
         if lost:
             row = case.row(case.blamed[0])
             text = f"after line {row}, no optimizer holds {text_of(lost[0])}"
             return Opinion(Seen.YES, (Evidence("not-held", text, row), without(kind)))
     return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)
-
-
-def _unheld(case: Case, run: Run) -> set[Name]:
-    """What no optimizer holds: at the end of the module, and after the last pass of a marked statement."""
-    last = {(state.mark, state.scope): state for state in run.states if state.when == "leave"}
-    return {*run.unheld, *(name for state in last.values() for name in state.unheld)}

@@ -64,7 +64,7 @@ def _is_read(case: Case, found: tuple[Change, Holder, Holder], pair: Pair, chang
     marks = case.at(Role.READ)
     if not marks:
         return True
-    _, one, other = found
+    change, one, other = found
     sides = [(name, holder) for name, holder in ((pair[1], one), (pair[2], other)) if name not in changed]
     sides = sides or [(pair[1], one), (pair[2], other)]
     same = one.identity == other.identity
@@ -73,7 +73,8 @@ def _is_read(case: Case, found: tuple[Change, Holder, Holder], pair: Pair, chang
     for state in case.run.states:
         if state.mark not in marks or state.when != "enter" or state.time < pair[3]:
             continue
-        anew = any(pair[3] < t <= state.time for t in shares)
+        # A call that writes and shares binds its result after it has written.
+        anew = any(pair[3] < t <= state.time for t in shares) or bool(change.marks & set(case.sharing))
         for name, holder in sides:
             if anew and f"{name[0]}|{WORD.findall(name[1])[0]}" in bound:
                 continue  # the name was bound again in between
