@@ -160,6 +160,10 @@ class Pruner(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Devices, the command line, and what must not be called."""
         self.generic_visit(node)
+        for keyword in node.keywords:
+            # Batches are made in this process: others may not be started.
+            if keyword.arg == "num_workers":
+                keyword.value = ast.copy_location(ast.Constant(0), keyword.value)
         func = node.func
         dotted = self._full(self._dotted(func)) if self._dotted(func) else ""
         last = dotted.rsplit(".", 1)[-1]
@@ -194,6 +198,9 @@ class Pruner(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         """What an allowed module must not be asked for."""
+        if not isinstance(node.ctx, ast.Load):
+            self.generic_visit(node)
+            return node
         dotted = self._dotted(node)
         if dotted and dotted.split(".")[0] in self.imports:
             full = self._full(dotted)

@@ -26,6 +26,12 @@ torch.manual_seed({seed})
 """
 
 
+def names_spoken(text: str) -> list[str]:
+    """The user's names that a message speaks of."""
+    found: list[str] = _NAMES.findall(text)
+    return found
+
+
 def prelude(seed: int) -> str:
     """The first lines of every script."""
     return _PRELUDE.format(seed=seed)
@@ -89,7 +95,7 @@ def marks_of(finding: Finding, placed: Sequence[Placed]) -> tuple[Mark, ...] | N
         found = _at(span, placed)
         if found is None:
             return None
-        names = tuple(dict.fromkeys(_NAMES.findall(message)))
+        names = tuple(dict.fromkeys(names_spoken(message)))
         marks.append(
             Mark(role, found.start.row, found.end.row, found.start.column, found.end.column, span.start.row, names)
         )

@@ -15,7 +15,7 @@ from torchcopylint.verify.model import Attempt, Group, Slice
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.narrow import Narrower, narrowed
 from torchcopylint.verify.slicing.prune import Pruner, imported
-from torchcopylint.verify.slicing.script import assemble, marks_of, prelude
+from torchcopylint.verify.slicing.script import assemble, marks_of, names_spoken, prelude
 from torchcopylint.verify.slicing.source import (
     FunctionNode,
     NotRunnable,
@@ -264,8 +264,10 @@ class _Slicer:
                 if plan.label == "a call"
                 else [*settings[: 8 if len(settings) > 12 else 4], *(s for s in settings if s.channels)]
             )
-            # A program that makes its own inputs does not change with ours.
-            tries += [(number, setting) for setting in (settings if plan.targets or plan.bound else settings[:2])]
+            # A program that makes its own inputs does not change with ours, but for its datasets.
+            if not plan.targets and not plan.bound:
+                settings = [*settings[:2], *(setting for setting in settings[2:] if setting.channels)]
+            tries += [(number, setting) for setting in settings]
         if self._failed:
             # Nothing got there under another setting; this one says the same in one run.
             tries = tries[:1]
@@ -319,7 +321,7 @@ class _Slicer:
         before = maker.definitions
         maker.definitions = []
         driver = self._driver(plan, maker) if plan.targets else ""
-        head = [prelude(setting.seed), helpers(maker.helpers | pruner.helpers, setting.size)]
+        head = [prelude(setting.seed), helpers(maker.helpers | pruner.helpers, setting.size, setting.sample)]
         classes = [text for text in maker.definitions if text.startswith(("class ", "def "))]
         variables = [text for text in maker.definitions if not text.startswith(("class ", "def "))]
         head += [*before, *classes, "\n".join(bindings)]
@@ -346,12 +348,12 @@ class _Slicer:
         return bool(_GRADIENT & set(self.confirm)) and any("is a tensor" in text for text in maker.assumed)
 
     def _is_guess(self, maker: Maker) -> bool:
-        """Whether the kind of something that the finding names was guessed from its name alone."""
-        from torchcopylint.verify.slicing.script import _NAMES
-
-        spoken = {name for step in self.finding.steps for name in _NAMES.findall(step.message)}
-        roots = {part.split(".")[0].split("[")[0] for part in spoken}
-        return bool(roots & maker.guessed)
+        """Whether something that the finding names was guessed: its kind, from its name alone, or that it requires
+        grad, where the finding is about that and what is named was made."""
+        texts = (self.finding.message, *(step.message for step in self.finding.steps))
+        roots = {name.split(".")[0].split("[")[0] for text in texts for name in names_spoken(text)}
+        grad = bool({"raises", "raises-later", "gradient-differs"} & set(self.confirm))
+        return bool(roots & maker.guessed) or (grad and bool(roots & maker.trained))
 
     def _unknown(self, tree: ast.Module, pruner: Pruner) -> list[str]:
         """The names that the statements need and nothing gives, in the order of their first use."""

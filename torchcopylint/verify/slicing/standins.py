@@ -101,7 +101,8 @@ class Anything:
         return iter((self, self))
 
     def __getitem__(self, key):
-        return self
+        # As a dataset it has samples with a class each.
+        return (torch.randn(SAMPLE), key % 2) if type(key) is int else self
 
     def __setitem__(self, key, value):
         pass
@@ -226,9 +227,16 @@ def backpropagate(result):
 _NEEDS = {"Anything": ("blend",)}
 
 
-def helpers(names: Iterable[str], size: int) -> str:
-    """The text of the helpers with these names and of what they need, in a fixed order."""
+def helpers(names: Iterable[str], size: int, sample: tuple[int, ...]) -> str:
+    """The text of the helpers with these names and of what they need, in a fixed order.
+
+    `size` is that of unknown dimensions, `sample` the shape of what an unknown dataset holds.
+    """
     wanted = set(names)
     for name in tuple(wanted):
         wanted.update(_NEEDS.get(name, ()))
-    return "\n".join(text.replace("SIZE", str(size)) for name, text in HELPERS.items() if name in wanted)
+    return "\n".join(
+        text.replace("SIZE", str(size)).replace("SAMPLE", ", ".join(map(str, sample)))
+        for name, text in HELPERS.items()
+        if name in wanted
+    )

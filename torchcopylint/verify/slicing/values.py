@@ -33,6 +33,13 @@ class Setting:
     batch: int = 0
     channels: int = 0
 
+    @property
+    def sample(self) -> tuple[int, ...]:
+        """The shape of one sample of a batch."""
+        if self.channels:
+            return (self.channels, self.size, self.size)
+        return (self.size,) * max(self.dimensions - 1, 1)
+
 
 @dataclass(slots=True)
 class Maker:
@@ -46,6 +53,7 @@ class Maker:
     assumed: list[str] = field(default_factory=list)
     standins: list[str] = field(default_factory=list)
     guessed: set[str] = field(default_factory=set)
+    trained: set[str] = field(default_factory=set)
     modules: list[str] = field(default_factory=list)
     named: dict[int, str] = field(default_factory=dict)
     _indices: dict[int, int] = field(default_factory=dict)
@@ -187,6 +195,8 @@ class Maker:
             text += " * 1.0" if setting.grad else ""
         kind = {"long": "of integers", "bool": "of booleans"}.get(dtype, f"of {setting.dtype}")
         graph = ", with a graph" if setting.grad and not dtype else ""
+        if graph:
+            self.trained.add(name)
         self.assumed.append(f"`{name}` is a tensor {kind} with shape {list(shape)}{graph}")
         return text
 
@@ -400,6 +410,7 @@ class Maker:
             methods += ["    def forward(self, *given, **named):", f"        return {answer}"]
         self.definitions.append("\n".join([*body, "", *methods, ""]))
         self.standins.append(f"`{name}`: a small model, {base} with {size} inputs")
+        self.trained.add(name)
         return f"{class_name}(){self._moved()}"
 
     # -- classes of the file
