@@ -227,3 +227,13 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
         signal.sigtimedwait([], 0.05)
     else:
         pytest.fail("the child is still there")
+
+
+def test_explain_runs_the_examples_of_a_page() -> None:
+    command = [sys.executable, "-m", "torchcopylint", "explain", "TCL201", "--run"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    page = load_pages()["TCL201"]
+    verdicts = [line.rpartition(": ")[2] for line in done.stdout.splitlines() if line.startswith(page.path.name)]
+    assert (done.returncode, verdicts) == (0, ["confirmed"] * sum(e.kind == "bad" for e in page.examples))
+    assert "raised RuntimeError: a leaf Variable that requires grad" in done.stdout
+    assert "Protections in force: " in done.stdout
