@@ -17,9 +17,9 @@ MOST_ENDS = 400
 def state(reach: Reach, frames: list[types.FrameType]) -> dict[str, Any]:
     """What holds in these frames.
 
-    `graphs`: paths of tensors that have a graph, with how many nodes it has. `same`: groups of paths to one tensor, array or module. `used_up`:
-    names of exhausted generators. `unheld`: paths of parameters that no optimizer in sight holds (none if there is no
-    optimizer).
+    `graphs`: paths of tensors that have a graph, with how many nodes it has. `same`: groups of paths to one tensor,
+    array or module. `used_up`: names of exhausted generators. `unheld`: paths of parameters that no optimizer in sight
+    holds (none if there is no optimizer). `buffers`: paths of tensors whose graph still holds what it saved.
     """
     paths: dict[int, list[list[str]]] = {}
     graphs: list[list[Any]] = []
