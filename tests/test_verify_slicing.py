@@ -1,4 +1,4 @@
-"""From findings to slices: examples of the pages in larger files are confirmed, tempting code is not, hostile code is held.
+"""From findings to slices: the pages' examples in larger files are confirmed, tempting and hostile code is not.
 
 What cannot be confirmed is listed with the reason, so that it is known when it changes.
 """
@@ -50,8 +50,12 @@ if __name__ == "__main__":
     LOGGER.info("start")
     wrapped()
 """
-MISSED: dict[tuple[str, int, bool], str] = {}
-"""What is not confirmed: (code, number of the example, embedded), and why."""
+WITHOUT_EFFECT = {
+    ("TCL103", "slow.data.copy_("): "both models have been set to the same values, so the copy changes none",
+    ("TCL211", "ctx.left = left"): "the program writes the other input between forward and backward",
+    ("TCL606", "discriminator.requires_grad = True"): "the parameters have required grad all along",
+}
+"""Statements of bad examples that have several: by itself this one changes nothing in that program, and why."""
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +90,10 @@ def test_bad_examples_are_confirmed_through_the_slicer(page: Page, inside: bool,
         for finding in findings(text, page.code):
             verification = verifier.verify(slice_of(text, finding, page), page)
             reached = verification.verdict
+            told = text.split("\n")[finding.span.start.row - 1]
             if "cuda" in page.keys.get("needs", ""):
                 assert reached in (Verdict.UNSUPPORTED, Verdict.CONFIRMED)
-            elif (page.code, number, inside) in MISSED:
+            elif any(page.code == code and start in told for code, start in WITHOUT_EFFECT):
                 assert reached is not Verdict.CONFIRMED, f"example {number} is confirmed now"
             else:
                 assert reached is Verdict.CONFIRMED, f"example {number}: {reached}: {verification.evidence}"
