@@ -13,7 +13,8 @@ def main() -> int:
     """Serve requests from standard input; returns the exit code."""
     here = Path(__file__).resolve().parent
     spec = importlib.util.spec_from_file_location(NAME, here / "__init__.py", submodule_search_locations=[str(here)])
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     package = importlib.util.module_from_spec(spec)
     sys.modules[NAME] = package
     spec.loader.exec_module(package)

@@ -1,7 +1,7 @@
 """The counterfactual: the same script with one thing changed at its marks, so that an observation can be lost.
 
-`alter` rewrites the marked statements; what it puts there calls the methods of `altered.Alterations`, which the observer
-has.
+`alter` rewrites the marked statements; what it puts there calls the methods of `altered.Alterations`, which the
+observer has.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The content of tensors and arrays, remembered from one look to the next.
 
-Everything that was seen is kept alive, so that no address and no `id` is ever used twice in a run. Contents are compared
-without asking a tensor for a NumPy array: that would make its storage refuse to be resized, and be seen by the script.
+Everything that was seen is kept alive, so that no address and no `id` is ever used twice in a run. Contents are
+compared without asking a tensor for a NumPy array: that would make its storage refuse to be resized, and be seen by
+the script.
 """
 
 from __future__ import annotations

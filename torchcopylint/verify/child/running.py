@@ -98,6 +98,7 @@ class Printed(io.StringIO):
     """Standard output of a script, up to a length."""
 
     def write(self, text: str) -> int:
+        """Keep what still fits; the answer is as if all of it had been written."""
         if self.tell() < MOST_PRINTED:
             super().write(text[:MOST_PRINTED])
         return len(text)

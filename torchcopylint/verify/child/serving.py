@@ -1,8 +1,9 @@
 """The child's loop: one request a line, one answer a line, a process of its own for every script.
 
 Request: {"script": str, "marks": [{row, end_row, column, end_column}], "alter": {"kind": str, "marks": [int]},
-"seed": int, "seconds": float, "memory": int, "device": str}. Answer: {"end": str, "text": str}, where `end` says how the
-script's process ended and `text` is what it wrote, untouched: only the parent decides whether it is well formed.
+"seed": int, "seconds": float, "memory": int, "device": str, "writes": bool, "quiet": bool, "optimizers": bool}. Answer:
+{"end": str, "text": str}, where `end` says how the script's process ended and `text` is what it wrote, untouched: only
+the parent decides whether it is well formed.
 """
 
 from __future__ import annotations
