@@ -16,6 +16,7 @@ from torchcopylint.project.discover import Found
 from torchcopylint.project.explaining import CannotExplain, explain_line
 from torchcopylint.project.gather import Gatherer
 from torchcopylint.project.resolver import Resolver
+from torchcopylint.project.run_examples import run_examples, told, verifier_of_examples
 from torchcopylint.project.select import RuleIndex, UnknownSelector
 from torchcopylint.project.settings import Layer
 from torchcopylint.report.explained import render
@@ -30,19 +31,31 @@ _CODE = re.compile(r"`([^`]+)`")
 @click.command(short_help="Print the page of a rule, or explain one line of a file.")
 @click.argument("rules", nargs=-1, required=True, metavar="RULE|FILE:LINE...")
 @choice("--color", choices=("auto", "always", "never"), default="auto", help="When to use colours. [default: auto]")
-def explain(rules: tuple[str, ...], color: str) -> int:
+@click.option("--run", is_flag=True, help="Run the bad examples of the rules, and say what was observed.")
+def explain(rules: tuple[str, ...], color: str, run: bool) -> int:
     """Print the pages of rules, named by code (TCL701) or name (data-read), or explain lines
     (train.py:41, or notebook.ipynb:3:12 for line 12 of cell 3).
 
     A page is plain Markdown unless it goes to a terminal. Of a line, it is said which findings there are, with their
     stories, which were hidden and by what, and where there are none, what the linter knows there.
+
+    With --run, the bad examples of the rules are executed under torch, in a process that may do nothing else.
     """
     try:
         index = RuleIndex(load_pages())
     except PageError as error:
         raise Failure(str(error)) from None
     readable = wants_color(color, sys.stdout, os.environ)
+    if run:
+        return _run([_find(rule, index) for rule in rules])
     write("\n".join([_explained(rule, index, readable) for rule in rules]))
+    return 0
+
+
+def _run(pages: list[Page]) -> int:
+    """Print the verdicts on the examples of pages."""
+    with verifier_of_examples() as verifier:
+        write("\n".join([told(page, run_examples(page, verifier)) for page in pages]))
     return 0
 
 

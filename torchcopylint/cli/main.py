@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from torchcopylint import __version__
-from torchcopylint.cli.check import check
+from torchcopylint.cli.check import check, verify
 from torchcopylint.cli.explain import explain
 from torchcopylint.cli.rules import rules
 from torchcopylint.cli.streams import forgive_encoding, say, to_nowhere
@@ -30,6 +30,7 @@ def cli() -> None:
 
 
 cli.add_command(check)
+cli.add_command(verify)
 cli.add_command(explain)
 cli.add_command(rules)
 

@@ -11,6 +11,7 @@ from torchcopylint.analysis import Analysis, Limits, OverLimit, Unreadable
 from torchcopylint.analysis import analyse as analyse_alone
 from torchcopylint.base.finding import Finding, Position, Span
 from torchcopylint.base.gap import Gap
+from torchcopylint.base.verification import Verdict
 from torchcopylint.project.discover import Discovery, Found, Unlisted
 from torchcopylint.project.modules import NOTHING, Dependencies, Modules
 from torchcopylint.project.notebooks import in_cells, python_of
@@ -47,10 +48,14 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run came to: its files in order of path, and the given paths that do not exist."""
+    """What a run came to: its files in order of path, and the given paths that do not exist.
+
+    `confirmed_only`: a finding that was run makes the run fail only if it was confirmed, or there was no torch.
+    """
 
     files: tuple[FileResult, ...]
     missing: tuple[str, ...] = ()
+    confirmed_only: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -61,9 +66,14 @@ class RunResult:
             file.settings.fails(finding.severity)
             for file in self.files
             for finding in file.findings
-            if finding.code not in ASKED_FOR
+            if finding.code not in ASKED_FOR and not (self.confirmed_only and _unconfirmed(finding))
         )
         return FINDINGS if failing else OK
+
+
+def _unconfirmed(finding: Finding) -> bool:
+    result = finding.verification
+    return result is not None and result.verdict not in (Verdict.CONFIRMED, Verdict.UNAVAILABLE)
 
 
 class Checker:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from torchcopylint.base.finding import Finding, Position
+from torchcopylint.base.verification import Verification
 from torchcopylint.report.model import Look, Report
 
 
@@ -40,8 +41,22 @@ def entry(finding: Finding) -> dict[str, Any]:
             }
             for step in finding.steps
         ],
-        "verification": None,
+        "verification": verification(finding.verification),
         "fingerprint": finding.fingerprint,
+    }
+
+
+def verification(result: Verification | None) -> dict[str, Any] | None:
+    """What running the code showed; the keys are stable. `row` is 1-based, in the user's file."""
+    if result is None:
+        return None
+    return {
+        "verdict": result.verdict.value,
+        "evidence": [{"kind": item.kind, "message": item.text, "row": item.row} for item in result.evidence],
+        "torch_version": result.torch_version or None,
+        "device": result.device or None,
+        "seeds": list(result.seeds),
+        "reproducer": result.reproducer,
     }
 
 

@@ -8,13 +8,18 @@ from torchcopylint.base.finding import Finding
 from torchcopylint.report.model import Look, Report, Source, place
 from torchcopylint.report.summary import summary
 from torchcopylint.report.terminal import Paint, clean
+from torchcopylint.report.verified import verdict_of
 
 
 def render(report: Report, look: Look) -> str:
     """A line for each finding, then the summary."""
     paint = Paint(look.color)
-    lines = [headline(finding, sources, paint) for finding, sources in report.findings()]
+    lines = [f"{headline(finding, sources, paint)}{_verdict(finding)}" for finding, sources in report.findings()]
     return "".join(f"{line}\n" for line in [*lines, *summary(report, look)])
+
+
+def _verdict(finding: Finding) -> str:
+    return f" [{verdict_of(finding.verification)}]" if finding.verification is not None else ""
 
 
 def headline(finding: Finding, sources: Mapping[str, Source], paint: Paint) -> str:

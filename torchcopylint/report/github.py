@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from torchcopylint.base.finding import Finding, Severity, Step
 from torchcopylint.report.model import Look, Report, Source, place
+from torchcopylint.report.verified import headline
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -39,6 +40,8 @@ def _command(finding: Finding, sources: Mapping[str, Source]) -> str:
         lines += [_step(number, step, sources) for number, step in enumerate(finding.steps, start=1)]
     if finding.advice:
         lines.append(f"fix: {finding.advice}")
+    if finding.verification is not None:
+        lines.append(f"run: {headline(finding.verification)}")
     listed = ",".join(f"{key}={escape_property(str(value))}" for key, value in properties.items())
     message = "\n".join(lines)
     return f"::{_COMMANDS[finding.severity]} {listed}::{escape_data(message)}"

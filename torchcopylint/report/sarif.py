@@ -8,7 +8,9 @@ from typing import Any
 
 from torchcopylint.base.finding import Confidence, Finding, Severity, Span, Step
 from torchcopylint.pages import Page
+from torchcopylint.report.as_json import verification
 from torchcopylint.report.model import Look, Report, Source
+from torchcopylint.report.verified import headline
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://torchcopylint.github.io/torchcopylint/"
@@ -85,6 +87,9 @@ def _result(finding: Finding, sources: Mapping[str, Source], indices: Mapping[st
         "properties": {"confidence": finding.confidence.value, "variant": finding.variant},
         "rank": _RANKS[finding.confidence],
     }
+    if finding.verification is not None:
+        result["properties"]["verification"] = verification(finding.verification)
+        result["message"]["text"] += f"\nrun: {headline(finding.verification)}"
     if len(finding.steps) > 1:
         result["relatedLocations"] = [
             {"id": number} | _location(step, sources, f"{number} {step.message}")
