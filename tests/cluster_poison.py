@@ -16,9 +16,9 @@ class Poison(WorkerPlugin):
     def setup(self, worker: Worker) -> None:
         examine = cluster.examine_bytes
 
-        def examine_bytes(data: bytes, request: object, pages: object) -> object:
+        def examine_bytes(data: bytes, request: object, pages: object, projects: object) -> object:
             if request.filename == "deadly.py":
                 os.kill(os.getpid(), signal.SIGKILL)
-            return examine(data, request, pages)
+            return examine(data, request, pages, projects)
 
         cluster.examine_bytes = examine_bytes

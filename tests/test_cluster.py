@@ -45,7 +45,7 @@ def requests(tmp_path: Path) -> list[Request]:
         (tmp_path / f"f{number}.py").write_text(f"# {number}\n" + FAULT * (number % 3))
     (tmp_path / "broken.py").write_text("x = (\n")
     names = [*(f"f{number}.py" for number in range(24)), "absent.py", "broken.py"]
-    return [Request(str(tmp_path / name), name, DEFAULT_LIMITS) for name in names]
+    return [Request(str(tmp_path / name), name, DEFAULT_LIMITS, str(tmp_path)) for name in names]
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_file_that_ends_every_worker_is_named_and_the_rest_is_examined(
     requests: list[Request], tmp_path: Path
 ) -> None:
     (tmp_path / "deadly.py").write_text("x = 1\n")
-    requests.insert(7, Request(str(tmp_path / "deadly.py"), "deadly.py", DEFAULT_LIMITS))
+    requests.insert(7, Request(str(tmp_path / "deadly.py"), "deadly.py", DEFAULT_LIMITS, str(tmp_path)))
     with running(2) as local:
         # Once is enough, since each loss takes seconds.
         local.scheduler.allowed_failures = 0

@@ -6,6 +6,7 @@ import pytest
 
 from torchcopylint.flow.examine import examine
 from torchcopylint.flow.lower import lower
+from torchcopylint.flow.tape import events
 from torchcopylint.source.tree import parse
 
 FUNCTION = """
@@ -64,3 +65,27 @@ def test_twice_the_lines_of_one_function_cost_twice_the_steps() -> None:
 def test_twice_the_depth_costs_a_power_of_two_and_no_power_of_the_depth(opener: str) -> None:
     """A factor of two for each level would make 256 times the steps; branches and `try` add, loops are below cubic."""
     assert steps(nested(opener, 16)) < 8 * steps(nested(opener, 8))
+
+
+def runs(text: str) -> int:
+    """How many events are run for a program without loops, less those that are on its tapes."""
+    program = lower(parse("import torch\n" + text)).program
+    on_tapes = sum(1 for unit in program.units for _ in events(unit.tape))
+    return examine(program).steps - on_tapes
+
+
+def test_units_that_ask_nothing_of_one_another_are_run_once() -> None:
+    assert (
+        runs("def f(x):\n    return x + 1\n\nclass A:\n    def g(self, x):\n        return x\n\ny = torch.zeros(3)\n")
+        == 0
+    )
+
+
+def test_a_unit_is_run_again_if_its_parameters_turn_out_to_be_something_else() -> None:
+    call = "\ndef g():\n    return f(torch.zeros(3))\n"
+    assert runs("def f(x: torch.Tensor):\n    y = x\n    return y\n" + call) == 0
+    assert runs("def f(x):\n    y = x\n    return y\n" + call) > 0
+
+
+def test_a_module_body_that_uses_a_function_is_run_again() -> None:
+    assert runs("def f(x: torch.Tensor):\n    return x\n\nz = f(torch.zeros(3))\n") > 0

@@ -37,9 +37,9 @@ def configure(project: Path, body: str) -> None:
     (project / "pyproject.toml").write_text(f"[tool.torchcopylint]\n{body}\n")
 
 
-def test_a_directory_is_searched_for_py_and_pyi(project: Path) -> None:
+def test_a_directory_is_searched_for_python_and_notebooks(project: Path) -> None:
     write(project, "a.py", "b.pyi", "c.txt", "d.ipynb", "e.pyx", "deep/down/f.py", ".hidden.py")
-    assert files(project) == [".hidden.py", "a.py", "b.pyi", "deep/down/f.py"]
+    assert files(project) == [".hidden.py", "a.py", "b.pyi", "d.ipynb", "deep/down/f.py"]
 
 
 def test_a_named_file_is_taken_whatever_its_name(project: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from torchcopylint.base.finding import Confidence, Effect, Role, Severity
 from torchcopylint.pages import REQUIRED_KEYS, RULE_KEYS, SECTIONS, Example, Page, load_pages
+from torchcopylint.verify.judge import EFFECTLESS, rule_of
+from torchcopylint.verify.predicates import ALTERED, PREDICATES
 
 CHECKS = Path(__file__).resolve().parent.parent / "torchcopylint" / "checks"
 PAGES = tuple(load_pages().values())
@@ -18,19 +20,7 @@ EXAMPLES = tuple((page, example) for page in PAGES for example in page.examples)
 
 TOOL_SECTIONS = ("What it finds", "Why it matters", "When it stays silent", "References")
 FIXES = {"none", "safe", "unsafe", "display"}
-OBSERVATIONS = {
-    "raises-later",
-    "raises",
-    "two-names-change",
-    "version-bypassed",
-    "gradient-differs",
-    "graph-cut",
-    "graph-kept",
-    "same-object",
-    "write-lost",
-    "values-differ",
-    "equivalent",
-}
+OBSERVATIONS = set(PREDICATES) | EFFECTLESS
 """What can confirm a rule; a page names one or several. `none: reason` says that nothing can."""
 PLACEHOLDERS = {
     "name": "the blamed thing as the user wrote it: `w`, `self.best`, `conv.weight`",
@@ -111,11 +101,26 @@ def test_values_are_of_the_closed_sets(page: Page) -> None:
 
 @every_rule_page
 def test_confirm_names_known_observations(page: Page) -> None:
-    confirm = page.keys["confirm"]
-    if confirm.startswith("none: "):
-        assert len(confirm) > len("none: ")
-    else:
-        assert set(confirm.split(", ")) <= OBSERVATIONS
+    for variant in ("", *page.variants):
+        confirm = page.get("confirm", variant)
+        if confirm.startswith("none: "):
+            assert len(confirm) > len("none: ")
+        else:
+            assert set(confirm.split(", ")) <= OBSERVATIONS
+
+
+@every_rule_page
+def test_what_raises_names_its_exception(page: Page) -> None:
+    for variant in ("", *page.variants):
+        rule = rule_of(page, variant)
+        assert bool(rule.raises) or not {"raises", "raises-later"} & set(rule.words)
+        assert all(re.compile(pattern) and kind.isidentifier() for kind, pattern in rule.raises)
+
+
+@every_rule_page
+def test_the_altered_run_is_a_known_one(page: Page) -> None:
+    for variant in ("", *page.variants):
+        assert set(rule_of(page, variant).against) <= ALTERED.keys()
 
 
 @every_page
@@ -274,4 +279,5 @@ def test_what_raises_is_the_line_of_the_finding(page: Page, example: Example) ->
 def _raises_later(page: Page, example: Example) -> bool:
     """Where backward or a caller is what raises, the finding stands at what makes it raise."""
     said = (example.observed or "").startswith("raises RuntimeError on line ")
-    return "raises-later" in page.keys["confirm"].split(", ") and said
+    variants = {mark.variant for mark in example.marks if mark.what == "finding"}
+    return said and any("raises-later" in page.get("confirm", variant).split(", ") for variant in variants)

@@ -9,7 +9,8 @@ import pytest
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from torchcopylint.flow.lower import lower
-from torchcopylint.source.positions import locate
+from torchcopylint.source.positions import locate, locate_few
+from torchcopylint.source.rows import places
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = [
@@ -35,7 +36,77 @@ match x:
 """
 
 
-@pytest.mark.parametrize("text", [*(path.read_text(encoding="utf-8") for path in FILES), AWKWARD])
+TEXTS = [*(path.read_text(encoding="utf-8") for path in FILES), AWKWARD]
+LAID_OUT = """
+
+# a remark
+x = f(  # another
+    1,
+
+)
+\f
+@d  # decorated
+
+# between
+@e(
+    1)
+# below
+class A: pass
+if x: y; z
+# before
+elif \"\"\"
+text \"\"\" + y \\
+    + z:
+        u = \"a\\
+b\"; v = '#'
+        # at the end
+
+# deeper
+else:
+
+  while a: b
+  else:
+    match x:
+       # case
+       case 1: c
+       case [2, y]:
+         for i in j:
+             with a as b, c: k
+         else: l
+       # last
+try:
+	a
+finally:
+	async def f(): await b
+"""
+
+
+@pytest.mark.parametrize("text", [*TEXTS, LAID_OUT, LAID_OUT.replace("\n", "\r\n"), LAID_OUT.rstrip()])
+def test_every_site_is_found_by_its_statement(text: str) -> None:
+    module = libcst.parse_module(text)
+    lowered = lower(module)
+    statements = lowered.program.statements
+    everywhere = locate(module, lowered.nodes)
+    count = 3 if len(lowered.nodes) > 200 else len(lowered.nodes)
+    for first in range(count):
+        nodes = lowered.nodes[first::count]
+        found = locate_few(
+            text,
+            module,
+            [(node, lowered.nodes[place]) for node, place in zip(nodes, statements[first::count], strict=True)],
+        )
+        assert all(found[id(node)] == everywhere[id(node)] for node in nodes)
+    assert places(text, module)
+
+
+def test_what_does_not_match_is_told_nowhere() -> None:
+    module = libcst.parse_module("a\nb\n")
+    assert not places("a\n", module)
+    assert not places("a\nb\nc\n", module)
+    assert locate_few("a\n", module, [(module.body[1], module.body[1])])[id(module.body[1])].start.row == 2
+
+
+@pytest.mark.parametrize("text", TEXTS)
 def test_every_site_is_where_the_provider_says(text: str) -> None:
     wrapper = MetadataWrapper(libcst.parse_module(text), unsafe_skip_copy=True)
     positions = wrapper.resolve(PositionProvider)

@@ -25,7 +25,7 @@ import os, signal, sys
 sys.path.append(sys.argv[1])
 from torchcopylint.project import worker
 examine = worker.examine_file
-def examine_file(request, pages):
+def examine_file(request, pages, projects):
     if request.filename == "signal.py":
         os.kill(os.getpid(), signal.SIGSEGV)
     if request.filename == "exit.py":
@@ -33,7 +33,7 @@ def examine_file(request, pages):
     if request.filename == "babble.py":
         print("this goes nowhere")
         os.write(1, b"nor does this\\n")
-    return examine(request, pages)
+    return examine(request, pages, projects)
 worker.examine_file = examine_file
 worker.main()
 """
@@ -44,7 +44,7 @@ def requests(tmp_path: Path) -> list[Request]:
     names = ("a.py", "babble.py", "exit.py", "fault.py", "signal.py", "z.py")
     for name in names:
         (tmp_path / name).write_text(FAULT)
-    return [Request(str(tmp_path / name), name, DEFAULT_LIMITS) for name in names]
+    return [Request(str(tmp_path / name), name, DEFAULT_LIMITS, str(tmp_path)) for name in names]
 
 
 def examined(requests: list[Request], jobs: int) -> dict[str, Examined]:

@@ -67,6 +67,7 @@ class TestJson:
             "filename": "train.py",
             "location": {"row": 10, "column": 9},
             "end_location": {"row": 10, "column": 25},
+            "cell": None,
         }
 
     def test_no_findings_are_an_empty_list(self) -> None:

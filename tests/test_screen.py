@@ -43,7 +43,7 @@ def test_what_is_spared_in_real_code_has_no_finding() -> None:
             continue
         spared += 1
         try:
-            found = analyse(text, filename=path.name, screen=False).findings
+            found = analyse(text, filename=path.name).findings
         except Unreadable as error:
             pytest.fail(f"{path}: {error}")
         if found:
@@ -83,7 +83,7 @@ KEPT = {
 @pytest.mark.parametrize("text", SPARED.values(), ids=SPARED)
 def test_it_spares(text: str) -> None:
     assert spares(text)
-    assert analyse(text, filename="a.py", screen=False).findings == ()
+    assert analyse(text, filename="a.py").findings == ()
 
 
 @pytest.mark.parametrize("text", KEPT.values(), ids=KEPT)

@@ -16,10 +16,11 @@ from conftest import Lint, write
 from example_findings import ScriptedAnalysis, finding
 
 from torchcopylint import __version__
-from torchcopylint.analysis import Analysis, Limits
+from torchcopylint.analysis import Limits
 from torchcopylint.pages import load_pages
 from torchcopylint.project import store as store_module
 from torchcopylint.project.discover import discover
+from torchcopylint.project.modules import Dependencies, Dependency
 from torchcopylint.project.pipeline import Checker, RunResult
 from torchcopylint.project.resolver import Resolver
 from torchcopylint.project.select import RuleIndex
@@ -167,7 +168,7 @@ def test_a_file_is_examined_again_if_what_it_depends_on_is_not_as_it_was(runs: R
     if change != "appeared":
         needed.write_text("1")
     digest = store_module.digest_of(b"1") if change != "appeared" else ""
-    runs.analysis = ScriptedAnalysis({"a.py": Analysis((), (), ((str(needed), digest),))})
+    runs.analysis = ScriptedAnalysis({"a.py": Dependencies((Dependency(str(needed), digest),), ())})
     runs()
     runs()
     assert runs.asked == []
@@ -237,13 +238,13 @@ def test_an_entry_that_is_well_formed_json_and_no_examination_is_made_anew(runs:
 
 def test_two_processes_keep_what_the_other_found(runs: Runs) -> None:
     root, pages = str(runs.project), load_pages()
-    from torchcopylint.project.examined import Request, examine_file
+    from torchcopylint.project.examined import Projects, Request, examine_file
 
     first, second = Store(runs.directory, root), Store(runs.directory, root)
     for store, name in ((first, "a.py"), (second, "b.py")):
-        request = Request(os.path.join(root, name), name, Limits())
+        request = Request(os.path.join(root, name), name, Limits(), root)
         store.recall(request)
-        store.keep(request, examine_file(request, pages).examined)
+        store.keep(request, examine_file(request, pages, Projects()).examined)
     first.save()
     second.save()
     runs()

@@ -26,9 +26,10 @@ def check_source(
 ) -> list[Finding]:
     """Check one source text and return its findings in order.
 
-    `filename` is the name that stands in the findings; nothing is read from it, and no configuration file is used. The
-    other arguments are the options of the command line of the same names. A text that does not parse is a finding
-    (TCL000), not an exception. Raises `ValueError` for an unknown rule, preset or confidence.
+    `filename` is the name that stands in the findings, and says where the files are that the text imports; it is not
+    read itself, and no configuration file is used. A name in angle brackets is no file's. The other arguments are the
+    options of the command line of the same names. A text that does not parse is a finding (TCL000), not an exception.
+    Raises `ValueError` for an unknown rule, preset or confidence.
     """
     from torchcopylint import api
 

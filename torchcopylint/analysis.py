@@ -5,16 +5,21 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import le
+from typing import TYPE_CHECKING, Protocol
 
-from torchcopylint.base.finding import Finding, Position, Span, Step
+from torchcopylint.base.collecting import rare_collections
+from torchcopylint.base.finding import Finding, Position, Role, Span, Step
 from torchcopylint.base.gap import Gap
+from torchcopylint.base.report import Point
 
 if TYPE_CHECKING:
     import libcst
 
     from torchcopylint.flow.facts import FileFacts
     from torchcopylint.flow.lower import Lowered
+    from torchcopylint.flow.outside import ModuleFacts
+    from torchcopylint.flow.world import World
     from torchcopylint.narrate import Told
 
 
@@ -59,47 +64,117 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What is known of one file before suppressions and selection.
-
-    `needs` are the files that it depends on besides the text itself, those looked for in vain among them: the absolute
-    path, and the digest of the content, empty if there was none.
-    """
+    """What is known of one file before suppressions and selection."""
 
     findings: tuple[Finding, ...]
     gaps: tuple[Gap, ...]
-    needs: tuple[tuple[str, str], ...] = ()
 
 
-def analyse(text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS, screen: bool = True) -> Analysis:
+class Surroundings(Protocol):
+    """The other files of the project, as one of them sees them, by their paths."""
+
+    @property
+    def path(self) -> str:
+        """The path of the file that looks."""
+
+    def places(self, importer: str, dotted: str) -> tuple[tuple[str, str], ...]:
+        """See `flow.outside.Modules`."""
+
+    def facts(self, path: str) -> ModuleFacts | None:
+        """See `flow.outside.Modules`."""
+
+    def step_at(self, path: str, site: int) -> tuple[str, Span] | None:
+        """The name for findings of a file, and where a site of it stands; `None` if that is not known."""
+
+
+def analyse(
+    text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS, around: Surroundings | None = None
+) -> Analysis:
     """Analyse one decoded source text. `filename` (relative, forward slashes) goes into findings and fingerprints.
 
-    With `screen`, a text that surely has no finding is recognised without a full analysis; it has no gaps either.
-    Raises `Unreadable` when the text does not parse, `OverLimit` when it is over one of the `limits`.
+    `around` are the other files of its project, if it has any. Raises `Unreadable` when the text does not parse,
+    `OverLimit` when it is over one of the `limits`.
     """
-    within_limits(text, limits)
-    if screen:
-        from torchcopylint.screen import spares
+    with rare_collections():
+        return followed(text, limits, around).findings(filename)
 
-        if spares(text):
-            return Analysis((), ())
+
+def followed(text: str, limits: Limits, around: Surroundings | None) -> Followed:
+    """Follow memory through one decoded source text. Raises `Unreadable` and `OverLimit`."""
+    within_limits(text, limits)
     module = parsed(text)
-    from torchcopylint.flow.examine import examine
     from torchcopylint.flow.lower import lower
-    from torchcopylint.narrate import settle
 
     lowered, answers = _ask(text, module, lower(module))
-    facts = examine(lowered.program)
-    told = settle(told_of(lowered, facts))
-    spans = spans_of(module, lowered, told, facts, answers)
-    return Analysis(findings_of(text, filename, lowered, told, spans), gaps_of(filename, facts, lowered, spans))
+    return Followed(text, module, lowered, answers, world_of(lowered, around), around)
+
+
+def world_of(lowered: Lowered, around: Surroundings | None) -> World:
+    """A lowered file, run among the other files of its project."""
+    from torchcopylint.flow.examine import run
+    from torchcopylint.flow.outside import Outside
+
+    return run(lowered.program, Outside(around, around.path) if around is not None else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A file that memory has been followed through: what can be had from it while its tree is at hand."""
+
+    text: str
+    module: libcst.Module
+    lowered: Lowered
+    answers: Mapping[int, Span]
+    world: World
+    around: Surroundings | None
+
+    def findings(self, filename: str) -> Analysis:
+        """What the rules find."""
+        from torchcopylint.flow.examine import found_in
+        from torchcopylint.narrate import settle
+
+        facts = found_in(self.world)
+        told = settle(told_of(self.lowered, facts))
+        spans = spans_of(self.text, self.module, self.lowered, told, facts, self.answers)
+        further = further_steps(facts, self.around)
+        found = findings_of(self.text, filename, self.lowered, told, spans, further)
+        return Analysis(found, gaps_of(filename, facts, self.lowered, spans))
+
+    def summary(self) -> ModuleFacts:
+        """What other files may know: picklable, and without the tree."""
+        from torchcopylint.flow.exporting import exported
+
+        return exported(self.world)
+
+
+def summary_of(lowered: Lowered, around: Surroundings) -> ModuleFacts:
+    """What other files may know of a lowered file."""
+    from torchcopylint.flow.exporting import exported
+
+    return exported(world_of(lowered, around))
+
+
+def span_of(text: str, site: int) -> Span | None:
+    """Where a site of a text stands that has been followed before. Raises `Unreadable`."""
+    from torchcopylint.flow.lower import lower
+    from torchcopylint.source.positions import locate
+
+    module = parsed(text)
+    nodes = lower(module).nodes
+    return locate(module, [nodes[site]]).get(id(nodes[site])) if site < len(nodes) else None
 
 
 def within_limits(text: str, limits: Limits) -> None:
     """Raises `OverLimit` for a text that is over one of the limits."""
+    from torchcopylint.source.bounds import Bounds, bounds
     from torchcopylint.source.limits import measure
 
     if len(text) > limits.max_file_size:
         raise OverLimit("size in characters", len(text), limits.max_file_size, "--max-file-size", 1)
+    most = bounds(text)
+    allowed = Bounds(limits.max_nesting, limits.max_patterns, limits.max_terms, limits.max_strings, limits.max_chain)
+    if most is not None and all(map(le, most, allowed)):
+        return
     size = measure(text)
     for name, peak, maximum, option in (
         ("nesting of brackets", size.nesting, limits.max_nesting, "--max-nesting"),
@@ -135,6 +210,24 @@ def told_of(lowered: Lowered, facts: FileFacts) -> list[Told]:
     ]
 
 
+def further_steps(facts: FileFacts, around: Surroundings | None) -> Mapping[int, tuple[Step, ...]]:
+    """By the sites of calls: the steps that lie in other files."""
+    from torchcopylint.narrate import phrase
+
+    found: dict[int, tuple[Step, ...]] = {}
+    if around is None:
+        return found
+    for site, places in facts.elsewhere.items():
+        steps = []
+        for place in places:
+            at = around.step_at(place.path, place.site)
+            if at is not None:
+                point = Point(Role.WRITTEN, -1, "written.elsewhere", {"target": place.function, "op": place.op})
+                steps.append(Step(Role.WRITTEN, phrase(point), *at))
+        found[site] = tuple(steps)
+    return found
+
+
 def _ask(text: str, module: libcst.Module, lowered: Lowered) -> tuple[Lowered, Mapping[int, Span]]:
     """The lowered file with the questions of its comments on the tapes, and the spans that their answers stand at."""
     from torchcopylint.source.questions import questions
@@ -167,6 +260,7 @@ def _head(rows: Sequence[tuple[int, int]], row: int, before: bool) -> tuple[int,
 
 
 def spans_of(
+    text: str,
     module: libcst.Module,
     lowered: Lowered,
     told: Sequence[Told],
@@ -179,17 +273,23 @@ def spans_of(
         sites |= {item.report.site, item.statement, *(point.site for point in item.report.points)}
     if not sites:
         return {}
-    from torchcopylint.source.positions import locate
+    from torchcopylint.source.positions import locate_few
 
-    nodes = {site: lowered.nodes[site] for site in sites}
-    found = locate(module, nodes.values())
-    return {site: answers.get(site) or found[id(node)] for site, node in nodes.items()}
+    nodes, statements = lowered.nodes, lowered.program.statements
+    found = locate_few(text, module, [(nodes[site], nodes[statements[site]]) for site in sites])
+    return {site: answers.get(site) or found[id(nodes[site])] for site in sites}
 
 
 def findings_of(
-    text: str, filename: str, lowered: Lowered, told: Sequence[Told], spans: Mapping[int, Span]
+    text: str,
+    filename: str,
+    lowered: Lowered,
+    told: Sequence[Told],
+    spans: Mapping[int, Span],
+    further: Mapping[int, tuple[Step, ...]],
 ) -> tuple[Finding, ...]:
-    """What is told, as findings, in order of place and code."""
+    """What is told, as findings, in order of place and code. `further` are steps in other files, by the site of the
+    writing step that they explain."""
     from torchcopylint.base.fingerprint import fingerprint
     from torchcopylint.narrate import phrase
 
@@ -206,7 +306,11 @@ def findings_of(
         source = " ".join("\n".join(lines[statement.start.row - 1 : statement.end.row]).split())
         equal = (item.code, scope, source)
         counts[equal] = counts.get(equal, -1) + 1
-        steps = tuple(Step(point.role, phrase(point), filename, spans[point.site]) for point in report.points)
+        steps: list[Step] = []
+        for point in report.points:
+            steps.append(Step(point.role, phrase(point), filename, spans[point.site]))
+            if point.role is Role.WRITTEN:
+                steps += further.get(point.site, ())
         found.append(
             Finding(
                 code=page.code,
@@ -217,7 +321,7 @@ def findings_of(
                 filename=filename,
                 span=spans[report.site],
                 statement=statement,
-                steps=steps,
+                steps=tuple(steps),
                 fingerprint=fingerprint(page.code, filename, scope, source, counts[equal]),
                 url=page.url,
                 variant=report.variant,

@@ -38,7 +38,8 @@ def check_source(text: str, filename: str, chosen: Mapping[str, object]) -> list
     index = RuleIndex(load_pages())
     layer = read_table("arguments", chosen, cwd, index)
     settings = Resolver(index, cwd=cwd, command_line=layer, isolated=True).settings_for(cwd)
-    found = Found(os.path.join(cwd, filename), settings)
+    # A text without the name of a file has no other files beside it.
+    found = Found(filename if filename.startswith("<") else os.path.join(cwd, filename), settings)
     return list(Checker(index).check_text(text, found, filename).findings)
 
 

@@ -10,9 +10,20 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.analysis import DEFAULT_LIMITS, Limits, findings_of, parsed, told_of, within_limits
+from torchcopylint.analysis import (
+    DEFAULT_LIMITS,
+    Limits,
+    Surroundings,
+    findings_of,
+    further_steps,
+    parsed,
+    told_of,
+    within_limits,
+    world_of,
+)
 from torchcopylint.base.finding import Finding, Span
 from torchcopylint.base.gap import Gap
+from torchcopylint.source.notebook import cells, is_notebook, row_called
 from torchcopylint.source.text import split_lines
 
 if TYPE_CHECKING:
@@ -53,15 +64,17 @@ class Closeup:
     gaps: tuple[Gap, ...]
 
 
-def look(text: str, *, filename: str, row: int, limits: Limits = DEFAULT_LIMITS) -> Closeup:
-    """Look at one row (1-based) of a decoded source text.
+def look(
+    text: str, *, filename: str, row: int, limits: Limits = DEFAULT_LIMITS, around: Surroundings | None = None
+) -> Closeup:
+    """Look at one row (1-based) of a decoded source text; `around` are the other files of its project.
 
     Raises `Unreadable` when the text does not parse, `OverLimit` when it is over one of the `limits`.
     """
     within_limits(text, limits)
     module = parsed(text)
     from torchcopylint.flow.asking import ask
-    from torchcopylint.flow.examine import examine
+    from torchcopylint.flow.examine import found_in
     from torchcopylint.flow.lower import lower
     from torchcopylint.narrate import outdone, settle
     from torchcopylint.source.positions import locate
@@ -75,10 +88,11 @@ def look(text: str, *, filename: str, row: int, limits: Limits = DEFAULT_LIMITS)
     for number, (_, question) in enumerate(asked):
         spans[first + number] = spans[question.head]
     lines = split_lines(text)
+    starts = cells(text) if is_notebook(filename) else ()
     written = {first + number: _slice(lines, spans[site]) for number, (site, _) in enumerate(asked)}
     nodes = [*lowered.nodes, *(lowered.nodes[question.head] for _, question in asked)]
     lowered = lowered._replace(program=ask(lowered.program, [question for _, question in asked]), nodes=nodes)
-    facts = examine(lowered.program)
+    facts = found_in(world_of(lowered, around))
     told = told_of(lowered, facts)
     answers = [item for item in told if item.report.site >= first]
     told = [item for item in told if item.report.site < first]
@@ -86,14 +100,14 @@ def look(text: str, *, filename: str, row: int, limits: Limits = DEFAULT_LIMITS)
     dropped = [(item, by) for item, by in outdone(told, kept) if _covers(spans[item.report.site], row)]
 
     def found(items: Sequence[Told]) -> tuple[Finding, ...]:
-        return findings_of(text, filename, lowered, items, spans)
+        return findings_of(text, filename, lowered, items, spans, further_steps(facts, around))
 
     return Closeup(
         scope=_scope(lowered, there),
         findings=found(kept),
         superseded=tuple(Superseded(found([item])[0], found([by])[0] if by else None) for item, by in dropped),
         values=tuple(_values(facts, {item.report.site: item.report.values["value"] for item in answers}, written)),
-        facts=tuple(_facts(facts, there, spans)),
+        facts=tuple(_facts(facts, there, spans, starts)),
         gaps=tuple(_gaps(filename, facts, lowered, there, spans)),
     )
 
@@ -148,7 +162,9 @@ def _values(facts: FileFacts, answers: Mapping[int, str], written: Mapping[int, 
     yield from sorted(found.values(), key=lambda value: value.known)
 
 
-def _facts(facts: FileFacts, there: frozenset[int], spans: Mapping[int, Span]) -> Iterator[str]:
+def _facts(
+    facts: FileFacts, there: frozenset[int], spans: Mapping[int, Span], starts: Sequence[tuple[int, int]]
+) -> Iterator[str]:
     """The facts that were stated at the line, one phrase each."""
     from torchcopylint.flow.facts import Revealed
 
@@ -156,20 +172,20 @@ def _facts(facts: FileFacts, there: frozenset[int], spans: Mapping[int, Span]) -
         stated: list[Relation | Write] = [write for site, write in sorted(unit.writes.items()) if site in there]
         stated += [fact for fact in unit.facts if fact.site in there and not isinstance(fact, Revealed)]
         for fact in stated:
-            yield f"{type(fact).__name__}: {', '.join(_fields(fact, spans))}"
+            yield f"{type(fact).__name__}: {', '.join(_fields(fact, spans, starts))}"
 
 
 _SITES = frozenset({"write", "cut", "made", "shared", "viewed", "view", "first"})
 _UNTOLD = frozenset({"site", "below_written", "below_read", "links", "chain", "storages", "flags"})
 
 
-def _fields(fact: Relation | Write, spans: Mapping[int, Span]) -> Iterator[str]:
+def _fields(fact: Relation | Write, spans: Mapping[int, Span], starts: Sequence[tuple[int, int]]) -> Iterator[str]:
     for name, value in fact._asdict().items():
         if name in _UNTOLD:
             continue
         if name in _SITES and type(value) is int:
             if value in spans:
-                yield f"{name} on line {spans[value].start.row}"
+                yield f"{name} on {row_called(spans[value].start.row, starts)}"
         elif isinstance(value, Enum):
             yield f"{name} {value.name.lower().replace('_', ' ')}"
         elif isinstance(value, bool):

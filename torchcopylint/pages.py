@@ -29,8 +29,8 @@ SECTIONS = (
 )
 REQUIRED_KEYS = frozenset({"code", "message", "severity", "default", "since"})
 RULE_KEYS = REQUIRED_KEYS | {"fix_title", "confidence", "effect", "blame", "fix", "confirm", "torch"}
-OPTIONAL_KEYS = frozenset({"needs", "supersedes"})
-VARIANT_KEYS = frozenset({"message", "severity", "default", "fix_title", "effect"})
+OPTIONAL_KEYS = frozenset({"needs", "supersedes", "raises", "against"})
+VARIANT_KEYS = frozenset({"message", "severity", "default", "fix_title", "effect", "confirm", "raises", "against"})
 DOCS_URL = "https://torchcopylint.github.io/torchcopylint/rules/"
 
 _MARKER = re.compile(r"#\s*<-\s*([^#\n]+?)\s*$")

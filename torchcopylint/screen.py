@@ -11,7 +11,7 @@ import ast
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from torchcopylint.flow import signs
 
@@ -36,17 +36,25 @@ none (`__init__.py` files that import names and list them)."""
 _BY_TEXT = frozenset({"getattr", "setattr", "delattr", "hasattr", "attrgetter", "methodcaller"})
 
 
-def spares(text: str) -> bool:
-    """Whether a text surely has no finding, other than those about suppressions. Linear; never raises."""
+Leads = Callable[[str], bool]
+"""Whether the first part of the name of a module may lead to a file that is looked into."""
+
+
+def spares(text: str, leads: Leads = lambda name: False) -> bool:
+    """Whether a text surely has no finding, other than those about suppressions. Linear; never raises.
+
+    What is imported from other files may be anything, so a file that does something and imports where a name `leads` is
+    not spared.
+    """
     lowered = text.lower()
     if "torchcopylint" in lowered:
         # It may ask a question.
         return False
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
     if not signs.signs().packages.isdisjoint(_WORD.findall(plain)):
-        return _has_no_code(plain) and _declares_only(_parsed(text))
+        return _has_no_code(plain) and _declares_only(_parsed(text), leads)
     tree = _parsed(text)
-    return tree is not None and not signs.shows(*_names(tree))
+    return tree is not None and not signs.shows(*_names(tree)) and not _imports(tree, leads)
 
 
 def _has_no_code(text: str) -> bool:
@@ -54,8 +62,23 @@ def _has_no_code(text: str) -> bool:
     return "def " not in text and "class " not in text and "lambda" not in text
 
 
-def _declares_only(tree: ast.Module | None) -> bool:
-    return tree is not None and all(isinstance(node, _DECLARES) for node in ast.walk(tree))
+def _declares_only(tree: ast.Module | None, leads: Leads) -> bool:
+    if tree is None or not all(isinstance(node, _DECLARES) for node in ast.walk(tree)):
+        return False
+    return not any(isinstance(node, ast.Load) for node in ast.walk(tree)) or not _imports(tree, leads)
+
+
+def _imports(tree: ast.Module, leads: Leads) -> bool:
+    """Whether something is imported from where a name leads."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                return True
+            names.add((node.module or "").partition(".")[0])
+    return any(leads(name) for name in sorted(names))
 
 
 def _parsed(text: str) -> ast.Module | None:

@@ -17,11 +17,11 @@ from fuzz.programs import damaged, program
 from torchcopylint.analysis import DEFAULT_LIMITS
 from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import load_pages
-from torchcopylint.project.examined import Examined, Outcome, Request, examine_bytes
+from torchcopylint.project.examined import Examined, Outcome, Projects, Request, examine_bytes
 from torchcopylint.screen import spares
 from torchcopylint.source.text import split_lines
 
-REQUEST = Request("/nowhere/a.py", "a.py", DEFAULT_LIMITS)
+REQUEST = Request("/nowhere/a.py", "a.py", DEFAULT_LIMITS, "/nowhere")
 FULL = REQUEST._replace(screen=False)
 BOUND = 150
 """Texts for each test where nobody asks for more."""
@@ -29,7 +29,7 @@ BOUND = 150
 
 def account_for(data: bytes) -> None:
     """Examine a content, and hold what comes out against what is promised of every content."""
-    examined, text = examine_bytes(data, REQUEST, load_pages())
+    examined, text = examine_bytes(data, REQUEST, load_pages(), Projects())
     assert examined.outcome is not Outcome.FAILED, examined.failure
     assert from_plain(Examined, to_plain(examined)) == examined
     if examined.outcome is not Outcome.ANALYSED:
@@ -42,7 +42,7 @@ def account_for(data: bytes) -> None:
             assert 1 <= span.start.row <= span.end.row <= rows
             assert span.start < span.end or finding.code == "TCL006"
     if spares(text):
-        assert examine_bytes(data, FULL, load_pages()).examined.findings == ()
+        assert examine_bytes(data, FULL, load_pages(), Projects()).examined.findings == ()
 
 
 def many(config: pytest.Config, strategy: st.SearchStrategy[bytes]) -> None:

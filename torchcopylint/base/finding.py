@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from torchcopylint.base.verification import Verification
+
 
 class Severity(StrEnum):
     """How bad a finding is: `error` raises or is silently wrong, `warning` is a hazard, `info` is a nicer spelling."""
@@ -75,13 +77,15 @@ class Step:
     """One step of a narration: what happened at a span, in execution order.
 
     `message` is a phrase without a line number ("written here: moves the parameters of `model`").
-    `filename` is relative to the project root, with forward slashes.
+    `filename` is relative to the project root, with forward slashes. `cell` is the 1-based notebook cell that the span
+    is relative to, `None` outside notebooks.
     """
 
     role: Role
     message: str
     filename: str
     span: Span
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class Finding:
     may stand on any of its lines. `variant` names the page's variant that severity, default and message came from,
     or is empty. `advice` is the imperative last line ("best = copy.deepcopy(model.state_dict())"), or empty.
     `cell` is the 1-based notebook cell, `None` outside notebooks. `filename` is relative to the project root, with
-    forward slashes.
+    forward slashes. `verification` is what running the code showed, `None` if it was not run.
     """
 
     code: str
@@ -109,6 +113,7 @@ class Finding:
     variant: str = ""
     advice: str = ""
     cell: int | None = None
+    verification: Verification | None = None
 
     @property
     def order(self) -> tuple[str, int, Position, str, str]:

@@ -12,8 +12,11 @@ from torchcopylint.flow.model import ARGUMENT, Fact, How, Sure
 PLAIN_HOWS = frozenset({None, How.VIEW, How.INDEX, How.ROW})
 """Ways to share that keep the version counter and the graph: views and plain second names."""
 ARRAY_HOWS = frozenset({How.NUMPY, How.FROM_NUMPY})
-DIRECT_FORMS = frozenset({"method", "augmented", "item", "out", "call", "activation", "operator", "assign"})
-"""Writes that the code spells out, unlike an optimizer's step or the loading of a state dict."""
+SHORT_LIVED = frozenset({"text", "test"})
+"""Reads that show nothing about the elements of a container one by one."""
+DIRECT_FORMS = frozenset({"method", "augmented", "item", "out", "call", "activation", "operator"})
+"""Writes that the code spells out, unlike an optimizer's step or the loading of a state dict. `x.data = y` is none of
+them: it gives `x` another storage, and what shares the old one does not change."""
 
 
 def confidence(*sures: Sure) -> Confidence:
@@ -88,6 +91,21 @@ def of_collected(read: ReadAfter, fact: Collected) -> bool:
         return True
     taken_out = read.bound > min(fact.put) or read.name == fact.name
     return not read.own and read.place[0] == fact.storage and taken_out
+
+
+def first_read_of(unit: UnitFacts, fact: Collected) -> ReadAfter | None:
+    """Where an element is read that was put into a container by reference, before a write that hits it."""
+    reads = [
+        read
+        for read in unit.facts
+        if isinstance(read, ReadAfter)
+        and not read.own
+        and read.write == fact.write
+        and read.site not in fact.put
+        and read.consumer not in SHORT_LIVED
+        and of_collected(read, fact)
+    ]
+    return min(reads, key=order_of, default=None)
 
 
 def kept_gradient(unit: UnitFacts, read: ReadAfter) -> bool:

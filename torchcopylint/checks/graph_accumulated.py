@@ -13,7 +13,7 @@ from torchcopylint.flow.facts import Accumulated, UnitFacts
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each addition of a value with its graph to what outlives the iteration, if backward has used the graph."""
     for fact in unit.facts:
-        if isinstance(fact, Accumulated):
+        if isinstance(fact, Accumulated) and fact.form != "item":
             names = {"name": fact.name, "source": fact.source}
             points = [
                 Point(Role.READ, fact.ran, "read.run", names),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from torchcopylint.base.finding import Role
+from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import DIRECT_FORMS, confidence, written_point
+from torchcopylint.checks._common import DIRECT_FORMS, at_most, confidence, written_point
 from torchcopylint.flow.facts import Repeated, UnitFacts, Write
 from torchcopylint.flow.model import BUFFERS
 
@@ -19,16 +19,36 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if isinstance(fact, Repeated) and fact.kind in BUFFERS and fact.form in FORMS:
             writes = [write for write in unit.writes.values() if _through_an_entry(write, fact)]
             if writes:
-                write = min(writes, key=lambda w: (w.site < fact.site, w.site))
-                yield Report(
-                    site=fact.site,
-                    points=(
-                        Point(Role.SHARED, fact.site, f"shared.{fact.form}", {"name": fact.name}),
-                        written_point(write),
-                    ),
-                    values={"op": write.op},
-                    confidence=confidence(fact.sure, write.sure),
-                )
+                yield _report(fact, min(writes, key=lambda w: (w.site < fact.site, w.site)))
+
+
+def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
+    """Report those that `__init__` puts into a field, where another method writes an element of that field."""
+    for unit in methods:
+        for fact in unit.facts if unit.name == "__init__" else ():
+            if not isinstance(fact, Repeated) or fact.kind not in BUFFERS or fact.form not in FORMS:
+                continue
+            writes = [
+                write
+                for other in methods
+                for write in other.writes.values()
+                if other is not unit and write.form in DIRECT_FORMS and write.name.startswith(f"{fact.container}[")
+            ]
+            if writes:
+                found = _report(fact, min(writes, key=lambda w: w.site))
+                yield found._replace(confidence=at_most(Confidence.MEDIUM, found.confidence))
+
+
+def _report(fact: Repeated, write: Write) -> Report:
+    return Report(
+        site=fact.site,
+        points=(
+            Point(Role.SHARED, fact.site, f"shared.{fact.form}", {"name": fact.name}),
+            written_point(write),
+        ),
+        values={"op": write.op},
+        confidence=confidence(fact.sure, write.sure),
+    )
 
 
 def _through_an_entry(write: Write, fact: Repeated) -> bool:

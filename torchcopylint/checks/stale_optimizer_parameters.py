@@ -14,7 +14,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each part that an optimizer does not know, where that optimizer goes on to be used; once a part."""
     seen: set[int] = set()
     for fact in unit.facts:
-        if not isinstance(fact, OptimizerStale) or fact.stored in seen:
+        if not isinstance(fact, OptimizerStale) or fact.loaded or fact.stored in seen:
             continue
         seen.add(fact.stored)
         names = {"name": fact.name, "optimizer": fact.optimizer}

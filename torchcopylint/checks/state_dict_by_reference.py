@@ -9,13 +9,15 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
     at_most,
     confidence,
+    first_read_of,
     first_reads,
     order_of,
     read_point,
     written_point,
+    written_since,
 )
-from torchcopylint.flow.facts import FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
-from torchcopylint.flow.model import How
+from torchcopylint.flow.facts import Collected, FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.model import How, Kind, Sure
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -25,11 +27,20 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         write = unit.writes[site]
         for read in sorted(reads, key=order_of):
             taken = [link for link in read.below_read if link.how is How.STATE]
-            if not taken or taken[-1].site in seen or not read.certain or _own_doing(read, write):
+            if not taken or taken[-1].site in seen or _own_doing(read, write):
+                continue
+            # On the path where it is no copy, it is none, however it is made on the others.
+            if not read.certain and not read.partly and not read.conditional:
                 continue
             link = taken[0]
             seen.add(taken[-1].site)
             yield _report(read, write, link, taken[-1].site)
+    for fact in unit.facts:
+        if isinstance(fact, Collected) and fact.kind is Kind.STATE_DICT:
+            states = [link for link in fact.links if link.how is How.STATE]
+            if states and states[-1].site not in seen:
+                seen.add(states[-1].site)
+                yield from _collected(unit, fact, states[-1])
 
 
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
@@ -61,6 +72,26 @@ def _report_class(fact: Kept, read: FieldRead, step: Write | None) -> Report:
     )
 
 
+def _collected(unit: UnitFacts, fact: Collected, taken: Link) -> Iterator[Report]:
+    """A snapshot of one model is put into a container in each turn of a loop that trains the model on."""
+    write, read = unit.writes[fact.write], first_read_of(unit, fact)
+    if read is None and not fact.outside:
+        return
+    source = taken.source.removesuffix(".state_dict()")
+    yield Report(
+        site=taken.site,
+        points=(
+            Point(Role.SHARED, taken.site, "shared.state", {"source": source, "result": fact.name, "when": ""}),
+            Point(Role.KEPT, fact.site, f"kept.{fact.form}", {"name": fact.name, "container": fact.container}),
+            written_since(write, fact.site),
+            *((read_point(read, write),) if read is not None else ()),
+        ),
+        values={"name": fact.container or fact.name, "source": source, "cause": write.cause or write.op},
+        confidence=at_most(Confidence.HIGH if read is not None else Confidence.MEDIUM, confidence(fact.sure)),
+        variant="collected",
+    )
+
+
 def _own_doing(read: ReadAfter, write: Write) -> bool:
     """The snapshot's own items were written on purpose, through the snapshot."""
     return bool(read.below_written) and any(link.how is How.STATE for link in read.below_written)
@@ -69,8 +100,12 @@ def _own_doing(read: ReadAfter, write: Write) -> bool:
 def _report(read: ReadAfter, write: Write, link: Link, taken: int) -> Report:
     shallow = "shallow" in read.flags or read.element
     variant = "optimizer" if "optimizer state" in read.flags else "shallow" if shallow else ""
+    if read.conditional:
+        variant = "conditional"
     name = read.name.partition("[")[0] if read.element else read.name
     cause = write.cause or f"{write.op}"
+    # Whose parameters an optimizer moves that nobody has seen being made, is a likely guess.
+    limit = Confidence.HIGH if read.certain and write.sure >= Sure.LIKELY else Confidence.MEDIUM
     return Report(
         site=taken,
         points=(
@@ -78,7 +113,12 @@ def _report(read: ReadAfter, write: Write, link: Link, taken: int) -> Report:
             written_point(write),
             read_point(read, write),
         ),
-        values={"name": name, "source": link.source.removesuffix(".state_dict()"), "cause": cause},
-        confidence=at_most(Confidence.HIGH, confidence(max(write.sure, read.sure), read.sure)),
+        values={
+            "name": name,
+            "source": link.source.removesuffix(".state_dict()"),
+            "cause": cause,
+            "when": next((link.when for link in read.below_read if link.when), ""),
+        },
+        confidence=at_most(limit, confidence(read.sure)),
         variant=variant,
     )

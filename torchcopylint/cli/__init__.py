@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-COMMANDS = ("check", "clean", "explain", "merge", "rules")
+COMMANDS = ("check", "clean", "explain", "merge", "rules", "verify")
 """Every command is a function of its own name in a module of its own name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -36,10 +37,27 @@ from torchcopylint.report.summary import statistics
 def check(**given: Any) -> int:
     """Check files, directories or, with `-`, standard input.
 
-    Directories are searched for .py and .pyi files. Without paths, the current directory is checked.
+    Directories are searched for .py, .pyi and .ipynb files. Without paths, the current directory is checked.
 
     Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong use or an internal error.
     """
+    return run(given)
+
+
+@click.command(short_help="Check, then run the code around each finding under torch.")
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@check_options
+def verify(**given: Any) -> int:
+    """Check, then run the code around each finding under torch and say what happened: `check --verify`.
+
+    It executes code that is derived from the files, in a guarded process of its own. Do not use it on files that you
+    do not trust. It needs torch: pip install torchcopylint[verify].
+    """
+    return run({**given, "verify": True})
+
+
+def run(given: Mapping[str, Any]) -> int:
+    """Run `check` with what click parsed; the exit code."""
     options = Options.of(given)
     contradiction = options.contradiction()
     if contradiction:
@@ -77,7 +95,7 @@ class _Run:
         if self.options.show_settings or self.options.show_files:
             return self._show()
         part = None if self.options.reads_stdin else self._share()
-        run = self._check_paths(part.discovery) if part else self._check_stdin()
+        run = self._verified(self._check_paths(part.discovery) if part else self._check_stdin())
         workspace = os.environ.get("GITHUB_WORKSPACE")
         gatherer = Gatherer(self.cwd, os.path.abspath(workspace) if workspace else None)
         report = gatherer.report(run, self.index.pages, part)
@@ -149,6 +167,25 @@ class _Run:
             return checker.check(discovery, bar)
         finally:
             bar.clear()
+
+    def _verified(self, run: RunResult) -> RunResult:
+        """The run with verdicts, if they were asked for."""
+        how = self.options.verifying
+        if how is None:
+            return run
+        from torchcopylint.project.verifying import to_verify, verified, without_torch
+
+        bar = progress(to_verify(run, self.index.pages), self.options.quiet, os.environ)
+        try:
+            run = verified(run, self.index.pages, how, bar or (lambda path: None))
+        except OSError as error:
+            raise Failure(f"cannot write to {self.options.repro_dir}: {error.strerror or error}") from None
+        finally:
+            if bar is not None:
+                bar.clear()
+        if without_torch(run) and not self.options.quiet:
+            say("note: nothing was run, since there is no torch: pip install torchcopylint[verify]")
+        return run
 
     def _check_stdin(self) -> RunResult:
         """Check standard input. One whose name is excluded is not checked: an editor does not know excludes."""

@@ -16,6 +16,7 @@ from torchcopylint.project.discover import Found
 from torchcopylint.project.explaining import CannotExplain, explain_line
 from torchcopylint.project.gather import Gatherer
 from torchcopylint.project.resolver import Resolver
+from torchcopylint.project.run_examples import run_examples, told, verifier_of_examples
 from torchcopylint.project.select import RuleIndex, UnknownSelector
 from torchcopylint.project.settings import Layer
 from torchcopylint.report.explained import render
@@ -23,42 +24,57 @@ from torchcopylint.report.terminal import Paint
 
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _PLACE = re.compile(r"(?P<path>.+?):(?P<row>\d+)(?::\d+)?")
+_CELL = re.compile(r"(?P<path>.+?\.ipynb):(?:cell )?(?P<cell>\d+):(?P<row>\d+)(?::\d+)?")
 _CODE = re.compile(r"`([^`]+)`")
 
 
 @click.command(short_help="Print the page of a rule, or explain one line of a file.")
 @click.argument("rules", nargs=-1, required=True, metavar="RULE|FILE:LINE...")
 @choice("--color", choices=("auto", "always", "never"), default="auto", help="When to use colours. [default: auto]")
-def explain(rules: tuple[str, ...], color: str) -> int:
-    """Print the pages of rules, named by code (TCL701) or name (data-read), or explain lines (train.py:41).
+@click.option("--run", is_flag=True, help="Run the bad examples of the rules, and say what was observed.")
+def explain(rules: tuple[str, ...], color: str, run: bool) -> int:
+    """Print the pages of rules, named by code (TCL701) or name (data-read), or explain lines
+    (train.py:41, or notebook.ipynb:3:12 for line 12 of cell 3).
 
     A page is plain Markdown unless it goes to a terminal. Of a line, it is said which findings there are, with their
     stories, which were hidden and by what, and where there are none, what the linter knows there.
+
+    With --run, the bad examples of the rules are executed under torch, in a process that may do nothing else.
     """
     try:
         index = RuleIndex(load_pages())
     except PageError as error:
         raise Failure(str(error)) from None
     readable = wants_color(color, sys.stdout, os.environ)
+    if run:
+        return _run([_find(rule, index) for rule in rules])
     write("\n".join([_explained(rule, index, readable) for rule in rules]))
     return 0
 
 
+def _run(pages: list[Page]) -> int:
+    """Print the verdicts on the examples of pages."""
+    with verifier_of_examples() as verifier:
+        write("\n".join([told(page, run_examples(page, verifier)) for page in pages]))
+    return 0
+
+
 def _explained(asked: str, index: RuleIndex, readable: bool) -> str:
-    place = _PLACE.fullmatch(asked)
+    place = _CELL.fullmatch(asked) or _PLACE.fullmatch(asked)
     if place:
-        return _line(place["path"], int(place["row"]), index, readable)
+        cell = place.groupdict().get("cell")
+        return _line(place["path"], int(place["row"]), int(cell) if cell else None, index, readable)
     page = _find(asked, index)
     return _readable(page) if readable else markdown(page)
 
 
-def _line(name: str, row: int, index: RuleIndex, color: bool) -> str:
+def _line(name: str, row: int, cell: int | None, index: RuleIndex, color: bool) -> str:
     """The explanation of one line, with the settings that a run would use."""
     cwd = os.getcwd()
     path = os.path.abspath(os.path.join(cwd, name))
     try:
         settings = Resolver(index, cwd=cwd, command_line=Layer(base=cwd)).settings_for(os.path.dirname(path))
-        explanation = explain_line(Found(path, settings), row, index)
+        explanation = explain_line(Found(path, settings), row, index, cell)
     except (ConfigError, CannotExplain) as error:
         raise Failure(f"{name}: {error}") from None
     return render(Gatherer(cwd).line(explanation), color=color)

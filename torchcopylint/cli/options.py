@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,8 +14,11 @@ from torchcopylint.base.finding import Confidence
 from torchcopylint.cli.values import JOBS, SHARD, choice, items, per_file_ignores
 from torchcopylint.project.patterns import BadPattern, Patterns
 from torchcopylint.project.select import PRESETS, RuleIndex, UnknownSelector
-from torchcopylint.project.settings import FAIL_ON, FORMATS, LIMITS, Layer
+from torchcopylint.project.settings import FAIL_ON, FORMATS, LIMITS, VERIFY_DEVICES, VERIFY_POLICIES, Layer
 from torchcopylint.project.shards import WHOLE, Shard
+
+if TYPE_CHECKING:
+    from torchcopylint.project.verifying import Verifying
 
 STDIN = "-"
 
@@ -53,12 +57,32 @@ class Options:
     limits: Mapping[str, int]
     show_settings: bool
     show_files: bool
+    verify: bool
+    verify_policy: str | None
+    verify_timeout: float | None
+    repro_dir: str | None
+    device: str | None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Options:
         """From what click parsed."""
         limits = {name: given[name] for name in LIMITS if given[name] is not None}
         return cls(limits=limits, **{name: value for name, value in given.items() if name not in LIMITS})
+
+    @property
+    def verifying(self) -> Verifying | None:
+        """How to run the code around findings, or `None` if that was not asked for."""
+        if not self.verify:
+            return None
+        from torchcopylint.project.verifying import TIMEOUT, Verifying
+
+        return Verifying(
+            policy=self.verify_policy or "annotate",
+            timeout=self.verify_timeout or TIMEOUT,
+            scripts=Path(self.repro_dir) if self.repro_dir else None,
+            device=self.device or "cpu",
+            cached=not self.no_cache,
+        )
 
     @property
     def reads_stdin(self) -> bool:
@@ -123,6 +147,15 @@ class Options:
             return (
                 f"--stdin-filename is for standard input, but the path `{others[0]}` is given; write `-` in its place"
             )
+        if not self.verify:
+            for option, value in (
+                ("--verify-policy", self.verify_policy),
+                ("--verify-timeout", self.verify_timeout),
+                ("--repro-dir", self.repro_dir),
+                ("--device", self.device),
+            ):
+                if value is not None:
+                    return f"{option} says how to run code, and nothing is run without --verify"
         ignored = {selector.upper() for selector in items(self.ignore)}
         for option, values in (("--select", self.select), ("--extend-select", self.extend_select)):
             for selector in items(values):
@@ -197,6 +230,20 @@ _DECLARED = (
         "--shard", type=SHARD, default="1/1", metavar="I/N", help="Check part I of N only; `merge` puts them together."
     ),
     *(_limit(name) for name in LIMITS),
+    _flag("--verify", "Run the code around each finding under torch and say what happened. It executes code!"),
+    choice(
+        "--verify-policy",
+        choices=VERIFY_POLICIES,
+        help="annotate: say what happened; gate: drop what was refuted; require: fail on what was confirmed only.",
+    ),
+    click.option(
+        "--verify-timeout",
+        type=click.FloatRange(min=0.1),
+        metavar="SECONDS",
+        help="Seconds for one run of one script. [default: 5]",
+    ),
+    click.option("--repro-dir", metavar="DIR", help="Write a stand-alone script for each finding that was run."),
+    choice("--device", choices=VERIFY_DEVICES, help="Where to run it. [default: cpu]"),
     _flag("--show-settings", "Print the settings that hold for the first path, and stop."),
     _flag("--show-files", "Print the files that would be checked, and stop."),
 )

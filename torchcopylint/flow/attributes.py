@@ -7,6 +7,8 @@ from torchcopylint.flow import (
     callbacks,
     conversions,
     grads,
+    imports,
+    keeping,
     kinds,
     layout,
     lost,
@@ -23,6 +25,8 @@ from torchcopylint.flow.facts import AttributeSet, DataAccess, GradientRead, Vol
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    CONTAINERS,
+    FIELD,
     OUTPUT,
     PLACEHOLDER,
     RETAINS,
@@ -57,7 +61,7 @@ def _attribute(m: Machine, event: t.Attribute) -> None:
 def attribute(m: Machine, base: Value, name: str, site: int, text: str, out: int = -1) -> Value:
     """The value of `base.name`; `text` is the base as the user wrote it."""
     if isinstance(base.const, Dotted):
-        return Value(kind=Kind.IMPORTED, const=Dotted(table.canonical(f"{base.const}.{name}")))
+        return imports.member(m, base.const, name)
     if not base.refs:
         return UNKNOWN if base.kind is not Kind.NONE else Value()
     return slots.join_values([_of_object(m, base, ref, name, site, text, out) for ref in m.each(base.refs)])
@@ -72,6 +76,9 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
             m.note_evidence(Value((ref,)), frozenset({name}))
         elif found == "module":
             memory.refine(m, Value((ref,)), Kind.MODULE, Sure.LIKELY)
+        elif kinds.named_model(obj.text) or (name in kinds.PARAMETER_NAMES and _is_part(obj)):
+            # So that its parts are parts of it: `model.fc.weight` is written where the model is trained.
+            memory.refine(m, Value((ref,)), Kind.MODULE, Sure.HINT)
         obj = m.state.object(ref)
     if obj.kind in TENSORS or (obj.kind is Kind.UNKNOWN and name == "data"):
         return _of_tensor(m, base, ref, obj, name, site, text, out)
@@ -82,6 +89,7 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
     slot = (ref, f".{name}")
     if m.state.cell(slot) is None:
         value = slots.slot_value(m, slot, _field(m, ref, obj, name))
+        _bind_element(m, value, obj.type, name)
     else:
         value = slots.slot_value(m, slot)
     if value.root is not None and obj.owner == "self":
@@ -89,6 +97,27 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
         if cell is not None and cell.site == -1:
             m.initial_fields.setdefault(name, slot)
     return value
+
+
+def _is_part(obj: Object) -> bool:
+    """Whether an object is a field of a module."""
+    return any(share.how is How.FIELD for share in obj.shares)
+
+
+def _bind_element(m: Machine, field: Value, owner: str, name: str) -> None:
+    """What stands in a container that a field holds is of the kind that the class has put there."""
+    if not field.refs or m.state.object(field.refs[0]).kind not in CONTAINERS:
+        return
+    known = m.world.element_of(owner, name)
+    if known is None or known.kind is Kind.UNKNOWN:
+        return
+    ref = field.refs[0]
+    inner = m.number("slot", (ref, ANY_ELEMENT))
+    text = f"{m.state.object(ref).text}[...]"
+    shares = (Share(inner, How.OWN, -1, inner),)
+    made = known._replace(shares=shares, text=text, owner=FIELD, flags=frozenset({PLACEHOLDER}))
+    m.state.set_object(inner, made)
+    memory.bind(m, (ref, ANY_ELEMENT), Value((inner,), known.kind), -1)
 
 
 def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
@@ -250,6 +279,8 @@ def _store_attribute(m: Machine, event: t.StoreAttribute) -> None:
             m.fact(AttributeSet(event.site, text, event.name, _constant_text(value), obj.kind, obj.sure))
         _store_field(m, event, ref, obj, value)
         callbacks.note_context(m, obj, event.name, value, event.site)
+        if ref == base.refs[0]:
+            keeping.note_stored(m, event, ref, value)
 
 
 def _flagged(m: Machine, register: int) -> Value:
@@ -295,6 +326,8 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
 
 def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, value: Value, text: str) -> None:
     wanted = value.const if isinstance(value.const, bool) else None
+    if obj.kind is Kind.UNKNOWN and _is_part(obj) and kinds.named_layer(obj.text):
+        obj = obj._replace(kind=Kind.MODULE, sure=Sure.LIKELY)
     if obj.kind is Kind.MODULE:
         m.fact(AttributeSet(event.site, text, "requires_grad", _constant_text(value), obj.kind, obj.sure))
         return

@@ -9,6 +9,7 @@ from torchcopylint.flow import (
     custom,
     functions,
     generators,
+    imports,
     kinds,
     memory,
     methods,
@@ -80,9 +81,10 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
         # `None` has no methods: what we took for it is something else.
         base = memory.unknown(m, event.site, naming.text_of(m, event.base), "receiver")
     if isinstance(base.const, Dotted):
-        dotted = Dotted(table.canonical(f"{base.const}.{event.name}"))
+        called = imports.member(m, base.const, event.name)
         arguments = gather(m, event.arguments)
-        m.set(event.out, call_dotted(m, dotted, arguments, event, naming.text_of(m, event.base) + "." + event.name))
+        text = f"{naming.text_of(m, event.base)}.{event.name}"
+        m.set(event.out, call_value(m, called, arguments, event, text))
         return
     arguments = gather(m, event.arguments, [base])
     if isinstance(base.const, Super):
@@ -168,6 +170,8 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
     local = m.world.class_named(dotted)
     if local is not None:
         return modules.instantiate(m, ClassReference(local), arguments, event.site, name)
+    if kinds.makes_model(dotted):
+        return memory.fresh(m, event.site, Object(Kind.MODULE, Sure.LIKELY, text=f"{name}(...)"))
     return unknowns.call_unknown(m, arguments, event.site, name)
 
 
@@ -175,7 +179,7 @@ def _note_forward(m: Machine, reference: ClassReference, arguments: Arguments) -
     """`Function.apply(...)` hands its arguments to `forward`, behind the context."""
     unit = m.world.method(reference.number, "forward")
     if unit is not None:
-        names = [parameter.name for parameter in m.world.program.units[unit].parameters[1:]]
+        names = [parameter.name for parameter in m.world.unit(unit).parameters[1:]]
         m.world.note_arguments(m, unit, dict(zip(names, arguments.positional[1:], strict=False)))
 
 

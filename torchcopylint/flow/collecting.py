@@ -73,7 +73,7 @@ def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, for
 def _leaves(m: Machine, cell: Cell, depth: int) -> Iterator[Cell]:
     """A cell, or, for the containers in it, what they hold."""
     kinds = {ref: m.state.object(ref).kind for ref in cell.refs}
-    plain = tuple(ref for ref, kind in kinds.items() if kind in BUFFERS)
+    plain = tuple(ref for ref, kind in kinds.items() if kind in BUFFERS or kind is Kind.STATE_DICT)
     if plain and Kind.UNKNOWN not in kinds.values():
         # What may be something unknown as well may be something new.
         yield cell._replace(refs=plain)

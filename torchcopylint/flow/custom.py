@@ -74,7 +74,7 @@ def apply(m: Machine, number: int, arguments: Arguments, site: int, name: str) -
     forward = m.world.method(number, "forward")
     if forward is None or m.world.method(number, "setup_context") is not None:
         return result
-    names = [p.name for p in m.world.program.units[forward].parameters[1:] if p.kind == "plain"]
+    names = [p.name for p in m.world.unit(forward).parameters[1:] if p.kind == "plain"]
     m.world.note_arguments(m, forward, dict(zip(names, arguments.positional, strict=False)))
     machine = m.world.machine_of(forward)
     if machine is None:

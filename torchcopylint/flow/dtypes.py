@@ -18,18 +18,23 @@ KEEPING = frozenset(
     {"clone", "detach", "flip", "roll", "repeat", "cat", "stack", "zeros_like", "ones_like", "empty_like"}
 )
 """Operations that make something new of the dtype that they are given."""
+_DOUBLES = frozenset({"numpy.zeros", "numpy.ones", "numpy.empty"})
+"""What makes float64 of a shape, where torch would take its default."""
 MAX_LITERAL = 40
 """So many numbers of a literal are looked at."""
 
 
-def made(m: Machine, short: str, arguments: Arguments) -> str:
-    """The dtype of what a factory makes of numbers without being told a dtype; else an empty text."""
+def made(m: Machine, name: str, arguments: Arguments) -> str:
+    """The dtype of what a factory (by its full name) makes without being told a dtype; else an empty text."""
+    short = name.rpartition(".")[2].partition("(")[0]
     if short in ("randint", "randperm"):
         return "int64"
     if short in ("arange", "range"):
         return "int64" if short == "arange" and _literal(m, list(arguments.positional)) == "int64" else ""
     if short in ("tensor", "as_tensor", "array"):
         return _literal(m, [arguments.at(0)])
+    if name in _DOUBLES and len(arguments.positional) == 1 and not arguments.keywords:
+        return "float64"
     if short == "full" and len(arguments.positional) > 1:
         return _literal(m, [arguments.at(1)])
     return ""

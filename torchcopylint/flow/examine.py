@@ -16,7 +16,9 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     definitions,
     items,
     iteration,
+    keeping,
     kinds,
+    mapping,
     names,
     operators,
     runs,
@@ -33,6 +35,7 @@ from torchcopylint.flow.facts import (
 )
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, LOCAL, Fact, How, Kind, Sure
+from torchcopylint.flow.outside import Outside
 from torchcopylint.flow.summaries import argument_paths
 from torchcopylint.flow.world import World
 
@@ -41,13 +44,25 @@ KEPT_HOWS = frozenset({How.STATE, How.DETACH, How.DATA, How.PARAMETERS, How.NUMP
 
 def examine(program: t.Program) -> FileFacts:
     """Run every unit of a file and gather what was found. Total: whatever the program is, this returns."""
+    return found_in(run(program))
+
+
+def run(program: t.Program, outside: Outside | None = None) -> World:
+    """Run every unit of a file, which knows other files as `outside` does."""
     with deep_recursion():
-        world = World(program)
+        world = World(program, outside)
         world.run()
+    return world
+
+
+def found_in(world: World) -> FileFacts:
+    """What was found in a file that has been run."""
+    with deep_recursion():
         suffered = callers.suffering(world)
         units = tuple(_unit_facts(world, world.machines[number], suffered) for number in sorted(world.machines))
     gaps = tuple((reason, site) for number in sorted(world.machines) for reason, site in world.machines[number].gaps)
-    return FileFacts(units, gaps, sum(machine.steps for machine in world.machines.values()))
+    elsewhere = {site: places for m in world.machines.values() for site, places in m.elsewhere.items()}
+    return FileFacts(units, gaps, world.steps, elsewhere)
 
 
 def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers]]) -> UnitFacts:
@@ -63,6 +78,8 @@ def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers
     found += suffered.get(unit.number, [])
     found += aliasing.aliased_fields(m)
     found += runs.found(m)
+    found += keeping.found(m)
+    found += mapping.found(m)
     found += callbacks.found(m)
     return UnitFacts(
         qualname=unit.qualname,

@@ -5,6 +5,7 @@ Rules see these and nothing else. Sites are ordinals of the program's table of s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from torchcopylint.flow.model import Fact, How, Kind, Region, Sure
@@ -70,7 +71,7 @@ class ReadAfter(NamedTuple):
     graph), `argument`, `return`, `store`, `swap` (stored into the very memory it is a view of), `text`, `test`,
     `yield`, `load_state_dict`, by `target`. `element` is whether `name` is an element of a container. `certain` is
     whether the two surely share what was written, `conditional` whether they do so where a conversion on the way had
-    nothing to convert.
+    nothing to convert, `partly` whether they do on one of the paths on which `name` got what it holds.
     `place` is the storage that was written and the part of it that is read, `bound` the site where `name` was bound, or
     -1.
     """
@@ -91,6 +92,7 @@ class ReadAfter(NamedTuple):
     conditional: bool = False
     place: tuple[int, Region] = (-1, ())
     bound: int = -1
+    partly: bool = False
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -374,7 +376,7 @@ class OptimizerStale(NamedTuple):
     """At `stored`, `name` was set, a part of what an optimizer in use had been built over at `built`.
 
     `optimizer` is the use at `site`, such as `optimizer.step()`; an empty text if it is returned, or, where `site` is
-    `stored`, kept in a field.
+    `stored`, kept in a field. `loaded` is whether `name` is a whole module, whose parameters were exchanged by loading.
     """
 
     site: int
@@ -382,6 +384,28 @@ class OptimizerStale(NamedTuple):
     stored: int
     built: int
     optimizer: str
+    sure: Sure
+    loaded: bool = False
+
+
+class MappedWrite(NamedTuple):
+    """At `site`, in a function that is given to `vmap`, `op` writes into `name`, which is not mapped, what is computed
+    from the mapped parameter `source`."""
+
+    site: int
+    name: str
+    op: str
+    source: str
+    sure: Sure
+
+
+class LoadedByAssignment(NamedTuple):
+    """At `site`, the module `name` takes over the tensors of `source`, a module that lives on; taken at `taken`."""
+
+    site: int
+    name: str
+    source: str
+    taken: int
     sure: Sure
 
 
@@ -798,14 +822,33 @@ class InferenceMisused(NamedTuple):
 
 
 class Accumulated(NamedTuple):
-    """At `site`, `source` and the graph behind it is added to `name` (`form`: `sum`, `collected`), turn after turn of a
-    loop, or call after call of a method, in which backward runs over that graph, at `ran`."""
+    """At `site`, `source` and the graph behind it is added to `name`, turn after turn of a loop, or call after call of
+    a method, in which backward runs over that graph, at `ran`. `form` is `sum`, `collected`, or `item` where it is
+    written into a part of `name`."""
 
     site: int
     name: str
     source: str
     form: str
     ran: int
+    sure: Sure
+
+
+class FieldKeepsGraph(NamedTuple):
+    """At `site`, `name`, a field of `self` that outlives the call, comes to hold what carries a graph.
+
+    `source` is what it is set to, or what is written into it. `form` is `update` (it is computed from what the field
+    held before, so that each call's graph hangs on the one of the call before) or `written` (the tensor had no graph,
+    and something that has one is written into it). `ran` is where backward runs over that graph in the same method, or
+    -1; for `assumed`, see `LeafWritten`.
+    """
+
+    site: int
+    name: str
+    source: str
+    form: str
+    ran: int
+    assumed: bool
     sure: Sure
 
 
@@ -880,7 +923,8 @@ Relation: TypeAlias = (
     " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
     " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
-    " | TensorCopied | ContextKept"
+    " | TensorCopied | ContextKept | FieldKeepsGraph"
+    " | LoadedByAssignment | MappedWrite"
 )
 
 
@@ -892,8 +936,8 @@ class UnitFacts(NamedTuple):
     `inplace` if it writes. `trains` is whether it calls `backward()`, `has_no_grad` whether
     it switches grad mode off for a part of itself. `called_without_grad` is whether every call of it in the file runs
     without grad (`UNKNOWN` if there is no call). `roles` is as what autograd calls it: `forward` or `backward` of a
-    `Function`, `gradient hook`, `pack hook`. `given_away` are the parameters for which every call in the file passes
-    what nobody else holds.
+    `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap` maps its parameter `x`. `given_away` are the
+    parameters for which every call in the file passes what nobody else holds.
     """
 
     qualname: str
@@ -914,9 +958,23 @@ class UnitFacts(NamedTuple):
     given_away: frozenset[str] = frozenset()
 
 
+class Place(NamedTuple):
+    """Where another file writes: in which function, by which operation, at which of that file's sites."""
+
+    path: str
+    site: int
+    function: str
+    op: str
+
+
 class FileFacts(NamedTuple):
-    """Everything found out about one file. `gaps` pair a reason with a site; `steps` counts the events run."""
+    """Everything found out about one file. `gaps` pair a reason with a site; `steps` counts the events run, in every
+    run of every unit.
+
+    `elsewhere` says, for calls of functions of other files that write what they are given, where those do so.
+    """
 
     units: tuple[UnitFacts, ...]
     gaps: tuple[tuple[str, int], ...]
     steps: int
+    elsewhere: Mapping[int, tuple[Place, ...]]

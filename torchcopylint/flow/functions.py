@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     copying,
     generators,
     grads,
+    mapping,
     memory,
     modules,
     naming,
@@ -247,7 +248,8 @@ def _defaultdict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, nam
 
 @special("builtins.dict.fromkeys", "collections.OrderedDict.fromkeys")
 def _fromkeys(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    slots.note_repeated(m, arguments.at(1), event.site, "fromkeys", naming.text_of(m, event.out))
+    place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
+    slots.note_repeated(m, arguments.at(1), event.site, "fromkeys", place)
     return containers.iterator(m, event.site, arguments.at(1), "fromkeys", Kind.DICT)
 
 
@@ -384,6 +386,15 @@ def _set_grad_enabled(m: Machine, arguments: Arguments, event: t.Call | t.Invoke
 
 
 # -- torch
+
+
+@special(*sorted(mapping.VMAP))
+def _vmap(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """What it returns does to its arguments what the function does."""
+    mapping.note(m, arguments)
+    given = arguments.keywords.get("func", arguments.at(0))
+    reading.read(m, given, event.site, "argument", name)
+    return given if isinstance(given.const, FunctionReference) else memory.unknown(m, event.site, f"{name}(...)")
 
 
 @special("torch.autograd.backward")

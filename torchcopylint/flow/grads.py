@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import dtypes, gradients, naming, reading, runs
+from torchcopylint.flow import dtypes, gradients, keeping, naming, reading, runs
 from torchcopylint.flow.facts import InferenceMisused, LeafWritten, RequiresGradRefused, Saved
 from torchcopylint.flow.model import (
     CONTAINERS,
@@ -84,7 +84,8 @@ def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site
         return
     ids = []
     for number, kept in enumerate(op.saved):
-        if kept.what == "indices":
+        # What an operation writes itself (the running statistics of a batch norm) is kept as it was, or not needed.
+        if kept.what == "indices" or kept.argument in op.writes:
             continue
         value = result if kept.argument == -1 else _argument(op, arguments, kept.argument)
         if kept.needed_by and not any(
@@ -176,6 +177,10 @@ def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *
         return
     best = max(obj.requires_grad for obj in facts)
     graph = frozenset[int]().union(*(obj.graph for obj in facts))
+    if all(m.state.object(ref).requires_grad <= 0 for ref in target.refs):
+        # What is written has a name of its own, or is told as what it is the result of.
+        source = next((obj.text for obj in facts if obj.text and "..." not in obj.text), "a computed value")
+        keeping.note_written(m, target, source, at.site)
     for ref in target.refs:
         for base in {ref, *_graph_bases(m, ref)}:
             obj = m.state.object(base)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import conversions, grads, memory, naming, numbers, overlaps, reading, refusals, writing
+from torchcopylint.flow import conversions, grads, memory, naming, numbers, overlaps, reading, refusals, runs, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.machine import Machine
@@ -196,9 +196,13 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     numbers.note_stored(m, base, value, "[...] =", event.site, text)
     region = region_of(m, event.subscript) if is_advanced(m, event.subscript) is Fact.NO else (Part("?"),)
     whole = all(part.kind == "all" for part in region) or _is_ellipsis(m, event.subscript)
+    sums = not runs.is_field_from_before(m, base.root) and runs.accumulate(
+        m, event.site, base, value, text, naming.spelling(m, event.value), "item"
+    )
     if kind_of(base, m.state) in TENSORS and is_advanced(m, event.subscript) is Fact.NO:
         written = Site(event.site, f"{text}[{naming.index_text(m, event.subscript)}]", "[...] =", "item")
         overlaps.note(m, base, () if whole else region, [value], written)
+    overlaps.note_index(m, base, _parts(m, event.subscript), Site(event.site, text, "[...] =", "item"))
     writing.write(
         m,
         base,
@@ -211,6 +215,33 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     )
     refusals.check(m, base, [value], Site(event.site, text, "[...] =", "item"))
     grads.after_write(m, base, [value], Site(event.site, text, "[...] =", "item"), view=True)
+    if sums:
+        runs.mark_sum(m, event.site, base)
+
+
+def is_stored_back(m: Machine, item: t.Item, part: Value) -> bool:
+    """Whether `base[...] op= value` writes a tensor or an array by storing the result: the part may be a copy."""
+    if kind_of(m.value(item.base), m.state) not in BUFFERS:
+        return False
+    shares = [share for ref in part.refs for share in m.state.object(ref).shares]
+    return not all(share.sure and share.how in (How.INDEX, How.ROW) for share in shares)
+
+
+def write_back(m: Machine, item: t.Item, value: Value, at: Site) -> None:
+    """`base[index] += value` where the index may have copied: what was computed is stored back into `base`."""
+    base = m.value(item.base)
+    for single, obj in m.each(memory.by_kind(m, base)):
+        if obj.kind not in BUFFERS:
+            continue
+        region = region_of(m, item.subscript) if is_advanced(m, item.subscript) is Fact.NO else (Part("?"),)
+        writing.write(m, single, at.site, op=at.op, form=at.form, name=at.name, reads_old=True, region=region)
+        overlaps.note_index(m, single, _parts(m, item.subscript), at)
+        refusals.check(m, single, [value], at)
+        grads.after_write(m, single, [value], at, view=True)
+
+
+def _parts(m: Machine, index: t.Index) -> list[Value]:
+    return [m.value(part) for part in index if not isinstance(part, t.Slice)]
 
 
 def _is_ellipsis(m: Machine, index: t.Index) -> bool:

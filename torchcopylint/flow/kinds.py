@@ -92,6 +92,15 @@ BUFFER_NAMES = frozenset({"running_mean", "running_var", "num_batches_tracked"})
 _MODEL_NAME = re.compile(
     r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|critic|actor|policy)\d?$", re.I
 )
+_LAYER_NAME = re.compile(
+    r"^(?:fc|layers?|conv|bn|features?|classifier|backbone|encoder|decoder|lstm|gru|rnn(?:_cell)?|linear|mlp|avgpool|transformer"
+    r"|bert|roberta|gpt2?|resnet|vgg|densenet|base_model|feature_extractor|projector|predictor)_?\d*$|(?:_net|_model|_encoder|_decoder)$",
+    re.I,
+)
+_MODEL_MAKERS = re.compile(
+    r"^torchvision\.models\.(?:[a-z]+\.)*[a-z][a-z0-9_]*$|^timm\.create_model$|^timm\.models\.create_model$|^torch\.hub\.load$"
+    r"|^transformers\.(?:Auto)?Model\w*\.from_pretrained$|^transformers\.\w+Model\w*\.from_pretrained$|^segmentation_models_pytorch\.[A-Z]\w*$"
+)
 _OPTIMIZER_NAME = re.compile(r"(?:^|_)(?:optim|optimizer|opt)(?:_?\w{1,6})?$|optimi[sz]er", re.I)
 _LOSS_NAME = re.compile(
     r"(?:^|_)(?:loss|losses|nll|kl|err[DG]?)(?:_\w+)?\d?$|^(?:loss|err)[A-Z_]?\w{0,8}$|_loss$", re.I
@@ -135,6 +144,18 @@ def named_loss(name: str) -> bool:
 def named_model(name: str) -> bool:
     """Whether a variable's name says that it holds a model."""
     return bool(_MODEL_NAME.search(name.rpartition(".")[2]))
+
+
+@lru_cache(maxsize=4096)
+def named_layer(name: str) -> bool:
+    """Whether the name of a module's field says that it is a module, and neither a parameter nor a setting."""
+    return bool(_LAYER_NAME.search(name.rpartition(".")[2]))
+
+
+@lru_cache(maxsize=4096)
+def makes_model(dotted: str) -> bool:
+    """Whether a function of a known library returns a module: the model zoos that most scripts start from."""
+    return bool(_MODEL_MAKERS.match(dotted))
 
 
 @lru_cache(maxsize=4096)

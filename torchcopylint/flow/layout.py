@@ -15,17 +15,19 @@ if TYPE_CHECKING:
 
 Order: TypeAlias = "tuple[int | str, ...]"
 """Which dimension of the memory each one is; or `swap` and two of them, `reverse`, or `?` for some other order."""
-PERMUTED, EXPANDED = "permuted", "expanded"
+PERMUTED, EXPANDED, COUNT = "permuted", "expanded", "dimensions"
 MOST_DIMENSIONS = 6
 _SWAPPING = frozenset({"transpose", "swapaxes", "swapdims"})
 _EXPANDING = frozenset({"expand", "expand_as", "broadcast_to"})
 _LAST_TWO = frozenset({"mT", "mH", "adjoint"})
+_SIZED = frozenset({"view", "reshape", "expand"})
+_SIZED_MAKERS = frozenset({"empty", "ones", "rand", "randn", "zeros"})
 
 
 def order_of(name: str, arguments: Arguments) -> Order:
     """The order that an operation gives the dimensions of its first argument; empty if it leaves them as they are."""
     if name in ("t", "H"):
-        return (1, 0)
+        return (1, 0)  # of a matrix: `t()` leaves what has one dimension as it is, see `permuted`
     if name == "T":
         return ("reverse",)
     if name in _LAST_TWO:
@@ -45,14 +47,26 @@ def order_of(name: str, arguments: Arguments) -> Order:
 def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> Object:
     """The result of a view, with the order of its dimensions, or that some are repeated.
 
-    Twice out of order is some order that nobody knows.
+    Twice out of order is some order that nobody knows. `t()` turns nothing round unless two dimensions are known.
     """
     if name in _EXPANDING:
         return made._replace(config=((EXPANDED, True),))
     order = order_of(name, arguments)
-    if not order or PERMUTED in dict(source.config):
+    known = dict(source.config)
+    if not order or PERMUTED in known or (name == "t" and known.get(COUNT) != 2):
         return made
     return made._replace(config=((PERMUTED, order),))
+
+
+def counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
+    """What a result's configuration says of the number of its dimensions, where an operation is given their sizes."""
+    if name in _SIZED:
+        count = _count(m, arguments.positional[1:])
+    elif name in _SIZED_MAKERS:
+        count = _count(m, arguments.positional or [v for k, v in arguments.keywords.items() if k == "size"])
+    else:
+        return ()
+    return () if count is None else ((COUNT, count),)
 
 
 def is_permuted(obj: Object) -> bool:

@@ -76,7 +76,9 @@ def _is_registered(m: Machine, ref: int, obj: Object, name: str) -> Sure:
         known = bool(held) and all(one.kind is Kind.PARAMETER and one.sure is Sure.PROVEN for one in held)
         return min(obj.sure, Sure.PROVEN) if known else Sure.NOT
     if local is not None:
-        return Sure.PROVEN if m.world.is_parameter(local, name) else Sure.NOT
+        # What `__init__` sets on another branch is not set on this one; what those above set, is.
+        above = m.unit.name == "__init__" and m.unit.owner == local
+        return Sure.PROVEN if m.world.is_parameter(local, name, above=above) else Sure.NOT
     row = table.module_class(obj.type) if obj.type else None
     return obj.sure if row is not None and name in row.parameters else Sure.NOT
 

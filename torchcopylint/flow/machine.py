@@ -19,10 +19,9 @@ from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
-    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.facts import FieldKeepsGraph, Place, Relation
     from torchcopylint.flow.ownership import Built, Whole
     from torchcopylint.flow.reading import Chain
-    from torchcopylint.flow.uses import Use
     from torchcopylint.flow.world import World
 
 T = TypeVar("T")
@@ -62,6 +61,7 @@ class Machine:
     def __init__(self, world: World, unit: t.Unit, state: State) -> None:
         self.world = world
         self.unit = unit
+        self.index = world.index(unit)
         self.state = state
         self.facts: dict[int, list[Relation]] = {}
         self.writes: dict[int, Write] = {}
@@ -78,7 +78,7 @@ class Machine:
         self.mode_factories: set[int] = set()
         self.modes_before: dict[int, Mode] = {}
         self.entered: dict[int, Mode] = {}
-        self.chains: dict[int, Chain] = {}
+        self.chains: dict[int, dict[int, Chain]] = {}
         self.certain_storages: dict[int, frozenset[int]] = {}
         self.regions: dict[int, dict[int, Region]] = {}
         self.roots: dict[int, tuple[int, str]] = {}
@@ -94,25 +94,29 @@ class Machine:
         self.hooks: dict[int, int] = {}
         self.met: set[tuple[int, int]] = set()
         self.tables: dict[int, int] = {}
-        self.uses: dict[str, list[Use]] | None = None
         self.generators: dict[int, int] = {}
         self.optimizers: dict[int, Built] = {}
         self.wholes: dict[int, tuple[Whole, ...]] = {}
+        self.taken_over: set[int] = set()
         self.lateness: dict[int, tuple[str, int, Sure]] = {}
         self.unowned: dict[int, int] = {}
+        self.computed_fields: dict[str, int] = {}
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.argument_writes: dict[int, tuple[int, str]] = {}
         self.gradients: set[int] = set()
         self.runs = Runs()
+        self.kept_fields: dict[int, tuple[FieldKeepsGraph, Value]] = {}
         self.kept_on_context: dict[int, tuple[str, Value]] = {}
         self.guards = 0
         self.on_purpose = 0
         self.lane = 0
+        self.elsewhere: dict[int, tuple[Place, ...]] = {}
         self.put_on: dict[int, PutOn] = {}
+        # A glance runs each loop once: what is found is not settled, and `cut_short` says so.
+        self.glancing = False
+        self.cut_short = False
         self.trains = False
         self.has_no_grad = False
-        self._consumers: dict[int, t.Event] | None = None
-        self._calls: dict[int, int] | None = None
         self._numbers: dict[tuple[object, ...], int] = {}
         self._loops: list[LoopFrame] = []
         self._heads: dict[int, Delta] = {}
@@ -131,13 +135,14 @@ class Machine:
         """Run a tape; what cannot be reached is not run."""
         state = self.state
         facts = self.facts
+        handlers = HANDLERS
         for event in tape:
             if not state.alive:
                 return
             self.steps += 1
             if facts:
                 facts.pop(event.site, None)
-            HANDLERS[type(event)](self, event)
+            handlers[type(event)](self, event)
 
     def leave(self) -> None:
         """The unit returns here."""
@@ -165,7 +170,7 @@ class Machine:
             state.resume(self._heads[event.site])
         frame = LoopFrame(entry + 1)
         self._loops.append(frame)
-        for _ in range(MAX_TURNS):
+        for _ in range(1 if self.glancing else MAX_TURNS):
             frame.breaks.clear()
             frame.continues.clear()
             state.fork()
@@ -177,7 +182,10 @@ class Machine:
             if not changed:
                 break
         else:
-            self._give_up(changed, event.site)
+            if self.glancing:
+                self.cut_short = True
+            else:
+                self._give_up(changed, event.site)
         self._loops.pop()
         self._heads[event.site] = state.capture(entry)
         state.fork()
@@ -298,19 +306,11 @@ class Machine:
 
     def consumer_of(self, register: int) -> t.Event | None:
         """The first event that uses a register."""
-        if self._consumers is None:
-            self._consumers = {}
-            for event in t.events(self.unit.tape):
-                for used in t.operands(event):
-                    self._consumers.setdefault(used, event)
-        return self._consumers.get(register)
+        return self.index.consumers.get(register)
 
     def use_of(self, site: int) -> t.Event | None:
         """The first event that uses what the call at a site returns."""
-        if self._calls is None:
-            definitions = self.unit.definitions
-            self._calls = {e.site: e.out for e in definitions if isinstance(e, t.Call | t.Invoke)}
-        register = self._calls.get(site)
+        register = self.index.calls.get(site)
         return self.consumer_of(register) if register is not None else None
 
     def gap(self, reason: str, site: int) -> None:

@@ -102,6 +102,9 @@ def by_kind(m: Machine, value: Value) -> list[tuple[Value, Object]]:
     Tensors are taken together, and so are arrays, and what may be either: an operation on "one of these two" makes one
     object, on one of two storages, and writes neither for sure. Of anything else, each object is taken by itself.
     """
+    if len(value.refs) == 1:
+        only = m.state.object(value.refs[0])
+        return [(Value(value.refs, only.kind, None, value.marks, value.root), only)]
     groups: dict[object, list[int]] = {}
     for ref in value.refs:
         kind = m.state.object(ref).kind

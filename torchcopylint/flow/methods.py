@@ -21,6 +21,7 @@ from torchcopylint.flow import (
     resizing,
     severed,
     slots,
+    stepping,
     transfers,
     unknowns,
     writing,
@@ -47,6 +48,8 @@ from torchcopylint.knowledge.table import Op
 
 OF_DATA = frozenset({"cpu", "cuda", "numpy", "clone", "float", "long", "item", "to", "size", "dim"})
 """Methods of a `.data` that no list, text or array has, though modules and others may."""
+OF_COMPUTED = frozenset({"cpu", "cuda", "float", "long", "half", "double", "numpy", "to"})
+"""Methods of the result of an operator that no array, number or text has, and modules are no operands."""
 ARGUMENT_WRITERS = {"shuffle": 1, "readinto": 1, "recv_into": 1}
 """Methods of whatever object that write one of their arguments in place: generators, files, sockets."""
 
@@ -57,7 +60,7 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
     callbacks.note_hook(m, name, arguments)
     obj = m.state.object(base.refs[0])
     if obj.kind is Kind.UNKNOWN:
-        obj = _guess(m, base, name)
+        obj = _guess(m, base, name, m.unit.definitions[event.base])
     if obj.kind in TENSORS:
         op = table.tensor_method(name)
         if op is not None:
@@ -89,8 +92,8 @@ def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> 
     return memory.unknown(m, event.site, naming.text_of(m, event.out))
 
 
-def _guess(m: Machine, base: Value, name: str) -> Object:
-    """A method that only one kind of object has shows what its receiver is."""
+def _guess(m: Machine, base: Value, name: str, made: t.Event | None) -> Object:
+    """A method that only one kind of object has shows what its receiver is; `made` is what made the receiver."""
     found = table.evidence(name)
     by_name = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
     if found:
@@ -98,9 +101,10 @@ def _guess(m: Machine, base: Value, name: str) -> Object:
         m.note_evidence(base, frozenset({name}))
     else:
         obj = m.state.object(base.refs[0])
-        if name in OF_DATA and any(share.how is How.DATA for share in obj.shares):
+        computed = isinstance(made, t.Operate) and name in OF_COMPUTED
+        if computed or (name in OF_DATA and any(share.how is How.DATA for share in obj.shares)):
             memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
-        if name == "backward" and obj.graph:
+        if name == "backward" and (obj.graph or obj.requires_grad is Fact.YES):
             # Computed from what a network returned: an engine or a handle has no graph of its own.
             memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
         kind, sure = kinds.from_name(obj.text)
@@ -151,8 +155,10 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         reading.read(m, base, event.site, "argument", event.name)
     slots.field_read(m, base.root, event.site, "argument", event.name)
     rest = Arguments(arguments.positional[1:], arguments.keywords)
-    unknowns.maybe_trains(m, arguments, event.site, event.name)
+    stepping.maybe_trains(m, rest, event.site, event.name, base)
+    stepping.maybe_step(m, rest, event.site, event.name)
     unknowns.maybe_backward(m, rest, event.site, event.name)
+    graph = unknowns.graph_behind(m, rest)
     if event.name == "scale" and len(rest.positional) == 1:
         # `scaler.scale(loss)`: whatever scales a loss, multiplies it.
         graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in rest.positional[0].refs))
@@ -160,7 +166,7 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     if event.name == "copy":
         made = obj._replace(text=naming.text_of(m, event.out), owner="", saved=frozenset(), flags=frozenset())
         return memory.fresh(m, event.site, made)
-    made = Object(text=naming.text_of(m, event.out), graph=obj.graph, flags=obj.flags & {PART})
+    made = Object(text=naming.text_of(m, event.out), graph=obj.graph | graph, flags=obj.flags & {PART})
     if op is not None and op.result == "tensor" and op.differentiable and obj.requires_grad > 0:
         made = grads.result_of(m, made, [base], True)
     return memory.fresh(m, event.site, made)

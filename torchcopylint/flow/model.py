@@ -17,6 +17,9 @@ from typing import NamedTuple, TypeAlias
 class Kind(Enum):
     """What an object is."""
 
+    # There is one object a member; `Enum` would hash its name, in Python code, tens of thousands of times a file.
+    __hash__ = object.__hash__
+
     UNKNOWN = "unknown"
     TENSOR = "tensor"
     PARAMETER = "parameter"
@@ -74,6 +77,8 @@ def join_facts(a: Fact, b: Fact) -> Fact:
 
 class How(Enum):
     """How an object came to sit on a storage that another object sits on as well."""
+
+    __hash__ = object.__hash__
 
     OWN = "own"
     VIEW = "view"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import (
     activations,
     aliasing,
+    assigning,
     containers,
     custom,
     generators,
@@ -18,6 +19,7 @@ from torchcopylint.flow import (
     runs,
     sharing,
     slots,
+    stepping,
     summaries,
     unknowns,
     writing,
@@ -108,7 +110,7 @@ def _writes_input(m: Machine, first: Value) -> bool:
 
 
 def _hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> None:
-    """A `Sequential`, `ModuleList` or the like holds the modules that it is given."""
+    """A `Sequential`, `ModuleList`, `ParameterList` or the like holds what it is given."""
     ref = made.refs[0]
     for value in arguments.positional:
         for held in value.refs:
@@ -118,12 +120,20 @@ def _hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> 
             elif obj.kind in CONTAINERS:
                 for slot in m.state.slot_names(held):
                     inner = slots.slot_value(m, slot)
-                    if any(m.state.object(r).kind is Kind.MODULE for r in inner.refs):
+                    if any(m.state.object(r).kind in (Kind.MODULE, Kind.PARAMETER) for r in inner.refs):
                         _adopt(m, ref, inner, site)
 
 
 def _adopt(m: Machine, parent: int, child: Value, site: int) -> None:
-    slots.register_module(m, parent, m.state.object(parent), "[...]", child, site)
+    obj = m.state.object(parent)
+    known = [held.requires_grad for held in map(m.state.object, child.refs) if held.kind is Kind.PARAMETER]
+    if known:
+        if m.state.cell((parent, ANY_ELEMENT)) is not None:
+            known.append(obj.requires_grad)
+        trained = Fact.NO if set(known) == {Fact.NO} else Fact.LIKELY if min(known) > 0 else Fact.UNKNOWN
+        obj = obj._replace(requires_grad=trained)
+        m.state.set_object(parent, obj)
+    slots.register_module(m, parent, obj, "[...]", child, site)
     slots.bind_slot(m, (parent, ANY_ELEMENT), child._replace(root=None), site, weak=True)
 
 
@@ -172,6 +182,11 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
     """An instance of a class of this file."""
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
+    initial = m.world.method(reference.number, "__init__")
+    if initial is not None and m.world.is_own(initial):
+        bound = Arguments([UNKNOWN, *arguments.positional], arguments.keywords)
+        given = summaries.bind_arguments(m.world.program.units[initial], bound)
+        m.world.note_arguments(m, initial, {name: value for name, value in given.items() if value.refs})
     obj = m.world.instance(reference.number)
     made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))
     if obj.kind is Kind.OPTIMIZER:
@@ -207,6 +222,9 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
         if forward is not None:
             bound = Arguments([function, *arguments.positional], arguments.keywords)
             result = summaries.call(m, FunctionReference(forward), bound, site, name)
+            if not m.world.is_own(forward) and m.state.object(result.refs[0] if result.refs else -1).kind in CONTAINERS:
+                # What the parts of the result are is not handed on.
+                result = memory.unknown(m, site, f"{name}(...)")
     if result is None:
         for value in (*arguments.positional, *arguments.keywords.values()):
             reading.read(m, value, site, "argument", name)
@@ -266,6 +284,9 @@ def _call_known(
         result = writing.current(m, first)
         grads.note_output(m, result, at, activations.keeps_output(row.name))
         return result
+    if row.output != "tensors" and not any(s.how is How.DATA for r in first.refs for s in m.state.object(r).shares):
+        # Recurrent layers take packed sequences, too; and what has a tensor for its `.data` need not be one.
+        activations.known_tensor(m, first)
     trainable = row.parameters and obj.requires_grad is not Fact.NO
     made = Object(Kind.TENSOR, Sure.PROVEN, dtype="", text=f"{name}(...)")
     reduction = config.get("reduction", "mean")
@@ -334,6 +355,7 @@ def call_instance(m: Machine, base: Value, arguments: Arguments, site: int, text
         bound = Arguments(positional, arguments.keywords)
         return summaries.call(m, FunctionReference(unit), bound, site, f"{text}.{name}")
     rest = Arguments(arguments.positional[1:], arguments.keywords)
+    stepping.maybe_trains(m, rest, site, f"{text}.{name}", base)
     return unknowns.call_unknown(m, rest, site, f"{text}.{name}")
 
 
@@ -412,6 +434,9 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name == "append" and rest.positional:
         _adopt(m, base.refs[0], rest.positional[0], event.site)
         return base
+    if name == "extend" and rest.positional:
+        _hold_children(m, base, rest, event.site)
+        return base
     if name in ("requires_grad_", "freeze"):
         wanted = rest.at(0).const if rest.positional else rest.keywords.get("requires_grad", Value(const=True)).const
         frozen = Fact.NO if wanted is False or name == "freeze" else Fact.YES
@@ -430,7 +455,16 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         return Value(kind=Kind.NONE)
     slots.field_read(m, base.root, event.site, "argument", name)
     result = unknowns.call_unknown(m, rest, event.site, f"{text}.{name}")
-    return _output(m, base, obj, rest, result, event.site, f"{text}.{name}") if _computes(name) else result
+    if _computes(name):
+        return _output(m, base, obj, rest, result, event.site, f"{text}.{name}")
+    if m.state.mode.recording is not Fact.NO and obj.requires_grad is not Fact.NO:
+        # `model.loss(batch)`: if backward is called on it, it goes through the network.
+        number = event.site * 8 + 7
+        m.module_saves[number] = base
+        for ref in result.refs:
+            made = m.state.object(ref)
+            m.state.set_object(ref, made._replace(graph=made.graph | {number}))
+    return result
 
 
 def _computes(name: str) -> bool:
@@ -476,6 +510,9 @@ def _load_state_dict(m: Machine, base: Value, event: t.Invoke, arguments: Argume
     slots.field_read(m, source.root, event.site, "load_state_dict", text)
     if source.root is None:
         aliasing.note_pair(m, base, source, event.site, "load")
+    if arguments.flag("assign") is True:
+        assigning.take_over(m, base, source, event.site, text)
+        return Value(kind=Kind.OTHER)
     writing.write(
         m,
         base,
@@ -541,7 +578,7 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
     text = naming.text_of(m, event.base)
     rest = Arguments(arguments.positional[1:], arguments.keywords)
     if event.name == "step":
-        step(m, base, event.site, text)
+        stepping.step(m, base, event.site, text)
         return Value()
     if event.name == "state_dict":
         return _state_dict(m, base, event, text)
@@ -553,20 +590,6 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
     if event.name == "add_param_group":
         ownership.note_added(m, base.refs[0])
     return unknowns.call_unknown(m, rest, event.site, f"{text}.{event.name}")
-
-
-def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
-    """`optimizer.step()` writes the parameters it was given, or, if nobody knows which, those that backward reached."""
-    obj = m.state.object(optimizer.refs[0])
-    known = any(share.how is How.PARAMETERS for share in obj.shares)
-    targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *m.reached}))
-    target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
-    ownership.note_used(m, optimizer, site, f"{text}.step()")
-    writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()")
-    if not known and len(m.reached) == 1:
-        # Nobody knows the optimizer, and backward has reached one network only: it is that one's.
-        for share in m.state.object(next(iter(m.reached))).shares:
-            writing.spoil_saved(m, share, site, certain=True)
 
 
 def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import builtins
-
-from torchcopylint.flow import indexing, kinds, memory, naming, rebinding, runs
+from torchcopylint.flow import aliasing, imports, indexing, kinds, memory, naming, rebinding, runs
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import TENSORS, UNKNOWN, Fact, Kind, Object, Value
+from torchcopylint.flow.outside import Foreign
 from torchcopylint.flow.state import kind_of
 from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.world import BUILTINS
 from torchcopylint.knowledge import table
-
-_BUILTINS = frozenset(dir(builtins))
 
 
 @handles(t.Load)
@@ -21,13 +19,15 @@ def _load(m: Machine, event: t.Load) -> None:
     cell = m.state.cell(name)
     if cell is None:
         value = UNKNOWN if name in m.unit.bound else m.world.outer(m, name)
-        if value == UNKNOWN and name not in m.unit.bound and name in _BUILTINS:
+        if value == UNKNOWN and name not in m.unit.bound and name in BUILTINS:
             value = Value(kind=Kind.IMPORTED, const=Dotted(f"builtins.{name}"))
         if value == UNKNOWN:
             value = memory.unknown(m, event.site, name)
         memory.bind(m, name, value, -1)
         cell = m.state.cell(name)
         assert cell is not None
+    if cell.const.__class__ is Foreign:
+        cell = imports.loaded(m, name, cell)
     m.set(event.out, Value(cell.refs, cell.kind, cell.const, cell.marks, name, cell.plain))
 
 
@@ -46,12 +46,15 @@ def _const(m: Machine, event: t.Const) -> None:
 
 @handles(t.Import)
 def _import(m: Machine, event: t.Import) -> None:
-    m.set(event.out, Value(kind=Kind.IMPORTED, const=Dotted(table.canonical(event.dotted))))
+    dotted = m.world.outside.imported(event.dotted)
+    if dotted.__class__ is not Foreign:
+        dotted = Dotted(table.canonical(dotted))
+    m.set(event.out, Value(kind=Kind.IMPORTED, const=dotted))
 
 
 @handles(t.StarImport)
 def _star_import(m: Machine, event: t.StarImport) -> None:
-    m.world.star_imports.append(event.dotted)
+    m.world.star_imports.append(m.world.outside.imported(event.dotted))
 
 
 @handles(t.Bind)
@@ -74,6 +77,9 @@ def _bind(m: Machine, event: t.Bind) -> None:
         if not obj.text or obj.text.endswith(")") or obj.text == "...":
             m.state.set_object(ref, obj._replace(text=event.name.partition("#")[0]))
     rebinding.note_bind(m, event, m.state.cell(event.name), value)
+    if value.marks and value.root is not None and value.root != event.name:
+        # `model = best_model`: what was kept apart takes the place of the other.
+        aliasing.note_use(m, value, event.site, "look")
     memory.bind(m, event.name, value, event.site)
     m.world.bound(m, event.name)
 

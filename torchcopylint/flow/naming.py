@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 
 def text_of(m: Machine, register: int) -> str:
     """A register's expression as the user wrote it, as far as names, attributes and plain indices go."""
+    texts = m.index.texts
+    text = texts.get(register)
+    if text is None:
+        text = texts[register] = _text_of(m, register)
+    return text
+
+
+def _text_of(m: Machine, register: int) -> str:
     if not 0 <= register < len(m.unit.definitions):
         return "..."
     event = m.unit.definitions[register]
@@ -49,6 +57,12 @@ def spelling(m: Machine, register: int) -> str:
             base = f"({base})"
         return f"{base}.{event.name}({'...' if event.arguments else ''})"
     return text_of(m, register)
+
+
+def field_set(m: Machine, register: int) -> str:
+    """The field that a value is stored in at once (`self.rows = [...] * 3`), or an empty text."""
+    event = m.consumer_of(register)
+    return f"{text_of(m, event.base)}.{event.name}" if isinstance(event, t.StoreAttribute) else ""
 
 
 def index_text(m: Machine, index: t.Index) -> str:

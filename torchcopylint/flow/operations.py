@@ -120,12 +120,14 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
         activations.known_tensor(m, first)
     sources = [value for value in (*arguments.positional[1:], *arguments.keywords.values()) if value.refs]
     if not op.metadata_only:
+        # What a function writes beside what it returns are statistics, which take no graph: `F.batch_norm`.
+        graphs = [] if op.shares == "fresh" and not inplace else sources
         for value in written:
-            write_through(m, value, sources, at, reads_old=not op.overwrites, versioned=op.bumps)
+            write_through(m, value, graphs, at, reads_old=not op.overwrites, versioned=op.bumps)
     elif op.pair:
         # `t_`, `transpose_`: no element changes, but to autograd it is a write.
         for value in written:
-            refusals.check(m, value, (), at)
+            refusals.check_shape(m, value, (), at)
     if activation:
         activations.note_result(m, at.site)
     result = _result(m, op, arguments, first, at, inplace)
@@ -214,7 +216,7 @@ def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, in
 def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:
     """The object that an operation returns: its dtype, dimensions, gradient."""
     short = op.name.rpartition(".")[2].partition("(")[0]
-    dtype = dtype_argument(arguments) or op.dtype or dtypes.made(m, short, arguments) or _source_dtype(m, source, op)
+    dtype = dtype_argument(arguments) or op.dtype or dtypes.made(m, op.name, arguments) or _source_dtype(m, source, op)
     if dtype in dtypes.INTEGERS and not op.dtype and op.differentiable and op.shares == "fresh":
         # `integers * 0.5` is not an integer tensor.
         dtype = dtype if short in dtypes.KEEPING or dtype_argument(arguments) else ""
@@ -237,7 +239,8 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     scalar = _scalar(op, arguments)
     if short in _CONVERTING and arguments.at(0).kind is Kind.NUMBER and not arguments.at(0).refs:
         scalar = Fact.YES
-    made = made._replace(dtype=dtype, flags=frozenset(flags), scalar=scalar, text=f"{at.name}.{at.op}()")
+    config = layout.counted(m, short, arguments)
+    made = made._replace(dtype=dtype, flags=frozenset(flags), scalar=scalar, config=config, text=f"{at.name}.{at.op}()")
     if made.kind in TENSORS:
         wanted = arguments.flag("requires_grad")
         if wanted is True:

@@ -127,7 +127,8 @@ def _repeat(m: Machine, values: list[Value], kinds: list[Kind], event: t.Operate
             held = Value(cell.refs, cell.kind, cell.const, cell.marks)
             slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
             if count.const not in (0, 1):
-                slots.note_repeated(m, held, event.site, "multiplied", naming.text_of(m, event.out))
+                place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
+                slots.note_repeated(m, held, event.site, "multiplied", place)
     return made
 
 
@@ -169,8 +170,10 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
     if kind in BUFFERS and event.symbol != "@=" and not target.plain:
         reading.read(m, value, event.site, "operand", event.symbol)
         item = m.unit.definitions[event.target]
-        if isinstance(item, t.Item) and indexing.is_advanced(m, item.subscript).value > 0:
-            numbers.note_accumulated(m, item, event.symbol, event.site, name)
+        if isinstance(item, t.Item) and indexing.is_stored_back(m, item, target):
+            if indexing.is_advanced(m, item.subscript) is Fact.YES:
+                numbers.note_accumulated(m, item, event.symbol, event.site, name)
+            indexing.write_back(m, item, value, Site(event.site, name, event.symbol, "augmented"))
             return target
         at = Site(event.site, name, event.symbol, "augmented")
         if kind in TENSORS or not isinstance(item, t.Item):

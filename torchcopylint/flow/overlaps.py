@@ -53,14 +53,27 @@ def _partly_shared(
         below_read.append(link)
     below_written = [link for _, link in above[: ups.index(common)]] if common >= 0 else []
     base = next((s.region for s in m.state.object(common & ~1).shares if s.storage == target[1].storage), None)
-    reordered = layout.is_permuted(m.state.object(source[0])) and [link.how for link in below_read] == [How.VIEW]
-    followed = (*below_written, *(() if reordered else below_read))
+    reordered = layout.is_permuted(m.state.object(source[0])) and [link.how for link in below_read[:1]] == [How.VIEW]
+    followed = (*below_written, *below_read[1 if reordered else 0 :])
     if base is None or any(link.how not in PARTS for link in followed):
         return None
     written = (*target[1].region[len(base) :], *target[2])
     read = source[1].region[len(base) :]
-    apart = bool(written) if reordered else not partly_overlap(written, read, broadcast=not copies)
+    if reordered:
+        # The same part in another order; what another part holds is another matter.
+        apart = written != read or any(part.kind == "?" for part in written)
+    else:
+        apart = not partly_overlap(written, read, broadcast=not copies)
     return None if apart else tuple(reversed(below_read))
+
+
+def note_index(m: Machine, base: Value, index: Sequence[Value], at: Site) -> None:
+    """`mask[mask] = ...`: a tensor that is its own index is read while it is written, which torch refuses."""
+    if len(base.refs) != 1 or base.refs[0] & 1 or m.state.object(base.refs[0]).kind not in TENSORS:
+        return
+    obj = m.state.object(base.refs[0])
+    if any(part.refs == base.refs for part in index):
+        m.fact(OverlappingWrite(at.site, at.name, obj.text, at.op, (), obj.sure))
 
 
 def partly_overlap(written: Region, read: Region, *, broadcast: bool) -> bool:

@@ -84,7 +84,13 @@ def _check_leaf(m: Machine, obj: Object, ref: int, site: int, name: str) -> None
 
 
 def note_field(m: Machine, event: t.StoreAttribute, value: Value, text: str) -> None:
-    """A module's field is set: to what was computed from a parameter that nobody else has?"""
+    """A module's field is set: to what was computed from a parameter that nobody else has?
+
+    Where the field is set once more, what it was set to before was a step on the way.
+    """
+    before = m.computed_fields.pop(text, -1)
+    if before in m.facts:
+        m.facts[before] = [fact for fact in m.facts[before] if not isinstance(fact, NonleafKept)]
     if len(value.refs) != 1:
         return
     obj = m.state.object(value.refs[0])
@@ -97,6 +103,7 @@ def note_field(m: Machine, event: t.StoreAttribute, value: Value, text: str) -> 
         return
     when = next((share.when for share in obj.shares if share.when), "")
     source = naming.text_of(m, leaf.out)
+    m.computed_fields[text] = event.site
     m.fact(NonleafKept(event.site, text, made.site, source, when, "", min(obj.sure, Sure.PROVEN)))
 
 
@@ -205,6 +212,21 @@ def note_replaced(m: Machine, base: int, part: Part, value: Value, text: str, si
             m.fact(OptimizerStale(site, name, site, made, "", sure))
 
 
+def note_taken_over(m: Machine, module: int, text: str, site: int) -> bool:
+    """A module gets other tensors for all of its parameters. Returns whether an optimizer in use does not know them."""
+    whole = tuple((share.storage | 1, share.region) for share in m.state.object(module).shares if share.sure)
+    found = False
+    for number, built in sorted(m.optimizers.items()):
+        if _meet(whole, built.parts):
+            found = True
+            m.lateness[site] = (text, built.site, m.state.object(module).sure)
+            m.taken_over.add(site)
+            key = _stale_key(number)
+            before = m.state.get(key)
+            m.state.put(key, (before if isinstance(before, frozenset) else frozenset()) | {site})
+    return found
+
+
 def _held_in_field(m: Machine, number: int) -> bool:
     return any(
         isinstance(key, tuple) and m.state.object(key[0]).owner == "self" and ref in m.state.refs_of(key)
@@ -233,7 +255,7 @@ def note_used(m: Machine, optimizer: Value, site: int, text: str) -> None:
     late = m.state.get(_stale_key(optimizer.refs[0]))
     for stored in sorted(late) if isinstance(late, frozenset) else ():
         name, made, sure = m.lateness[stored]
-        m.fact(OptimizerStale(site, name, stored, made, text, sure))
+        m.fact(OptimizerStale(site, name, stored, made, text, sure, stored in m.taken_over))
 
 
 def _stale_key(ref: int) -> str:

@@ -67,10 +67,12 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
                 if between and _hits_gradient(write) and _names_gradient(m, value.root):
                     # The name was given to the gradient as it is now.
                     continue
-                if fact.conditional and between:
+                if fact.conditional and between and not _kept_from_before(m, value.root, mark):
                     fact = fact._replace(conditional=False)
                 m.fact(fact._replace(site=site, consumer=consumer, target=target))
-                break
+                if fact.kind is not Kind.STATE_DICT:
+                    # Of snapshots, each was taken at a place of its own, all of which are to be put right.
+                    break
 
 
 def _written_through(m: Machine, value: Value, mark: Mark) -> bool:
@@ -97,16 +99,18 @@ def _read_after(
     if share is None:
         return None
     chain = held_part(m, value.root, chain_of(m, ref, share))
-    below_written, below_read = relation(m, write, chain, value.root)
+    below_written, below_read = relation(m, write, share.storage | 1, chain, value.root)
     derived = mark.late and not _kept_from_before(m, value.root, mark)
     if derived:
         below_read = ()
-    meets = (
+    there = (
         share.storage & 1 == 0
         and share.storage in m.certain_storages[mark.write]
-        and ((whole and _is_element(value.root)) or all(_sits_on(m, other, share.storage) for other in value.refs))
         and overlap(m.regions[mark.write].get(share.storage | 1, ()), share.region) is Fact.YES
     )
+    each = (whole and _is_element(value.root)) or all(_sits_on(m, other, share.storage) for other in value.refs)
+    meets = there and each
+    linked = share.sure and all(link.sure for link in (*below_written, *below_read))
     return ReadAfter(
         write=mark.write,
         name=name or obj.text or "this value",
@@ -117,7 +121,8 @@ def _read_after(
         below_written=below_written,
         below_read=below_read,
         element=_is_element(value.root),
-        certain=meets and share.sure and all(link.sure for link in (*below_written, *below_read)),
+        certain=meets and linked,
+        partly=there and linked and not each and _copied_otherwise(m, value, share.storage),
         sure=obj.sure,
         kind=obj.kind,
         flags=obj.flags,
@@ -128,6 +133,14 @@ def _read_after(
         and value.root is not None
         and _but_for_a_condition(below_written, below_read),
     )
+
+
+def _copied_otherwise(m: Machine, value: Value, storage: int) -> bool:
+    """Whether what a place holds on the other paths is a copy: not one of several things that are all shared."""
+    if _is_element(value.root):
+        return False
+    others = [m.state.object(ref) for ref in value.refs if not _sits_on(m, ref, storage)]
+    return all(share.how is How.OWN for obj in others for share in obj.shares)
 
 
 def condition_of(links: tuple[Link, ...]) -> str:
@@ -227,12 +240,15 @@ def chain_of(m: Machine, ref: int, share: Share) -> Chain:
     return tuple(chain)
 
 
-def relation(m: Machine, write: Write, reader: Chain, root: Key | None) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
-    """How the written and the read came to share: the links below their nearest common object, on either side."""
+def relation(
+    m: Machine, write: Write, storage: int, reader: Chain, root: Key | None
+) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
+    """How the written and the read came to share a storage: the links below their nearest common object, on either
+    side."""
     ups = {number for number, _ in reader}
     below_written: list[Link] = []
     common = None
-    for number, link in m.chains.get(write.site, ()):
+    for number, link in m.chains.get(write.site, {}).get(storage, ()):
         if number in ups:
             common = number
             break
@@ -284,9 +300,10 @@ def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> No
 
 def _links_to(m: Machine, written: int, saved: int) -> tuple[Link, ...]:
     """The links from the saved object down to the place that was written through, in program order."""
-    links = []
-    for number, link in m.chains.get(written, ()):
-        if number == saved | 1:
-            break
-        links.append(link)
-    return tuple(reversed([link for link in links if link.how is not None]))
+    chains = m.chains.get(written, {})
+    for chain in chains.values():
+        numbers = [number for number, _ in chain]
+        if saved | 1 in numbers:
+            below = chain[: numbers.index(saved | 1)]
+            return tuple(reversed([link for _, link in below if link.how is not None]))
+    return tuple(reversed([link for _, link in next(iter(chains.values()), ()) if link.how is not None]))

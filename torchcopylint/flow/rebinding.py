@@ -9,7 +9,6 @@ from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import RETAINS, TENSORS, Cell, Fact, How, Key, Kind, Object, Sure, Value
 
 _KEPT = frozenset({How.PARAMETERS, How.FIELD, How.STATE, How.ROW})
-_COMPUTING = (t.Operate, t.Invoke, t.Call)
 
 
 def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> None:
@@ -21,9 +20,7 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
         return
     name = event.name
     computed = uses.expression(m, event.value, name)
-    if not any(isinstance(part, _COMPUTING) for part in computed) or not any(
-        isinstance(part, t.Load) and part.name == name for part in computed
-    ):
+    if not uses.is_computed_from(m, event.value, name):
         return
     if _writes(m, computed):
         return

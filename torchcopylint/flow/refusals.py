@@ -40,11 +40,17 @@ MAX_VIEWS = 12
 
 
 def check(m: Machine, target: Value, sources: Sequence[Value], at: Site) -> None:
-    """A tensor is written in place, or (`t_`) its shape is: whichever of its objects it is, is the write refused?"""
+    """A tensor is written in place: whichever of its objects it is, is the write refused?"""
+    if target.refs:
+        _check_expanded(m, target, at)
+    check_shape(m, target, sources, at)
+
+
+def check_shape(m: Machine, target: Value, sources: Sequence[Value], at: Site) -> None:
+    """A tensor's shape or its elements are written in place (`t_` and `add_` alike): is that refused?"""
     if not target.refs:
         return
     _check_inference(m, target, at)
-    _check_expanded(m, target, at)
     if m.state.mode.recording <= 0 or m.state.mode.inference > 0:
         return
     found = [_refused(m, ref, sources, at) for ref in target.refs]

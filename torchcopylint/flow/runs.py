@@ -149,7 +149,7 @@ def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name
 
 def accumulate(m: Machine, site: int, target: Value, value: Value, name: str, source: str, form: str) -> bool:
     """At `site` something is added to a sum or a container. Returns whether the sum now counts as one."""
-    if _is_field_from_before(m, target.root):
+    if is_field_from_before(m, target.root):
         m.runs.fields[site] = (Accumulated(site, name, source, form, -1, Sure.LIKELY), value.refs)
     if not m.runs.sites:
         return False
@@ -163,7 +163,7 @@ def accumulate(m: Machine, site: int, target: Value, value: Value, name: str, so
     return True
 
 
-def _is_field_from_before(m: Machine, root: Key | None) -> bool:
+def is_field_from_before(m: Machine, root: Key | None) -> bool:
     """Whether something is held by a field of `self` that this method has not set: it outlives the call."""
     if not isinstance(root, tuple) or m.state.object(root[0]).owner != "self" or not root[1].startswith("."):
         return False
@@ -327,9 +327,16 @@ def _carrier(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tup
                 if named in read and named not in bound:
                     carried.add(named)
                 bound.setdefault(named, []).append((event.value, event.site))
+            case t.StoreItem() | t.Invoke() if isinstance(event, t.StoreItem) or event.name.endswith("_"):
+                # In place: what the name held before goes on, and takes the graph of what is put into it along.
+                named = naming.text_of(m, event.base)
+                if named not in bound:
+                    carried.add(named)
+                bound.setdefault(named, []).append((event.base, event.site))
     for name, places in bound.items():
-        hidden = "#" in name or name.startswith(("%", "."))
-        reaches = any(site in through for _, site in places)
+        hidden = "#" in name or name.startswith(("%", ".")) or "..." in name
+        cell = m.state.cell(name)
+        reaches = any(site in through for site in (*(site for _, site in places), cell.site if cell else -1))
         if name in carried and reaches and not hidden and all(_takes_along(m, register, ran) for register, _ in places):
             return name, places[-1][1]
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import kinds, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GraphLost
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Sure, Value
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _CUTTING = frozenset({"detach", "item", "tolist", "numpy", "argmax", "argmin"})
 _WRAPPING = frozenset({"torch.tensor", "torch.from_numpy", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor"})
+_COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
 MAX_EVENTS = 200
 """So many events are followed back at most."""
 
@@ -24,16 +25,77 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
 
     A leaf that requires grad has no graph either: backward fills its `.grad`, and nothing else.
     """
-    found = [m.state.object(ref) for ref in value.refs]
-    if not found or m.on_purpose or any(obj.kind not in TENSORS for obj in found):
+    if m.on_purpose:
         return
-    bare = all(obj.requires_grad is Fact.NO for obj in found)
-    wrapped = all(obj.requires_grad is Fact.YES and obj.leaf is Fact.YES for obj in found)
+    bare, wrapped = _ends_here(m, value)
+    if not bare and not wrapped:
+        register, value = _of_which(m, register, value)
+        bare, wrapped = _ends_here(m, value)
+    found = [m.state.object(ref) for ref in value.refs]
     cut = _cut_behind(m, register, site) if bare or wrapped else None
+    if cut is None and wrapped and kinds.named_loss(name):
+        cut = _wrapped_behind(m, register, site)
     if cut is not None:
         event, source, op = cut
         sure = min(Sure.LIKELY, *(obj.sure for obj in found)) if wrapped else min(obj.sure for obj in found)
         m.fact(GraphLost(site, name, naming.spelling(m, source), event.site, op, wrapped, sure))
+
+
+def _ends_here(m: Machine, value: Value) -> tuple[bool, bool]:
+    """Whether a value surely has no graph, and whether it is a leaf that requires grad all the same."""
+    found = [m.state.object(ref) for ref in value.refs]
+    if not found or any(obj.kind not in TENSORS for obj in found):
+        return False, False
+    wrapped = all(
+        obj.requires_grad is Fact.YES and (obj.leaf is Fact.YES or (obj.leaf is Fact.UNKNOWN and not obj.graph))
+        for obj in found
+    )
+    return all(obj.requires_grad is Fact.NO for obj in found), wrapped
+
+
+def _of_which(m: Machine, register: int, value: Value) -> tuple[int, Value]:
+    """What a value was computed from, and nothing else: `torch.tensor(losses)` behind its `.mean()`."""
+    made = _definition(m, register)
+    while isinstance(made, t.Invoke) and not made.arguments and m.value(made.base).refs:
+        register, value = made.base, m.value(made.base)
+        made = _definition(m, register)
+    return register, value
+
+
+def _definition(m: Machine, register: int) -> t.Event | None:
+    """What made a register; of a name that is loaded, what its last binding bound."""
+    made = m.unit.definitions[register] if 0 <= register < len(m.unit.definitions) else None
+    if isinstance(made, t.Load):
+        bound = _bound_before(m, made.name, made.site)
+        return m.unit.definitions[bound[-1]] if bound else None
+    return made
+
+
+def _wrapped_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str] | None:
+    """The call that made a leaf of a loss of which nobody knows whether it had a graph: it has none now.
+
+    Of constants, a leaf is made to learn something from.
+    """
+    pending, seen = [register], set[int]()
+    while pending and len(seen) < MAX_EVENTS:
+        current = pending.pop()
+        event = m.unit.definitions[current] if 0 <= current < len(m.unit.definitions) else None
+        if event is None or current in seen:
+            continue
+        seen.add(current)
+        if isinstance(event, t.Load):
+            pending += _bound_before(m, event.name, site)[-1:]
+        if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in _WRAPPING:
+            taken = event.arguments[0].register
+            return None if _is_constant(m, taken) else (event, taken, m.dotted_of(event))
+    return None
+
+
+def _is_constant(m: Machine, register: int) -> bool:
+    """Whether a register holds a number that is written down, or a list of some."""
+    value = m.value(register)
+    made = m.unit.definitions[register]
+    return value.const is not None or isinstance(made, t.Const | t.Make)
 
 
 def _cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str] | None:
@@ -90,17 +152,21 @@ def _cuts(m: Machine, event: t.Event) -> tuple[int, str] | None:
         return event.base, f"{event.name}()"
     if isinstance(event, t.Attribute) and event.name == "data":
         return event.base, ".data"
+    if isinstance(event, t.Operate) and event.symbol in _COMPARISONS:
+        return next((o for o in event.operands if _carries(m, o)), event.operands[0]), event.symbol
     if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in _WRAPPING:
         return event.arguments[0].register, m.dotted_of(event)
     return None
 
 
 def _carries(m: Machine, register: int) -> bool:
-    """Whether the value of a register, or what it holds, surely has a graph."""
+    """Whether the value of a register, or what it holds, has a graph: surely, or if it is a tensor at all."""
     objects = []
     for ref in m.value(register).refs:
         if m.state.object(ref).kind in CONTAINERS:
             objects += [m.state.object(r) for slot in m.state.slot_names(ref) for r in m.state.refs_of(slot)]
         else:
             objects.append(m.state.object(ref))
-    return bool(objects) and all(obj.requires_grad > 0 for obj in objects)
+    return bool(objects) and all(
+        obj.requires_grad > 0 or (obj.requires_grad is Fact.UNKNOWN and obj.graph) for obj in objects
+    )

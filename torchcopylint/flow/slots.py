@@ -149,7 +149,9 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child")
     if held:
         return join_values(held)
     if m.state.object(ref).type in ("torch.nn.ParameterList", "torch.nn.ParameterDict"):
-        one = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.LIKELY, text=text)
+        # Many a list of parameters holds statistics that nobody trains: it has to be seen what it was given.
+        trained = m.state.object(ref).requires_grad
+        one = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=trained, text=text)
         return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(Part("each"),), tag=tag)
     return memory.alias(
         m, Value((ref,)), site, How.FIELD, Object(Kind.MODULE, Sure.LIKELY, text=text), region=(Part("each"),), tag=tag

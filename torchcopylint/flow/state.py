@@ -7,6 +7,7 @@ different, as a delta. `merge` joins deltas into the state. So a branch costs wh
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple, TypeAlias, cast
 
 from torchcopylint.flow.model import (
@@ -17,6 +18,7 @@ from torchcopylint.flow.model import (
     Kind,
     Object,
     Part,
+    Share,
     Slot,
     Value,
     join_cells,
@@ -88,7 +90,7 @@ class State:
     @property
     def mode(self) -> Mode:
         """Grad mode here."""
-        return cast(Mode, self._entries[MODE])
+        return self._entries[MODE]  # type: ignore[return-value]
 
     # -- forks
 
@@ -114,7 +116,7 @@ class State:
 
     def capture(self, level: int) -> Delta:
         """What is different now from the fork at `level`, without undoing anything."""
-        keys = {key for journal in self._journals[level:] for key in journal}
+        keys = dict.fromkeys(chain.from_iterable(self._journals[level:]))
         return {key: self._entries.get(key) for key in keys}
 
     def apply(self, delta: Delta) -> None:
@@ -133,7 +135,7 @@ class State:
             self.die()
             return changed
         changed = False
-        keys = sorted({key for delta in live for key in delta}, key=repr) if len(live) > 1 else list(live[0])
+        keys = dict.fromkeys(chain.from_iterable(live)) if len(live) > 1 else live[0]
         for key in keys:
             base = self._entries.get(key)
             entry = live[0].get(key, base)
@@ -150,12 +152,12 @@ class State:
         if delta.get(ALIVE, self._entries[ALIVE]) is not True:
             return False
         changed = False
-        for key in sorted(delta, key=repr):
+        for key, other in delta.items():
             base = self._entries.get(key)
-            entry = self._join(key, base, delta[key]) if self.alive else delta[key]
+            entry = self._join(key, base, other) if self.alive else other
             if turn and isinstance(entry, Object) and isinstance(base, Object):
                 # What came round the loop has been run over by an earlier turn, whatever there was before the loop.
-                graph = base.graph | cast(Object, delta[key] or base).graph
+                graph = base.graph | cast(Object, other or base).graph
                 entry = entry._replace(graph=graph) if graph != entry.graph else entry
             if entry != base:
                 self.put(key, entry)
@@ -168,7 +170,7 @@ class State:
         What the loop makes anew each turn is there as the newest object of its site; what the enclosing loop's earlier
         turn has left of it belongs to the older ones, and must not be taken for the same object.
         """
-        for key, entry in sorted(head.items(), key=repr):
+        for key, entry in head.items():
             remade = isinstance(key, int) and not key & 1 and head.get(older(key)) is not None
             if remade and isinstance(entry, Object) and self._entries.get(key) not in (None, entry):
                 self.retire(cast(int, key))
@@ -195,7 +197,7 @@ class State:
 
     def object(self, ref: int) -> Object:
         """What is known of an object."""
-        return cast(Object, self._entries.get(ref, UNKNOWN_OBJECT))
+        return self._entries.get(ref, UNKNOWN_OBJECT)  # type: ignore[return-value]
 
     def set_object(self, ref: int, obj: Object) -> None:
         """Set what is known of an object."""
@@ -216,7 +218,7 @@ class State:
         """What speaks of the newest object of a site now speaks of the older ones. Returns false if there is none."""
         if self._entries.get(ref) is None:
             return False
-        old = older(ref)
+        old = ref | 1
         before = self._entries.get(old)
         for sharer in list(self.sharers.get(ref, ())):
             obj = self._entries.get(sharer)
@@ -253,21 +255,29 @@ class State:
 
     def cell(self, key: Key) -> Cell | None:
         """What a name or slot holds, or `None`."""
-        return cast("Cell | None", self._entries.get(key))
+        return self._entries.get(key)  # type: ignore[return-value]
 
     def put_cell(self, key: Key, cell: Cell) -> None:
         """Bind a name or slot."""
         self.put(key, cell)
+        holders = self.holders
         for ref in cell.refs:
-            self.holders.setdefault(ref, set()).add(key)
+            if ref in holders:
+                holders[ref].add(key)
+            else:
+                holders[ref] = {key}
         if isinstance(key, tuple):
             self.slots.setdefault(key[0], set()).add(key[1])
 
     def set_register(self, register: int, value: Value) -> None:
         """Put a value into a register."""
         self.registers[register] = value
+        holding = self._in_registers
         for ref in value.refs:
-            self._in_registers.setdefault(ref, set()).add(register)
+            if ref in holding:
+                holding[ref].add(register)
+            else:
+                holding[ref] = {register}
 
     def holders_of(self, storage: int) -> list[tuple[Key, Cell]]:
         """Every name and slot that now holds an object on a storage, in a stable order."""
@@ -292,7 +302,7 @@ class State:
 def _one_of(a: Object, b: Object) -> Object:
     """Any of several objects of one site. Each surely sits on some of the storages, so that being one of many makes
     none of them less sure."""
-    shares = tuple(sorted({*a.shares, *b.shares}, key=repr))
+    shares = _in_order({*a.shares, *b.shares})
     return join_objects(a, b)._replace(shares=shares)
 
 
@@ -302,7 +312,10 @@ def _rename(refs: tuple[int, ...], ref: int, old: int) -> tuple[int, ...]:
 
 def _rename_shares(obj: Object, ref: int, old: int) -> Object:
     this = Part("each", ref)
-    if all(share.storage != ref and share.of != ref and this not in share.region for share in obj.shares):
+    for share in obj.shares:
+        if share.storage == ref or share.of == ref or (share.region and this in share.region):
+            break
+    else:
         return obj
     renamed = {
         share._replace(
@@ -312,13 +325,19 @@ def _rename_shares(obj: Object, ref: int, old: int) -> Object:
         )
         for share in obj.shares
     }
-    return obj._replace(shares=tuple(sorted(renamed, key=repr)))
+    return obj._replace(shares=_in_order(renamed))
+
+
+def _in_order(shares: set[Share]) -> tuple[Share, ...]:
+    return tuple(sorted(shares, key=repr)) if len(shares) > 1 else tuple(shares)
 
 
 def kind_of(value: Value, state: State) -> Kind:
     """The kind of a value if all its objects agree (a parameter is a tensor), else `UNKNOWN`."""
     if not value.refs:
         return value.kind
+    if len(value.refs) == 1:
+        return state.object(value.refs[0]).kind
     kinds = {state.object(ref).kind for ref in value.refs}
     if len(kinds) == 1:
         return kinds.pop()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import attributes, grads, memory, naming, reading, runs, slots, unknowns, writing
+from torchcopylint.flow import attributes, grads, memory, naming, reading, runs, slots, stepping, unknowns, writing
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import Place
 from torchcopylint.flow.model import (
     INFERENCE,
     NO_GRAD_VIEW,
     OUTPUT,
     SPENT,
     TENSORS,
+    UNKNOWN,
     Fact,
     How,
     Kind,
@@ -28,8 +30,15 @@ if TYPE_CHECKING:
     from torchcopylint.flow.tape import Unit
 
 
+MAX_PLACES = 3
+"""The places that are told of a write which one file hands on to another."""
+
+
 class ArgumentWrite(NamedTuple):
-    """The function writes the memory of a parameter; `path` leads from the parameter to what is written."""
+    """The function writes the memory of a parameter; `path` leads from the parameter to what is written.
+
+    `on_request` is whether it may do so only if it is told to write in place, by a parameter of such a name.
+    """
 
     parameter: str
     path: tuple[str, ...]
@@ -39,6 +48,8 @@ class ArgumentWrite(NamedTuple):
     versioned: bool
     sure: bool
     cause: str
+    on_request: bool = False
+    places: tuple[Place, ...] = ()
 
 
 class Returned(NamedTuple):
@@ -64,11 +75,13 @@ class Summary(NamedTuple):
     unknown: bool = False
 
 
-def summarise(m: Machine) -> Summary:
-    """The summary of a unit that has been run."""
+def summarise(m: Machine, file: str = "") -> Summary:
+    """The summary of a unit that has been run. For use by other files, `file` is its path, and writes say where they
+    stand."""
     unit = m.unit
     paths = argument_paths(m)
-    writes = []
+    writes: dict[ArgumentWrite, tuple[Place, ...]] = {}
+    inside = _sites_of_branches(unit.tape) if m.writes and _switch(unit) else frozenset()
     for write in m.writes.values():
         hits = [paths[storage] for storage in write.storages if storage in paths]
         for parameter, path in hits:
@@ -83,20 +96,32 @@ def summarise(m: Machine) -> Summary:
                     write.versioned,
                     len(write.storages) == 1,
                     write.cause,
+                    bool(_switch(unit)) and (len(write.storages) > 1 or write.site in inside),
                 )
-                if item not in writes:
-                    writes.append(item)
+                here = (Place(file, write.site, unit.name, write.cause or write.op),) if file else ()
+                writes.setdefault(item, (*here, *m.elsewhere.get(write.site, ())))
     returned, result = _returns(m, paths)
     return Summary(
         name=unit.name,
         parameters=tuple(p.name for p in unit.parameters if p.kind == "plain"),
-        writes=tuple(writes),
+        writes=tuple(item._replace(places=places[:MAX_PLACES]) for item, places in writes.items()),
         returned=returned,
         result=result,
         returns_value=bool(m.returned),
         trains=m.trains,
         unknown=unit.is_generator or (not m.returned and _is_stub(unit)),
     )
+
+
+def _switch(unit: Unit) -> str:
+    """The parameter that tells a function to write in place, if it has one."""
+    return next((p.name for p in unit.parameters if p.name in ("inplace", "in_place")), "")
+
+
+def _sites_of_branches(tape: t.Tape) -> frozenset[int]:
+    """The sites that stand on some paths only."""
+    arms = [arm for event in t.events(tape) if isinstance(event, t.Branch) for arm in event.arms]
+    return frozenset(event.site for arm in arms for event in t.events(arm))
 
 
 def _is_stub(unit: Unit) -> bool:
@@ -173,7 +198,7 @@ def _weaker(a: Object, b: Object) -> Object:
 
 def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: int, name: str) -> Value:
     """The result of calling a function of this file, by its summary."""
-    unit = m.world.program.units[reference.unit]
+    unit = m.world.unit(reference.unit)
     m.world.called(reference.unit, m.state.mode)
     summary = m.world.summary(reference.unit)
     bound = bind_arguments(unit, arguments)
@@ -182,10 +207,19 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         reading.read(m, value, site, "argument", name)
         slots.field_read(m, value.root, site, "argument", name)
     if summary is None:
-        unknowns.maybe_trains(m, arguments, site, name)
+        stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
         return memory.unknown(m, site, f"{name}(...)")
+    m.elsewhere.pop(site, None)
+    if not m.world.is_own(reference.unit) and not any(item.form in ("step", "load") for item in summary.writes):
+        # A trainer of another file may train through objects of which nothing is known there.
+        stepping.maybe_trains(m, arguments, site, name)
+        unknowns.maybe_backward(m, arguments, site, name)
+    asked = bound.get(_switch(unit), UNKNOWN).const is True
+    written = False
     for item in summary.writes:
-        _apply_write(m, item, bound, site, name)
+        if item.on_request and not asked:
+            continue
+        written = _apply_write(m, item, bound, site, name, also=written) or written
         if not item.path and any(r.parameter == item.parameter and not r.path and not r.when for r in summary.returned):
             m.argument_writes[site] = (reference.unit, item.parameter)
     if summary.trains:
@@ -218,29 +252,35 @@ def _follow(m: Machine, value: Value, path: tuple[str, ...]) -> Value:
     return value
 
 
-def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site: int, name: str) -> None:
+def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site: int, name: str, *, also: bool) -> bool:
+    """Whether there was anything to write."""
     value = bound.get(item.parameter)
     if value is None:
-        return
+        return False
     target = _follow(m, value, item.path)
     if not target.refs:
-        return
-    writing.write(
+        return False
+    if item.places:
+        m.elsewhere[site] = item.places
+    fact = writing.write(
         m,
         target,
         site,
         op=item.op,
-        form="call" if item.form not in ("step", "load") else item.form,
+        form="call" if item.form not in ("step", "load", "assign") else item.form,
         name=naming.key_text(m, target.root) or m.state.object(target.refs[0]).text,
         reads_old=item.reads_old,
         versioned=item.versioned,
         derived=True,
         cause=f"{name}(...)",
+        also=also,
     )
+    return fact is not None
 
 
 def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Arguments, site: int, name: str) -> Value:
     if summary.unknown:
+        stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
         return memory.unknown(m, site, f"{name}(...)")
     if not summary.returns_value:
         return Value(kind=Kind.NONE)

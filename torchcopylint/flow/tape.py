@@ -11,8 +11,8 @@ start with `%` are hidden and hold the value of a conditional expression.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 NO_REGISTER = -1
 """Stands where an event has no operand: `return` without a value, a missing bound of a slice."""
@@ -460,34 +460,25 @@ def events(tape: Tape) -> Iterator[Event]:
 
 def operands(event: Event) -> tuple[int, ...]:
     """The registers that an event uses."""
-    match event:
-        case Attribute() | Item() | DeleteItem():
-            return (event.base,)
-        case Call():
-            return (event.function, *(argument.register for argument in event.arguments))
-        case Invoke():
-            return (event.base, *(argument.register for argument in event.arguments))
-        case Operate() | Logic():
-            return event.operands
-        case Make():
-            return (*event.keys, *event.items)
-        case Collect():
-            return (event.key, event.item)
-        case Text():
-            return event.parts
-        case Bind() | Discard() | Return() | Yield() | Unpack():
-            return (event.value,)
-        case StoreAttribute() | StoreItem():
-            return (event.base, event.value)
-        case Augment():
-            return (event.target, event.value)
-        case Iterate():
-            return (event.iterable,)
-        case Enter() | Exit():
-            return (event.manager,)
-        case Test() | Assume():
-            return (event.register,)
-    return ()
+    used = _OPERANDS.get(type(event))
+    return used(event) if used is not None else ()
+
+
+_OPERANDS: dict[type[Any], Callable[[Any], tuple[int, ...]]] = {
+    **dict.fromkeys((Attribute, Item, DeleteItem), lambda event: (event.base,)),
+    Call: lambda event: (event.function, *[argument.register for argument in event.arguments]),
+    Invoke: lambda event: (event.base, *[argument.register for argument in event.arguments]),
+    **dict.fromkeys((Operate, Logic), lambda event: event.operands),
+    Make: lambda event: (*event.keys, *event.items),
+    Collect: lambda event: (event.key, event.item),
+    Text: lambda event: event.parts,
+    **dict.fromkeys((Bind, Discard, Return, Yield, Unpack), lambda event: (event.value,)),
+    **dict.fromkeys((StoreAttribute, StoreItem), lambda event: (event.base, event.value)),
+    Augment: lambda event: (event.target, event.value),
+    Iterate: lambda event: (event.iterable,),
+    **dict.fromkeys((Enter, Exit), lambda event: (event.manager,)),
+    **dict.fromkeys((Test, Assume), lambda event: (event.register,)),
+}
 
 
 def dump(tape: Tape, indent: str = "") -> str:

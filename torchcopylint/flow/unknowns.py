@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-from torchcopylint.flow import grads, kinds, memory, naming, reading, slots, writing
+from torchcopylint.flow import grads, memory, naming, reading, runs, slots, stepping
 from torchcopylint.flow.machine import Machine
-from torchcopylint.flow.model import Kind, Sure, Value
+from torchcopylint.flow.model import Fact, Object, Value
 from torchcopylint.flow.sites import Arguments
-
-_TRAINING_NAME = re.compile(
-    r"(?:^|[._])(?:train|fit|run_epoch|epoch|optimi[sz]e|learn|train_step|training_step)(?:_\w+)?$"
-)
 
 BACKWARD_NAMES = frozenset({"backward", "manual_backward"})
 
@@ -21,9 +15,22 @@ def call_unknown(m: Machine, arguments: Arguments, site: int, name: str) -> Valu
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
         slots.field_read(m, value.root, site, "argument", name)
-    maybe_trains(m, arguments, site, name)
+    stepping.maybe_trains(m, arguments, site, name)
+    stepping.maybe_step(m, arguments, site, name)
     maybe_backward(m, arguments, site, name)
-    return memory.unknown(m, site, f"{name}(...)")
+    return memory.fresh(m, site, Object(text=f"{name}(...)", graph=graph_behind(m, arguments)))
+
+
+def graph_behind(m: Machine, arguments: Arguments) -> frozenset[int]:
+    """The graph of what an unknown call makes, if it makes a tensor: what its arguments were computed from.
+
+    Whether backward has run over it already is left out: nobody knows whether the call cuts the graph.
+    """
+    if m.state.mode.recording is Fact.NO:
+        return frozenset()
+    inputs = grads.tensors_in(m, [*arguments.positional, *arguments.keywords.values()])
+    graph = frozenset[int]().union(*(runs.without(obj.graph) for obj in inputs))
+    return graph if len(graph) <= grads.MAX_GRAPH else frozenset(sorted(graph)[-grads.MAX_GRAPH :])
 
 
 def maybe_backward(m: Machine, arguments: Arguments, site: int, name: str) -> None:
@@ -31,18 +38,3 @@ def maybe_backward(m: Machine, arguments: Arguments, site: int, name: str) -> No
     if name.rpartition(".")[2] in BACKWARD_NAMES and arguments.positional:
         loss = arguments.positional[0]
         grads.backward(m, loss, site, arguments, naming.key_text(m, loss.root) or "the loss")
-
-
-def maybe_trains(m: Machine, arguments: Arguments, site: int, name: str) -> None:
-    """A call that by its name trains the models it is given, writes their parameters."""
-    if not _TRAINING_NAME.search(name):
-        return
-    for value in (*arguments.positional, *arguments.keywords.values()):
-        for ref in value.refs:
-            obj = m.state.object(ref)
-            if obj.kind is Kind.UNKNOWN and kinds.named_model(obj.text):
-                memory.refine(m, Value((ref,)), Kind.MODULE, Sure.HINT)
-                obj = m.state.object(ref)
-            if obj.kind is Kind.MODULE:
-                target = Value((ref,), obj.kind, None, value.marks, value.root)
-                writing.write(m, target, site, op=f"{name}(...)", form="step", name=obj.text, cause=f"{name}(...)")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.index import Use, inner_tapes
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -13,53 +14,9 @@ MAX_EXPRESSION = 60
 """So many registers of one expression are looked at."""
 
 
-class Use(NamedTuple):
-    """A name is loaded (into `register`) or bound (from `register`) by the event at `position`, inside of `loops`."""
-
-    position: int
-    loads: bool
-    register: int
-    site: int
-    loops: tuple[int, ...]
-
-
 def of_name(m: Machine, name: str) -> list[Use]:
     """Every load and binding of a name in a unit, in source order."""
-    if m.uses is None:
-        m.uses = {}
-        _collect(m.unit.tape, m.uses)
-    return m.uses.get(name, [])
-
-
-def _collect(tape: t.Tape, found: dict[str, list[Use]]) -> None:
-    pending: list[tuple[t.Tape, int, tuple[int, ...]]] = [(tape, 0, ())]
-    position = 0
-    while pending:
-        current, index, loops = pending.pop()
-        while index < len(current):
-            event = current[index]
-            index += 1
-            position += 1
-            if isinstance(event, t.Load):
-                found.setdefault(event.name, []).append(Use(position, True, event.out, event.site, loops))
-            elif isinstance(event, t.Bind):
-                found.setdefault(event.name, []).append(Use(position, False, event.value, event.site, loops))
-            inner = _inner(event)
-            if inner:
-                inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
-                pending.append((current, index, loops))
-                pending += [(part, 0, inside) for part in reversed(inner)]
-                break
-
-
-def _inner(event: t.Event) -> tuple[t.Tape, ...]:
-    if isinstance(event, t.Branch):
-        return event.arms
-    if isinstance(event, t.Loop):
-        return (event.test, event.body, event.orelse)
-    if isinstance(event, t.Try):
-        return (event.body, *event.handlers, event.orelse, event.final)
-    return ()
+    return m.index.uses.get(name, [])
 
 
 def from_iteration(m: Machine, register: int) -> bool:
@@ -105,7 +62,11 @@ def seen_from_inside(m: Machine, name: str) -> bool:
 
 def expression(m: Machine, register: int, name: str) -> list[t.Event]:
     """The events that a value is computed by, the outermost first, through other names down to the loads of `name`."""
-    found: list[t.Event] = []
+    known = m.index.expressions.get((register, name))
+    if known is not None:
+        return known
+    bound_before = m.index.bound_before
+    found = m.index.expressions[register, name] = []
     pending = [register]
     seen: set[int] = set()
     while pending and len(found) < MAX_EXPRESSION:
@@ -118,11 +79,22 @@ def expression(m: Machine, register: int, name: str) -> list[t.Event]:
             continue
         found.append(event)
         if isinstance(event, t.Load) and event.name != name:
-            pending += _bindings_before(m, event)
+            pending += bound_before.get(event.out, ())
         if isinstance(event, t.Item):
             pending += [part for part in event.subscript if isinstance(part, int)]
         pending += reversed(t.operands(event))
     return found
+
+
+def is_computed_from(m: Machine, register: int, name: str) -> bool:
+    """Whether a value is computed, by an operator or a call, from what a name holds."""
+    known = m.index.computed.get((register, name))
+    if known is None:
+        parts = expression(m, register, name)
+        loads = any(isinstance(part, t.Load) and part.name == name for part in parts)
+        known = loads and any(isinstance(part, t.Operate | t.Invoke | t.Call) for part in parts)
+        m.index.computed[register, name] = known
+    return known
 
 
 def is_only_written(m: Machine, name: str) -> bool:
@@ -145,7 +117,7 @@ def _is_write(m: Machine, register: int) -> bool:
     return isinstance(event, t.Augment) and event.target == register
 
 
-def _bindings_before(m: Machine, load: t.Load) -> list[int]:
+def bindings_before(m: Machine, load: t.Load) -> list[int]:
     """What a name was bound to before it is loaded: the last two bindings, which may be the arms of one condition."""
     uses = of_name(m, load.name)
     position = next((use.position for use in uses if use.register == load.out and use.loads), 0)
@@ -161,5 +133,5 @@ def loops_around(m: Machine, site: int) -> tuple[int, ...]:
             if event.site == site and not isinstance(event, t.Loop):
                 return loops
             inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
-            pending += [(part, inside) for part in _inner(event)]
+            pending += [(part, inside) for part in inner_tapes(event)]
     return ()

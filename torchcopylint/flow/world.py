@@ -1,16 +1,20 @@
 """One file as a whole: its imports, classes, functions, and in which order they are run.
 
 The module body runs first, so that functions know its imports and globals; then the `__init__` of every class, so that
-methods know the fields; then every other function, callees before callers, so that callers know what they call; and
-the module body once more if it calls any of them.
+methods know the fields; then every other function, callees before callers, so that callers know what they call. A unit
+is run once more if what is known of its parameters is not what it was run with. The first time the module body only
+glances at its loops; it is run to the end if it has any, or wants to know anything that running others has shown.
 """
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from torchcopylint.flow import custom, idioms, kinds
+from torchcopylint.flow import custom, idioms, imports, kinds
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -33,6 +37,7 @@ from torchcopylint.flow.model import (
     join_objects,
 )
 from torchcopylint.flow.modes import GRAD_MODES
+from torchcopylint.flow.outside import Foreign, Outside
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.state import Mode, State
 from torchcopylint.flow.summaries import Summary, summarise
@@ -40,6 +45,9 @@ from torchcopylint.flow.tape import Annotation, Dotted
 from torchcopylint.knowledge import table
 
 SELF = "self"
+MAX_ELEMENTS = 16
+"""So many elements of a container that a field holds are looked at."""
+BUILTINS = frozenset(dir(builtins))
 MAX_NESTED_RUNS = 8
 """So many units may wait for one another to be run."""
 
@@ -54,25 +62,35 @@ class Export(NamedTuple):
 class World:
     """See the module."""
 
-    def __init__(self, program: t.Program) -> None:
+    def __init__(self, program: t.Program, outside: Outside | None = None) -> None:
         self.program = program
+        self.outside = outside or Outside()
+        self.outside.number_from(len(program.units), len(program.classes))
         self.star_imports: list[Dotted] = []
         self.imports_torch = False
+        self.steps = 0
         self.machines: dict[int, Machine] = {}
         self.used_up: dict[int, set[str]] = {}
         self.call_modes: dict[int, list[Mode]] = {}
         self.roles: dict[int, set[str]] = {}
         self._exports: dict[int, dict[str, Export]] = {}
         self._fields: dict[int, dict[str, Object]] = {}
+        self._elements: dict[tuple[int, str], Object] = {}
         self._registered: dict[int, dict[str, bool]] = {}
         self._summaries: dict[int, Summary] = {}
         self._running: set[int] = set()
+        self._indexes: dict[int, UnitIndex] = {}
         self._arguments: dict[int, dict[str, Object]] = {}
         self._given: dict[int, dict[str, bool]] = {}
         self._seen_arguments: dict[int, dict[str, Object]] = {}
+        self._bound_to: dict[int, list[tuple[t.Parameter, Object]]] = {}
+        self._current = -1
+        self._module_asked = False
         self._decorators = _decorators_of(program)
         self._defaults: dict[int, dict[str, Object]] = {}
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
+        self._bases: dict[int, list[tuple[int | None, str]]] = {}
+        self._lineages: dict[int, list[int]] = {}
         self._class_kinds: dict[int, tuple[Kind, Sure]] = {}
         self._class_names = {info.name: info.number for info in program.classes}
 
@@ -80,42 +98,81 @@ class World:
 
     def run(self) -> None:
         """Run every unit of the file."""
-        self.run_unit(0)
+        self.run_unit(0, glancing=len(self.program.units) > 1)
+        helpers = self._helpers()
         for info in self.program.classes:
             initial = info.methods.get("__init__")
             if initial is not None:
+                for helper in self._called_by(initial, helpers):
+                    self.run_unit(helper)
                 self.run_unit(initial)
         for unit in self._in_order():
             if unit.number not in self.machines and unit.kind != "module":
                 self.run_unit(unit.number)
         for number in sorted(self._arguments):
-            if self._arguments[number] != self._seen_arguments.get(number, {}):
+            if self._arguments[number] != self._seen_arguments.get(number, {}) and self._bound_otherwise(number):
                 self.run_unit(number)
-        if len(self.program.units) > 1:
+        if self._module_asked or self.machines[0].cut_short:
             self.run_unit(0)
 
-    def run_unit(self, number: int) -> None:
-        """Run one unit and keep its summary."""
+    def _helpers(self) -> dict[str, list[int]]:
+        """The functions of the module, by name, that make nothing of a class of this file: they may be run before the
+        constructors, which then know what they return."""
+        if not self.program.classes:
+            return {}
+        found: dict[str, list[int]] = {}
+        for unit in self.program.units:
+            if unit.kind == "function" and unit.parent == 0 and unit.owner < 0:
+                makes = any(isinstance(e, t.Load) and e.name in self._class_names for e in unit.definitions)
+                if not makes:
+                    found.setdefault(unit.name, []).append(unit.number)
+        return found
+
+    def _called_by(self, initial: int, helpers: dict[str, list[int]]) -> list[int]:
+        called = dict.fromkeys(_callees(self.program.units[initial], helpers))
+        return [number for number in called if number not in self.machines]
+
+    def run_unit(self, number: int, *, glancing: bool = False) -> None:
+        """Run one unit and keep its summary. `glancing` runs each loop once, to learn what names it binds."""
         unit = self.program.units[number]
         if unit.parent > 0 and unit.parent not in self.machines and unit.parent not in self._running:
             self.run_unit(unit.parent)
         self._running.add(number)
+        outer, self._current = self._current, number
         machine = Machine(self, unit, State(self._entry_mode(unit)))
+        machine.glancing = glancing
         self._seen_arguments[number] = dict(self._arguments.get(number, {}))
         self._bind_parameters(machine)
         machine.run_unit()
         if unit.name == "forward" and unit.owner >= 0 and self.is_function_class(unit.owner):
             custom.conclude(machine)
         self._running.discard(number)
+        self._current = outer
         self.machines[number] = machine
+        self.steps += machine.steps
         if unit.kind in ("function", "lambda"):
             self._summaries[number] = summarise(machine)
 
+    def index(self, unit: t.Unit) -> UnitIndex:
+        """What is looked up on a unit's tape."""
+        if unit.number not in self._indexes:
+            self._indexes[unit.number] = UnitIndex(unit)
+        return self._indexes[unit.number]
+
     def machine_of(self, number: int) -> Machine | None:
-        """The machine of a unit, which is run now if it has not been; `None` if it is running, or too deep."""
+        """The machine of a unit, which is run now if it has not been; `None` if it is running, or too deep, or of
+        another file."""
+        if not self.is_own(number):
+            return None
+        self._note_asked()
         if number not in self.machines and number not in self._running and len(self._running) < MAX_NESTED_RUNS:
             self.run_unit(number)
         return self.machines.get(number)
+
+    def _bound_otherwise(self, number: int) -> bool:
+        """Whether what is known by now of a unit's parameters is not what it was run with."""
+        m = self.machines[number]
+        return any(self._parameter_object(m, parameter) != obj for parameter, obj in self._bound_to[number])
 
     def _in_order(self) -> list[t.Unit]:
         """Callees before callers, as far as names tell; otherwise source order."""
@@ -157,6 +214,7 @@ class World:
 
     def _bind_parameters(self, m: Machine) -> None:
         unit = m.unit
+        self._bound_to[unit.number] = []
         static = "staticmethod" in self.decorators(unit.number)
         for position, parameter in enumerate(unit.parameters):
             name = parameter.name
@@ -165,6 +223,7 @@ class World:
                 continue
             ref = m.number("argument", name)
             obj = self._parameter_object(m, parameter)
+            self._bound_to[unit.number].append((parameter, obj))
             m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=ARGUMENT))
             m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
             self._bind_element(m, ref, parameter.annotation)
@@ -226,6 +285,24 @@ class World:
         m.state.set_object(inner, obj._replace(shares=shares, text=text, owner=ARGUMENT, flags=flags))
         m.state.put_cell((ref, ANY_ELEMENT), Cell((inner,), obj.kind, None, site=-1))
 
+    def _note_asked(self) -> None:
+        """Somebody wants to know what running other units has shown: for the module body, too early."""
+        self._module_asked = self._module_asked or self._current == 0
+
+    # -- what is of this file, and what of others
+
+    def is_own(self, unit: int) -> bool:
+        """Whether a function is one of this file."""
+        return unit < len(self.program.units)
+
+    def unit(self, number: int) -> t.Unit:
+        """A unit; without a body, if it is a function of another file."""
+        return self.program.units[number] if self.is_own(number) else self.outside.unit(number)
+
+    def is_own_class(self, number: int) -> bool:
+        """Whether a class is one of this file."""
+        return number < len(self.program.classes)
+
     # -- names
 
     def bound(self, m: Machine, name: str) -> None:
@@ -262,7 +339,13 @@ class World:
                 m.state.set_object(ref, export.obj._replace(shares=shares, text=name, owner=GLOBAL))
                 return Value((ref,), export.obj.kind)
             number = unit.parent
-        for star in self.star_imports:
+        for star in reversed(self.star_imports):
+            if isinstance(star, Foreign):
+                target = self.outside.star(star, name) if name not in BUILTINS else None
+                if target is not None:
+                    self.imports_torch |= target.dotted.partition(".")[0] == "torch"
+                    return imports.of_target(m, target, f"{star} * {name}")
+                continue
             dotted = Dotted(f"{star}.{name}")
             if table.function(dotted) is not None or table.module_class(dotted) is not None:
                 return Value(kind=Kind.IMPORTED, const=dotted)
@@ -273,29 +356,54 @@ class World:
         first, _, rest = dotted.partition(".")
         export = self._exports.get(0, {}).get(first)
         if export is not None and isinstance(export.value.const, Dotted):
-            return table.canonical(export.value.const + ("." + rest if rest else ""))
+            name = export.value.const + ("." + rest if rest else "")
+            if isinstance(export.value.const, Foreign):
+                target = self.outside.target(name)
+                return table.canonical(target.dotted) if target is not None and target.dotted else Foreign(name)
+            return table.canonical(name)
         return dotted
 
     # -- classes
 
     def class_named(self, dotted: str) -> int | None:
-        """The number of a class of this file, by its plain name."""
+        """The number of a class of this file by its plain name, or of another by the name that it is imported by."""
+        if isinstance(dotted, Foreign):
+            return self.outside.as_class(self.outside.target(dotted), dotted)[0]
         return self._class_names.get(dotted)
 
     def local_class(self, type_name: str) -> int | None:
-        """The number of the class that an object's type names, if it is one of this file."""
+        """The number of the class that an object's type names, if it is one of this file or of the project's others."""
         return int(type_name[6:]) if type_name.startswith("class#") else None
 
+    def bases(self, number: int) -> list[tuple[int | None, str]]:
+        """The bases of a class: their numbers, where they are known classes, and the names that they go by."""
+        if number not in self._bases:
+            found = self._own_bases(number) if self.is_own_class(number) else self.outside.bases(number)
+            if 0 not in self.machines:
+                # The imports are not all known yet.
+                return found
+            self._bases[number] = found
+        return self._bases[number]
+
+    def _own_bases(self, number: int) -> list[tuple[int | None, str]]:
+        found: list[tuple[int | None, str]] = []
+        for base in self.program.classes[number].bases:
+            local = self._class_names.get(base.name)
+            if local is not None:
+                found.append((local, base.name))
+                continue
+            name = self.resolve_name(base.name)
+            found.append((self.class_named(name) if isinstance(name, Foreign) else None, table.canonical(name)))
+        return found
+
     def parents(self, number: int) -> list[int]:
-        """The bases of a class that are in this file."""
-        return [
-            parent
-            for base in self.program.classes[number].bases
-            if (parent := self._class_names.get(base.name)) is not None and parent != number
-        ]
+        """The bases of a class that are known classes."""
+        return [parent for parent, _ in self.bases(number) if parent is not None and parent != number]
 
     def lineage(self, number: int) -> list[int]:
-        """A class and the classes of this file that it inherits from, nearest first."""
+        """A class and the known classes that it inherits from, nearest first."""
+        if number in self._lineages:
+            return self._lineages[number]
         order: dict[int, None] = {}
         pending = [number]
         while pending:
@@ -303,22 +411,32 @@ class World:
             if current not in order:
                 order[current] = None
                 pending += self.parents(current)
+        if 0 in self.machines:
+            self._lineages[number] = list(order)
         return list(order)
 
     def method(self, number: int, name: str) -> int | None:
         """The unit of a method, own or inherited."""
+        self._note_asked()
         for current in self.lineage(number):
-            unit = self.program.classes[current].methods.get(name)
+            unit = self._own_method(current, name)
             if unit is not None:
                 return unit
         return None
 
+    def _own_method(self, number: int, name: str) -> int | None:
+        if self.is_own_class(number):
+            return self.program.classes[number].methods.get(name)
+        return self.outside.method(number, name)
+
     def reads_field(self, number: int, name: str) -> bool:
         """Whether a class's own code reads a field of that name, so that setting it is of some use."""
-        return any(
+        lineage = self.lineage(number)
+        others = [self.outside.class_facts(current) for current in lineage if not self.is_own_class(current)]
+        return any(facts is not None and name in facts.reads for facts in others) or any(
             isinstance(event, t.Attribute) and event.name == name
             for unit in self.program.units
-            if unit.owner in self.lineage(number)
+            if unit.owner in lineage
             for event in unit.definitions
         )
 
@@ -330,25 +448,28 @@ class World:
         return self._class_kinds[number]
 
     def _kind_by_bases(self, number: int) -> tuple[Kind, Sure]:
-        unknown = False
-        for base in self.program.classes[number].bases:
-            local = self._class_names.get(base.name)
+        for local, name in self.bases(number):
             if local is not None and local != number:
                 kind, sure = self.class_kind(local)
                 if kind is not Kind.INSTANCE:
                     return kind, sure
                 continue
-            name = table.canonical(self.resolve_name(base.name))
             if name in kinds.MODULE_BASES or table.module_class(name) is not None:
                 return Kind.MODULE, Sure.PROVEN
             if name.startswith("torch.optim.") and "lr_scheduler" not in name:
                 return Kind.OPTIMIZER, Sure.PROVEN
             if name in ("torch.Tensor", "torch.nn.Parameter"):
                 return Kind.TENSOR, Sure.PROVEN
-            unknown = unknown or (name not in kinds.OTHER_BASES and name not in ("object", "abc.ABC", "ABC"))
-        if unknown and "forward" in self.program.classes[number].methods and not self.is_function_class(number):
+        if self._own_method(number, "forward") is not None and self._is_of_unknown_kind(number):
             return Kind.MODULE, Sure.LIKELY
         return Kind.INSTANCE, Sure.PROVEN
+
+    def _is_of_unknown_kind(self, number: int) -> bool:
+        """Whether a class inherits from something that nobody knows, and is no autograd function."""
+        bases = [base for current in self.lineage(number) for base in self.bases(current)]
+        known = ("object", "abc.ABC", "ABC")
+        unknown = any(local is None and name not in kinds.OTHER_BASES and name not in known for local, name in bases)
+        return unknown and not self.is_function_class(number)
 
     def roles_of(self, unit: t.Unit) -> frozenset[str]:
         """As what autograd calls a function: see `callbacks`."""
@@ -359,11 +480,7 @@ class World:
 
     def is_function_class(self, number: int) -> bool:
         """Whether a class is a `torch.autograd.Function`."""
-        names = {
-            table.canonical(self.resolve_name(base.name))
-            for current in self.lineage(number)
-            for base in self.program.classes[current].bases
-        }
+        names = {name for current in self.lineage(number) for _, name in self.bases(current)}
         return bool(names & {"torch.autograd.Function", "torch.autograd.function.Function"})
 
     def instance(self, number: int) -> Object:
@@ -372,15 +489,21 @@ class World:
         return Object(kind, sure, type=f"class#{number}")
 
     def field_of(self, type_name: str, name: str) -> Object | None:
-        """What is known of a field of a class of this file."""
+        """What is known of a field of a class."""
         local = self.local_class(type_name)
         if local is None:
             return None
+        self._note_asked()
         for current in self.lineage(local):
-            known = self._fields.get(current, {}).get(name)
+            own = self.is_own_class(current)
+            known = self._fields.get(current, {}).get(name) if own else self.outside.field(current, name)
             if known is not None:
                 return known
         return None
+
+    def fields(self, number: int) -> Mapping[str, Object]:
+        """What is known of the fields that a class of this file sets itself."""
+        return self._fields.get(number, {})
 
     def stored(self, m: Machine, owner: Object, name: str, value: Value) -> None:
         """A field of an object was set: what other methods of its class may know of it."""
@@ -398,6 +521,8 @@ class World:
         if m.unit.name == "__init__":
             registered = self._registered.setdefault(local, {})
             registered[name] = obj.kind is Kind.PARAMETER and registered.get(name, True)
+        if obj.kind in CONTAINERS:
+            self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
         template = _template(obj)._replace(graph=frozenset(), flags=obj.flags & {PINNED, WRITES_INPUT})
@@ -406,14 +531,43 @@ class World:
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
         fields[name] = template if before is None else join_objects(before, template)
 
-    def is_parameter(self, number: int, name: str) -> bool:
-        """Whether the `__init__` of a class, or of one above it, sets a field to a parameter and nothing else."""
-        found = [self._registered.get(current, {}).get(name) for current in self.lineage(number)]
+    def element_of(self, type_name: str, name: str) -> Object | None:
+        """What is known of the elements of a container that a class of this file keeps in a field."""
+        self._note_asked()
+        local = self.local_class(type_name)
+        for current in self.lineage(local) if local is not None else ():
+            known = self._elements.get((current, name))
+            if known is not None:
+                return known
+        return None
+
+    def _note_elements(self, m: Machine, local: int, name: str, value: Value) -> None:
+        for ref in value.refs:
+            for slot in m.state.slot_names(ref)[:MAX_ELEMENTS]:
+                for held in m.state.refs_of(slot) if slot[1].startswith("[") else ():
+                    obj = _passed(m.state.object(held))._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
+                    self._elements[local, name] = join_objects(self._elements.get((local, name), obj), obj)
+
+    def is_parameter(self, number: int, name: str, *, above: bool = False) -> bool:
+        """Whether the `__init__` of a class, or of one above it, sets a field to a parameter and nothing else.
+
+        With `above`, only the classes above it are asked.
+        """
+        self._note_asked()
+        lineage = [current for current in self.lineage(number) if not above or current != number]
+        found = [self.registered(current).get(name) for current in lineage]
         return True in found and False not in found
+
+    def registered(self, number: int) -> Mapping[str, bool]:
+        """For each field that the `__init__` of a class sets itself: whether to a parameter and nothing else."""
+        if self.is_own_class(number):
+            return self._registered.get(number, {})
+        facts = self.outside.class_facts(number)
+        return facts.registered if facts is not None else {}
 
     def decorators(self, unit: int) -> tuple[str, ...]:
         """The decorators of a function as written."""
-        return self._decorators.get(unit, ())
+        return self._decorators.get(unit, ()) if self.is_own(unit) else self.outside.decorators(unit)
 
     # -- calls
 
@@ -425,6 +579,8 @@ class World:
 
     def note_arguments(self, m: Machine, unit: int, bound: dict[str, Value]) -> None:
         """A function of this file is called with such arguments: evidence for what its parameters are."""
+        if not self.is_own(unit):
+            return
         known = self._arguments.setdefault(unit, {})
         for name, value in bound.items():
             if value.kind is Kind.NONE and not value.refs:
@@ -452,6 +608,9 @@ class World:
 
     def summary(self, unit: int) -> Summary | None:
         """The summary of a function, if it has been run already."""
+        if not self.is_own(unit):
+            return self.outside.summary(unit)
+        self._note_asked()
         return self._summaries.get(unit)
 
     def converts(self, m: Machine) -> bool:

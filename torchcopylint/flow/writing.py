@@ -67,18 +67,30 @@ def write(
     derived: bool = False,
     cause: str = "",
     also_own: Key | None = None,
+    every: bool = False,
+    also: bool = False,
 ) -> Write | None:
-    """The content of a value is changed in place (rules 3 and 5). Returns the fact, if it has any memory we know of."""
+    """The content of a value is changed in place (rules 3 and 5). Returns the fact, if it has any memory we know of.
+
+    A value is one of its objects; with `every`, all of them are written. With `also`, what the same call has written
+    before was written too: that makes one fact.
+    """
     shares = [(ref, share) for ref in value.refs for share in m.state.object(ref).shares]
     if not shares:
         return None
     ref, share = shares[0]
     chain = reading.chain_of(m, ref, share)
-    m.certain_storages[site] = frozenset(
-        s.storage for _, s in shares if all(reading._sits_on(m, other, s.storage) for other in value.refs)
+    before = m.writes.get(site) if also else None
+    if before is None:
+        m.certain_storages[site], m.regions[site], m.chains[site] = frozenset(), {}, {}
+    m.certain_storages[site] |= {
+        s.storage for _, s in shares if every or all(reading._sits_on(m, other, s.storage) for other in value.refs)
+    }
+    m.regions[site].update({s.storage | 1: (*s.region, *region) for _, s in shares})
+    held = reading.held_part(m, value.root, chain)
+    m.chains[site].update(
+        {s.storage | 1: reading.held_part(m, value.root, reading.chain_of(m, r, s)) for r, s in reversed(shares)}
     )
-    m.regions[site] = {s.storage | 1: (*s.region, *region) for _, s in shares}
-    m.chains[site] = reading.held_part(m, value.root, chain)
     note_root(m, site, value.root)
     storages = tuple(sorted({s.storage for _, s in shares}))
     owners = [m.state.object(storage) for storage in storages]
@@ -91,7 +103,7 @@ def write(
         form=form,
         root=naming.key_text(m, value.root),
         derived=derived,
-        chain=tuple(link for _, link in m.chains[site]),
+        chain=tuple(link for _, link in held),
         owner=owner.owner,
         owner_name=owner.text,
         reads_old=reads_old,
@@ -99,7 +111,7 @@ def write(
         versioned=through,
         recording=m.state.mode.recording,
         blank=all(BLANK in o.flags for o in owners),
-        named=value.root is not None and any(link.how is not None for _, link in m.chains[site]),
+        named=value.root is not None and any(link.how is not None for _, link in held),
         sure=min((m.state.object(r).sure for r in value.refs), default=Sure.NOT),
         kind=m.state.object(ref).kind,
         storages=storages,
@@ -107,6 +119,8 @@ def write(
         copied=_index_copy(m, storages, value.root),
         bound=m.roots[site][0] if site in m.roots else -1,
     )
+    if before is not None:
+        fact = before._replace(storages=tuple(sorted({*before.storages, *storages})), sure=min(before.sure, fact.sure))
     m.writes[site] = fact
     if any(not sat_on.sure for _, sat_on in shares):
         conditional.note_write(m, value, fact)

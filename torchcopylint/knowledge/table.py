@@ -209,10 +209,13 @@ _PREFIXES = (
     ("torch.serialization.", "torch."),
     ("einops.einops.", "einops."),
 )
+_FOLDED = (*(prefix for prefix, _ in _PREFIXES), "torch.nn.modules.")
 
 
 def canonical(dotted: str) -> str:
     """The one name under which the tables know what `dotted` names; `dotted` itself where they do not fold it."""
+    if not dotted.startswith(_FOLDED):
+        return dotted
     for prefix, replacement in _PREFIXES:
         if dotted.startswith(prefix):
             return replacement + dotted[len(prefix) :]
@@ -223,21 +226,25 @@ def canonical(dotted: str) -> str:
     return dotted
 
 
+@cache
 def tensor_method(name: str) -> Op | None:
     """What the method `name` of `torch.Tensor` does; argument 0 is the receiver. Special methods are known too."""
     return None if _is_property("torch.Tensor." + name) else _op("torch.Tensor." + name)
 
 
+@cache
 def tensor_property(name: str) -> Op | None:
     """What reading the attribute `name` of a `torch.Tensor` does; `data=` (and so on) is what assigning to it does."""
     return _op("torch.Tensor." + name) if _is_property("torch.Tensor." + name) else None
 
 
+@cache
 def array_method(name: str) -> Op | None:
     """What the method or attribute `name` of `numpy.ndarray` does; argument 0 is the receiver."""
     return _op("numpy.ndarray." + name)
 
 
+@cache
 def function(dotted: str) -> Op | None:
     """What the function of that dotted name does, aliases folded; `torch.Tensor.add_` finds the method."""
     name = canonical(dotted)
@@ -270,6 +277,7 @@ def module_class(dotted: str) -> ModuleOp | None:
     )
 
 
+@cache
 def operator(symbol: str, *, reflected: bool = False) -> Op:
     """What `x <symbol> y` does for a tensor `x`: `+`, `@`, `**`, `==`, `in`, `[]`, and for unary ones `-x`, `+x`, `~`,
     `not`. With `reflected`, the tensor stands on the right of a number (`2 / x`); argument 0 is the tensor all the
@@ -281,6 +289,7 @@ def operator(symbol: str, *, reflected: bool = False) -> Op:
     return op
 
 
+@cache
 def inplace_operator(symbol: str) -> Op:
     """What `x <symbol> y` does for a tensor `x`: `+=`, `**=`, ..., `[]=`. `@=` is out of place, as in torch.
     Raises `KeyError` for a symbol that Python has no such operator for.

@@ -17,7 +17,7 @@ from typing import Any
 from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import Page, load_pages
 from torchcopylint.project.engine import Advanced, EngineError
-from torchcopylint.project.examined import Examined, Request, Seen, content, died, examine_bytes
+from torchcopylint.project.examined import Examined, Projects, Request, Seen, content, died, examine_bytes
 from torchcopylint.project.store import edition
 
 BATCH = 300_000
@@ -39,7 +39,12 @@ def examine_batch(batch: list[tuple[Any, bytes]], wanted: str) -> list[str]:
             f"the workers have torchcopylint {here}, and here it is {wanted}; install the same everywhere"
         )
     pages = load_pages()
-    examined = [examine_bytes(data, from_plain(Request, request), pages).examined for request, data in batch]
+    requests: list[Request] = [from_plain(Request, request) for request, _ in batch]
+    projects = Projects(requests)
+    examined = [
+        examine_bytes(data, request, pages, projects).examined
+        for request, (_, data) in zip(requests, batch, strict=True)
+    ]
     return [json.dumps(to_plain(item), separators=(",", ":")) for item in examined]
 
 

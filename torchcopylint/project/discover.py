@@ -11,7 +11,7 @@ from torchcopylint.project.read import reason_of
 from torchcopylint.project.resolver import Resolver
 from torchcopylint.project.settings import Settings
 
-SUFFIXES = (".py", ".pyi")
+SUFFIXES = (".py", ".pyi", ".ipynb")
 
 
 class Found(NamedTuple):
@@ -38,7 +38,7 @@ class Discovery(NamedTuple):
 
 
 def discover(paths: Iterable[str], resolver: Resolver) -> Discovery:
-    """Follow the paths: files of any name are taken, directories searched for Python files.
+    """Follow the paths: files of any name are taken, directories searched for Python files and notebooks.
 
     What `.gitignore` files and `exclude` patterns match is left out. A path that was named itself is taken all the
     same, unless `force-exclude` is set. Each file comes once, however many paths lead to it, sorted by path. Raises

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from torchcopylint.pages import Page
-from torchcopylint.project.examined import Request, Seen, examine_file
+from torchcopylint.project.examined import Projects, Request, Seen, examine_file
 
 Advanced: TypeAlias = Callable[[str], None]
 """Called with the path of each file when its turn comes."""
@@ -33,9 +33,10 @@ def one_by_one(
     requests: Sequence[Request], pages: Mapping[str, Page], advanced: Advanced
 ) -> Iterator[tuple[int, Seen]]:
     """Examine one file after the other in this process."""
+    projects = Projects(requests)
     for number, request in enumerate(requests):
         advanced(request.path)
-        yield number, examine_file(request, pages)
+        yield number, examine_file(request, pages, projects)
 
 
 def serial(requests: Sequence[Request]) -> Engine:

@@ -1,23 +1,29 @@
 """What the content of one file comes to, whoever asks: all that is known before comments and settings select from it.
 
 This is what a worker sends back and what the cache keeps. It depends on the content, the file's name in findings, the
-limits, and the files in `needs`, and on no other setting.
+limits, and the other files in its `dependencies`, and on no other setting.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
-from torchcopylint.analysis import Limits, OverLimit, Unreadable, analyse
+from torchcopylint.analysis import Analysis, Limits, OverLimit, Unreadable, within_limits
+from torchcopylint.analysis import analyse as analyse_alone
+from torchcopylint.base.collecting import rare_collections
 from torchcopylint.base.finding import Finding, Position
 from torchcopylint.base.gap import Gap
 from torchcopylint.pages import Page
+from torchcopylint.project.modules import NOTHING, Dependencies, Lookup, Modules, digest_of
+from torchcopylint.project.notebooks import python_of
 from torchcopylint.project.own import OwnReports
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
+from torchcopylint.project.sources import never
 from torchcopylint.source.suppress import mentions_this_tool
 from torchcopylint.source.text import Undecodable, decode, refuse_null, split_lines
 
@@ -25,20 +31,15 @@ from torchcopylint.source.text import Undecodable, decode, refuse_null, split_li
 class Request(NamedTuple):
     """A file to examine: its absolute path, its name in findings, and what holds for it.
 
-    `screen` says whether files that cannot matter may be recognised without a full analysis.
+    `root` is the absolute root of its project. A file whose path is not absolute, such as `<stdin>`, has no other files
+    beside it. `screen` says whether files that cannot matter may be recognised without a full analysis.
     """
 
     path: str
     filename: str
     limits: Limits
+    root: str
     screen: bool = True
-
-
-class Need(NamedTuple):
-    """What an analysis depended on: a file's absolute path, and the digest of its content, empty if there was none."""
-
-    path: str
-    digest: str
 
 
 class Outcome(StrEnum):
@@ -57,7 +58,8 @@ class Examined:
 
     `findings` are all of them, whatever is selected. `digest` is that of the content, empty if there is none to speak
     of. `commented` says whether the text can have comments of this tool, about which something may be to say even if
-    there is no finding. `failure` is the traceback of an internal error, or empty.
+    there is no finding. `dependencies` are what else it came to this by. `failure` is the traceback of an internal
+    error, or empty.
     """
 
     outcome: Outcome
@@ -65,7 +67,7 @@ class Examined:
     digest: str = ""
     commented: bool = False
     gaps: tuple[Gap, ...] = ()
-    needs: tuple[Need, ...] = ()
+    dependencies: Dependencies = NOTHING
     failure: str = ""
 
     @property
@@ -87,17 +89,33 @@ def died(request: Request, how: str, pages: Mapping[str, Page]) -> Examined:
     return Examined(Outcome.FAILED, (OwnReports(pages, request.filename).internal(reason),), failure=f"{reason}\n")
 
 
-def digest_of(data: bytes) -> str:
-    """What stands for a content: 32 hexadecimal digits."""
-    from hashlib import blake2b  # not needed where every file is known by its date
+class Projects:
+    """The projects that files are examined in: in each, a file that others use is followed once."""
 
-    return blake2b(data, digest_size=16).hexdigest()
+    def __init__(self, requests: Iterable[Request] = ()) -> None:
+        """`requests` are what will be asked, as far as that is known: one that is used by another need not be parsed
+        twice."""
+        self._modules: dict[tuple[str, Limits], Modules] = {}
+        wanted: dict[tuple[str, Limits], dict[str, str]] = {}
+        for request in requests:
+            wanted.setdefault((request.root, request.limits), {})[request.path] = request.filename
+        for key, names in wanted.items():
+            self._modules[key] = Modules(*key, names)
+
+    def of(self, request: Request) -> Modules | None:
+        """The files of the project that a file is in, or `None` for a text that is no file."""
+        if not os.path.isabs(request.path):
+            return None
+        key = (request.root, request.limits)
+        if key not in self._modules:
+            self._modules[key] = Modules(*key)
+        return self._modules[key]
 
 
-def examine_file(request: Request, pages: Mapping[str, Page]) -> Seen:
+def examine_file(request: Request, pages: Mapping[str, Page], projects: Projects) -> Seen:
     """Read and examine one file. Whatever is wrong with it becomes a finding."""
     data = content(request, pages)
-    return data if isinstance(data, Seen) else examine_bytes(data, request, pages)
+    return data if isinstance(data, Seen) else examine_bytes(data, request, pages, projects)
 
 
 def content(request: Request, pages: Mapping[str, Page]) -> bytes | Seen:
@@ -110,7 +128,7 @@ def content(request: Request, pages: Mapping[str, Page]) -> bytes | Seen:
         return _too_large(error.size, request, pages)
 
 
-def examine_bytes(data: bytes, request: Request, pages: Mapping[str, Page]) -> Seen:
+def examine_bytes(data: bytes, request: Request, pages: Mapping[str, Page], projects: Projects) -> Seen:
     """Examine the content of a file."""
     if len(data) > request.limits.max_file_size:
         return _too_large(len(data), request, pages)
@@ -122,16 +140,18 @@ def examine_bytes(data: bytes, request: Request, pages: Mapping[str, Page]) -> S
         line = _line(text, error.position)
         finding = OwnReports(pages, request.filename).unreadable(error.reason, error.position, line)
         return Seen(Examined(Outcome.UNREADABLE, (finding,), digest), text)
-    return examine_text(source.text, request, pages, digest)
+    return examine_text(source.text, request, pages, projects, digest)
 
 
-def examine_text(text: str, request: Request, pages: Mapping[str, Page], digest: str = "") -> Seen:
+def examine_text(text: str, request: Request, pages: Mapping[str, Page], projects: Projects, digest: str = "") -> Seen:
     """Examine a decoded text. A fault of the analysis is one more finding: it must not end the run."""
     own = OwnReports(pages, request.filename)
-    commented = mentions_this_tool(text)
+    commented = False
     try:
+        text, left_out = python_of(text, own)
+        commented = mentions_this_tool(text)
         refuse_null(text)
-        analysis = analyse(text, filename=request.filename, limits=request.limits, screen=request.screen)
+        analysis, used = analyse(text, request, projects.of(request), digest)
     except (Unreadable, Undecodable) as error:
         finding = own.unreadable(error.reason, error.position, _line(text, error.position))
         return Seen(Examined(Outcome.UNREADABLE, (finding,), digest), text)
@@ -142,8 +162,36 @@ def examine_text(text: str, request: Request, pages: Mapping[str, Page], digest:
 
         failure = "".join(format_exception(error))
         return Seen(Examined(Outcome.FAILED, (own.internal(_summary(error)),), digest, failure=failure), text)
-    needs = tuple(Need(*need) for need in analysis.needs)
-    return Seen(Examined(Outcome.ANALYSED, analysis.findings, digest, commented, analysis.gaps, needs), text)
+    findings = (*analysis.findings, *left_out)
+    return Seen(Examined(Outcome.ANALYSED, findings, digest, commented, analysis.gaps, used), text)
+
+
+def analyse(text: str, request: Request, modules: Modules | None, digest: str) -> tuple[Analysis, Dependencies]:
+    """The analysis of a text among the other files of its project, if it has any, and what it depended on.
+
+    Raises `Unreadable` and `OverLimit`.
+    """
+    if request.screen:
+        from torchcopylint.screen import spares  # not needed where everything is known
+
+        within_limits(text, request.limits)
+        looked: list[Lookup] = []
+        if spares(text, partial(_leads, request.path, modules, looked)):
+            return Analysis((), ()), Dependencies((), tuple(looked))
+    with rare_collections():
+        if modules is None:
+            return analyse_alone(text, filename=request.filename, limits=request.limits), NOTHING
+        analysis = modules.analyse(request.path, text, request.filename, digest)
+    return analysis, modules.dependencies(request.path)
+
+
+def _leads(path: str, modules: Modules | None, looked: list[Lookup], name: str) -> bool:
+    """Whether a module's name leads to a file of the project; what was looked up is noted."""
+    if modules is None or never(name):
+        return False
+    lookup = modules.leads(path, name)
+    looked.append(lookup)
+    return bool(lookup.found)
 
 
 def _too_large(size: int, request: Request, pages: Mapping[str, Page]) -> Seen:

@@ -13,6 +13,7 @@ from torchcopylint.project.pipeline import FileResult, RunResult
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
 from torchcopylint.project.shards import Share
 from torchcopylint.report.model import WHOLE, FileReport, Part, Report, Source
+from torchcopylint.source.notebook import cells, is_notebook, lines_of, row_called
 from torchcopylint.source.text import Undecodable, decode, split_lines
 
 if TYPE_CHECKING:
@@ -58,17 +59,18 @@ class Gatherer:
         settings = explanation.found.settings
         file = FileResult(explanation.found.path, explanation.filename, settings, findings, text=explanation.text)
         closeup = explanation.closeup
+        starts = cells(explanation.text) if is_notebook(explanation.filename) else ()
         return Line(
-            place=f"{self._shown(explanation.found.path)}:{explanation.row}",
+            place=f"{self._shown(explanation.found.path)}:{explanation.place}",
             scope=closeup.scope,
-            code=split_lines(explanation.text)[explanation.row - 1],
+            code=(lines_of if starts else split_lines)(explanation.text)[explanation.row - 1],
             shown=explanation.shown,
             elsewhere=explanation.elsewhere,
             hidden=tuple((hidden.finding, hidden.why) for hidden in explanation.hidden),
             unknown=tuple(f"`{value.text}`" for value in closeup.values if not value.known),
             known=tuple(f"`{value.text}` is {value.phrase}" for value in closeup.values if value.known),
             facts=closeup.facts,
-            gaps=tuple(f"line {gap.row}: {gap.reason}" for gap in closeup.gaps),
+            gaps=tuple(f"{row_called(gap.row, starts)}: {gap.reason}" for gap in closeup.gaps),
             sources=self._file(file, _checkout_around(settings.root)).sources,
         )
 
@@ -85,6 +87,8 @@ class Gatherer:
         if not os.path.isabs(path):
             # Standard input without a name is no file.
             return Source(path, path, quote(path), True, tuple(split_lines(text)) if text is not None else None)
+        notebook = is_notebook(name)
+        starts = cells(text) if text is not None and notebook else ()
         relative = _below(path, source_root)
         annotated = _below(path, self._workspace) if self._workspace else None
         return Source(
@@ -92,7 +96,8 @@ class Gatherer:
             annotated=annotated or self._shown(path).replace(os.sep, "/"),
             uri=quote(os.fsencode(relative)) if relative else _file_uri(path),
             inside=relative is not None,
-            lines=tuple(split_lines(text)) if text is not None else None,
+            lines=tuple(lines_of(text) if notebook else split_lines(text)) if text is not None else None,
+            cells=starts,
         )
 
     def _shown(self, path: str) -> str:

@@ -8,18 +8,21 @@ from dataclasses import dataclass
 
 from torchcopylint.base.finding import Finding, Span
 from torchcopylint.base.gap import Gap
+from torchcopylint.base.verification import Verdict
 from torchcopylint.project.discover import Discovery, Found, Unlisted
 from torchcopylint.project.engine import Advanced, ChooseEngine, serial
 from torchcopylint.project.examined import (
     Examined,
     Outcome,
+    Projects,
     Request,
     Seen,
-    digest_of,
     examine_bytes,
     examine_file,
     examine_text,
 )
+from torchcopylint.project.modules import NOTHING, Dependencies, digest_of
+from torchcopylint.project.notebooks import in_cells, python_of
 from torchcopylint.project.own import OwnReports
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
@@ -37,8 +40,8 @@ class FileResult:
     """What one file came to.
 
     `path` is absolute, `filename` relative to `settings.root`, as it stands in the findings. `text` is kept where there
-    are findings. `suppressed` counts the findings that a comment hid. `failure` is the traceback of an internal error,
-    or empty.
+    are findings; that of a notebook is its Python. `suppressed` counts the findings that a comment hid. `failure` is
+    the traceback of an internal error, or empty. `dependencies` are the other files that the analysis made use of.
     """
 
     path: str
@@ -49,14 +52,19 @@ class FileResult:
     gaps: tuple[Gap, ...] = ()
     text: str | None = None
     failure: str = ""
+    dependencies: Dependencies = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run came to: its files in order of path, and the given paths that do not exist."""
+    """What a run came to: its files in order of path, and the given paths that do not exist.
+
+    `confirmed_only`: a finding that was run makes the run fail only if it was confirmed, or there was no torch.
+    """
 
     files: tuple[FileResult, ...]
     missing: tuple[str, ...] = ()
+    confirmed_only: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -67,9 +75,14 @@ class RunResult:
             file.settings.fails(finding.severity)
             for file in self.files
             for finding in file.findings
-            if finding.code not in ASKED_FOR
+            if finding.code not in ASKED_FOR and not (self.confirmed_only and _unconfirmed(finding))
         )
         return FINDINGS if failing else OK
+
+
+def _unconfirmed(finding: Finding) -> bool:
+    result = finding.verification
+    return result is not None and result.verdict not in (Verdict.CONFIRMED, Verdict.UNAVAILABLE)
 
 
 class Checker:
@@ -116,17 +129,19 @@ class Checker:
 
     def check_bytes(self, data: bytes, found: Found, filename: str) -> FileResult:
         """Check the content of a file."""
-        return self._judged(examine_bytes(data, self._request(found, filename), self._index.pages), found, filename)
+        seen = examine_bytes(data, self._request(found, filename), self._index.pages, Projects())
+        return self._judged(seen, found, filename)
 
     def check_text(self, text: str, found: Found, filename: str) -> FileResult:
         """Check a decoded text."""
-        return self._judged(examine_text(text, self._request(found, filename), self._index.pages), found, filename)
+        seen = examine_text(text, self._request(found, filename), self._index.pages, Projects())
+        return self._judged(seen, found, filename)
 
     def _replayed(self, known: Examined, found: Found) -> FileResult | None:
         """What is known of a file as a result, or `None` if its text is needed and is not the one that was examined."""
         text = None
         if known.findings or known.commented:
-            text = _text_of(found, known.digest)
+            text = self._text_of(found, known.digest)
             if text is None:
                 return None
         return self._judged(Seen(known, text), found, relative_posix(found.path, found.settings.root))
@@ -136,9 +151,9 @@ class Checker:
         examined, text = seen
         request = self._request(found)
         if text is None and examined.digest and (examined.findings or examined.commented):
-            text = _text_of(found, examined.digest)
+            text = self._text_of(found, examined.digest)
             # `None`: it was changed in between.
-            seen = Seen(examined, text) if text is not None else examine_file(request, self._index.pages)
+            seen = Seen(examined, text) if text is not None else examine_file(request, self._index.pages, Projects())
         return self._judged(seen, found, request.filename)
 
     def _judged(self, seen: Seen, found: Found, filename: str) -> FileResult:
@@ -157,36 +172,47 @@ class Checker:
             if analysed:
                 own = OwnReports(self._index.pages, filename)
                 findings += tuple(own.about(problem, _at(text, problem.span)) for problem in outcome.problems)
-        shown = _shown(findings, found)
+        shown = in_cells(_shown(findings, found), filename, text or "")
         # An internal error is about no line.
         kept = text if shown and not examined.failure else None
         return FileResult(
-            found.path, filename, found.settings, shown, suppressed, examined.gaps, kept, examined.failure
+            path=found.path,
+            filename=filename,
+            settings=found.settings,
+            findings=shown,
+            suppressed=suppressed,
+            gaps=examined.gaps,
+            text=kept,
+            failure=examined.failure,
+            dependencies=examined.dependencies,
         )
+
+    def _text_of(self, found: Found, digest: str) -> str | None:
+        """The text of a file, of a notebook its Python, or `None` if its content is not the one with this digest."""
+        try:
+            data = read_file(found.path, found.settings.limits.max_file_size)
+        except (CannotRead, TooLarge):
+            return None
+        if digest_of(data) != digest:
+            return None
+        try:
+            text = decode(data).text
+        except Undecodable:
+            return data.decode("utf-8", "replace")
+        try:
+            return python_of(text, OwnReports(self._index.pages, relative_posix(found.path, found.settings.root)))[0]
+        except Undecodable:
+            return text
 
     def _request(self, found: Found, filename: str | None = None) -> Request:
         """What is asked about a file; `filename` is its name in findings if it is not that of its path."""
         name = relative_posix(found.path, found.settings.root) if filename is None else filename
-        return Request(found.path, name, found.settings.limits, self._screen)
+        return Request(found.path, name, found.settings.limits, found.settings.root, self._screen)
 
     def _unlisted(self, directory: Unlisted) -> FileResult:
         filename = relative_posix(directory.path, directory.settings.root) or "."
         unreadable = OwnReports(self._index.pages, filename).unreadable(directory.reason)
         return FileResult(directory.path, filename, directory.settings, (unreadable,))
-
-
-def _text_of(found: Found, digest: str) -> str | None:
-    """The text of a file, or `None` if its content is not the one with this digest."""
-    try:
-        data = read_file(found.path, found.settings.limits.max_file_size)
-    except (CannotRead, TooLarge):
-        return None
-    if digest_of(data) != digest:
-        return None
-    try:
-        return decode(data).text
-    except Undecodable:
-        return data.decode("utf-8", "replace")
 
 
 def _shown(findings: Iterable[Finding], found: Found) -> tuple[Finding, ...]:

@@ -13,6 +13,9 @@ from torchcopylint.project.select import RuleIndex, Selection, choose
 FORMATS = ("full", "concise", "json", "jsonl", "github", "sarif", "shard")
 LIMITS = tuple(limit.name for limit in fields(Limits))
 FAIL_ON = ("error", "warning", "info", "never")
+VERIFY_POLICIES = ("annotate", "gate", "require")
+VERIFY_DEVICES = ("cpu", "cuda")
+"""Of the command line alone: a configuration file must not make somebody run code, nor say how."""
 
 
 @dataclass(frozen=True, slots=True)

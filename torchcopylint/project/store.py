@@ -14,16 +14,19 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchcopylint import __version__
 from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import pages_directory
-from torchcopylint.project.examined import Examined, Request, digest_of
+from torchcopylint.project.examined import Examined, Request
+from torchcopylint.project.modules import Dependencies, Lookup, digest_of
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file, reason_of
+from torchcopylint.project.sources import Sources
 
 FORMAT = 1
 """The form of the file; another number means that it is made anew."""
@@ -52,6 +55,7 @@ class Store:
         self.path = os.path.join(directory, f"{_name(root)}{SUFFIX}")
         self.notes: list[str] = []
         self._root = root
+        self._sources = Sources(root)
         self._entries: dict[str, list[Any]] = {}
         self._files: dict[str, _Seen] = {}
         self._looked: dict[str, _Seen | None] = {}
@@ -66,18 +70,26 @@ class Store:
         if seen is None or entry is None:
             return None
         try:
-            digest, asked, needs, rest = entry
+            digest, asked, used, rest = entry
             if digest != seen.digest or asked != _asked(request):
                 return None
-            if any(self._digest_now(self._absolute(path)) != wanted for path, wanted in needs):
-                return None
             outcome, commented, findings, gaps = rest
-            plain = [outcome, findings, digest, commented, gaps, [], ""]
+            plain = [outcome, findings, digest, commented, gaps, used, ""]
             examined: Examined = from_plain(Examined, plain)
+            dependencies = _moved(examined.dependencies, self._absolute)
+            if not self._holds(dependencies):
+                return None
         except (ValueError, TypeError) as error:
             self._note(f"an entry of the cache is damaged and is made anew: {error}")
             return None
-        return examined
+        return replace(examined, dependencies=dependencies)
+
+    def _holds(self, dependencies: Dependencies) -> bool:
+        """Whether everything is as it was that an examination depended on."""
+        return all(
+            tuple(path for path, _ in self._sources.places(importer, dotted)) == found
+            for importer, dotted, found in dependencies.lookups
+        ) and all(self._digest_now(path) == digest for path, digest in dependencies.files)
 
     def keep(self, request: Request, examined: Examined) -> None:
         """Remember what a file came to."""
@@ -88,9 +100,9 @@ class Store:
         # The date was taken before the content was read: if it changed in between, the digest tells.
         seen = _Seen(known.stat if known else _NEVER, examined.digest)
         self._looked[request.path] = self._files[request.path] = seen
-        needs = [[self._relative(need.path), need.digest] for need in examined.needs]
+        used = to_plain(_moved(examined.dependencies, self._relative))
         rest = [examined.outcome.value, examined.commented, to_plain(examined.findings), to_plain(examined.gaps)]
-        self._entries[request.filename] = [examined.digest, _asked(request), needs, rest]
+        self._entries[request.filename] = [examined.digest, _asked(request), used, rest]
         self._changed = True
 
     def save(self) -> None:
@@ -211,6 +223,17 @@ class Store:
     def _note(self, note: str) -> None:
         if note not in self.notes:
             self.notes.append(note)
+
+
+def _moved(dependencies: Dependencies, name: Callable[[str], str]) -> Dependencies:
+    """Dependencies with their files under other names."""
+    return Dependencies(
+        tuple(file._replace(path=name(file.path)) for file in dependencies.files),
+        tuple(
+            Lookup(name(lookup.importer), lookup.dotted, tuple(map(name, lookup.found)))
+            for lookup in dependencies.lookups
+        ),
+    )
 
 
 def _settled(stat: Stat) -> Stat:

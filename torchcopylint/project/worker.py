@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import load_pages
-from torchcopylint.project.examined import Request, examine_file
+from torchcopylint.project.examined import Projects, Request, examine_file
 
 READY = b"ready\n"
 """The first line that a worker writes."""
@@ -33,9 +33,10 @@ def main() -> None:
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     """Answer request after request until there are no more."""
     pages = load_pages()
+    projects = Projects()
     answers.write(READY)
     answers.flush()
     for line in requests:
-        seen = examine_file(from_plain(Request, json.loads(line)), pages)
+        seen = examine_file(from_plain(Request, json.loads(line)), pages, projects)
         answers.write(json.dumps(to_plain(seen.examined), separators=(",", ":")).encode() + b"\n")
         answers.flush()

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from torchcopylint.base.finding import Finding, Position
+from torchcopylint.base.verification import Verification
 from torchcopylint.report.model import Look, Report
 
 
@@ -15,7 +16,8 @@ def render(report: Report, look: Look) -> str:
 
 
 def entry(finding: Finding) -> dict[str, Any]:
-    """One finding. Rows and columns are 1-based, columns count code points, `end_location` is exclusive."""
+    """One finding. Rows and columns are 1-based, columns count code points, `end_location` is exclusive.
+    In a notebook they are relative to the `cell`."""
     return {
         "code": finding.code,
         "name": finding.name,
@@ -35,11 +37,26 @@ def entry(finding: Finding) -> dict[str, Any]:
                 "filename": step.filename,
                 "location": _position(step.span.start),
                 "end_location": _position(step.span.end),
+                "cell": step.cell,
             }
             for step in finding.steps
         ],
-        "verification": None,
+        "verification": verification(finding.verification),
         "fingerprint": finding.fingerprint,
+    }
+
+
+def verification(result: Verification | None) -> dict[str, Any] | None:
+    """What running the code showed; the keys are stable. `row` is 1-based, in the user's file."""
+    if result is None:
+        return None
+    return {
+        "verdict": result.verdict.value,
+        "evidence": [{"kind": item.kind, "message": item.text, "row": item.row} for item in result.evidence],
+        "torch_version": result.torch_version or None,
+        "device": result.device or None,
+        "seeds": list(result.seeds),
+        "reproducer": result.reproducer,
     }
 
 

@@ -7,7 +7,8 @@
     52 | model.load_state_dict(best)
        |                       ---- 3 read here
 
-Steps that stand within `REACH` lines of one another share a frame, others get one each, under a line that says where.
+Steps that stand within `REACH` lines of one another, in one cell if it is a notebook, share a frame. Others get one
+each, under a line that says where.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from torchcopylint.base.finding import Finding, Role, Span, Step
-from torchcopylint.report.model import Source
+from torchcopylint.report.model import Source, place
 from torchcopylint.report.terminal import Paint, cells, clean
 
 REACH = 12
@@ -37,11 +38,11 @@ class _Mark(NamedTuple):
 def frames(finding: Finding, sources: Mapping[str, Source], paint: Paint) -> list[str]:
     """The lines of all frames of a finding. A file whose lines are not at hand is named without them."""
     marks = [
-        _Mark(number, step, step.span == finding.span and step.filename == finding.filename)
+        _Mark(number, step, _place(step) == (finding.filename, finding.cell or 0, finding.span))
         for number, step in enumerate(finding.steps, start=1)
     ]
     if not any(mark.blamed for mark in marks):
-        marks.append(_Mark(0, Step(Role.HERE, "here", finding.filename, finding.span), True))
+        marks.append(_Mark(0, Step(Role.HERE, "here", finding.filename, finding.span, finding.cell), True))
     gutter = max(len(str(mark.step.span.start.row)) for mark in marks) + 3
     lines = []
     for position, group in enumerate(_groups(marks)):
@@ -49,22 +50,28 @@ def frames(finding: Finding, sources: Mapping[str, Source], paint: Paint) -> lis
         source = sources.get(filename)
         shown = clean(source.shown if source else filename)
         if position or not any(mark.blamed for mark in group):
-            first = min(group, key=lambda mark: mark.number).step.span.start
+            first = min(group, key=lambda mark: mark.number).step
             arrow = paint("-->", "frame")
-            lines.append(f"{' ' * (gutter - 2)}{arrow} {shown}:{first.row}:{first.column}")
+            where = f"{place(first.span.start.row, first.cell)}:{first.span.start.column}"
+            lines.append(f"{' ' * (gutter - 2)}{arrow} {shown}:{where}")
         for row in sorted({mark.step.span.start.row for mark in group}):
             on_row = sorted(mark for mark in group if mark.step.span.start.row == row)
-            text = source.lines[row - 1] if source and source.lines and row <= len(source.lines) else None
+            text = source.line(row, group[0].step.cell) if source else None
             lines += _row(row, text, on_row, gutter, finding, paint)
     return lines
+
+
+def _place(step: Step) -> tuple[str, int, Span]:
+    return step.filename, step.cell or 0, step.span
 
 
 def _groups(marks: Iterable[_Mark]) -> list[list[_Mark]]:
     """Marks that share a frame, the frames in order of their first step."""
     groups: list[list[_Mark]] = []
-    for mark in sorted(marks, key=lambda mark: (mark.step.filename, mark.step.span, mark.number)):
+    for mark in sorted(marks, key=lambda mark: (*_place(mark.step), mark.number)):
         last = groups[-1][-1].step if groups else None
-        near = last and last.filename == mark.step.filename and mark.step.span.start.row - last.span.start.row <= REACH
+        same = last and _place(last)[:2] == _place(mark.step)[:2]
+        near = same and last and mark.step.span.start.row - last.span.start.row <= REACH
         if near:
             groups[-1].append(mark)
         else:

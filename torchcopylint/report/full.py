@@ -7,6 +7,7 @@ from torchcopylint.report.frame import frames
 from torchcopylint.report.model import Look, Report
 from torchcopylint.report.summary import summary
 from torchcopylint.report.terminal import Paint, clean
+from torchcopylint.report.verified import lines as verified
 
 
 def render(report: Report, look: Look) -> str:
@@ -18,5 +19,9 @@ def render(report: Report, look: Look) -> str:
         lines += frames(finding, sources, paint)
         if finding.advice:
             lines.append(f"  {paint('fix:', 'good')} {clean(finding.advice)}")
+        if finding.verification is not None:
+            first, *further = verified(finding.verification)
+            lines.append(f"  {paint('run:', 'bold')} {clean(first)}")
+            lines += [f"       {clean(line)}" for line in further]
         lines.append("")
     return "".join(f"{line}\n" for line in [*lines, *summary(report, look)])

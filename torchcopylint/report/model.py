@@ -25,7 +25,8 @@ class Source:
 
     `shown` is its path for people, relative to the working directory. `annotated` is its path for annotations of a CI
     system, relative to the checkout. `uri` is relative to the report's `source_root` if `inside`, else absolute.
-    `lines` are its lines without their ends, or `None` if they are not at hand.
+    `lines` are its lines without their ends, or `None` if they are not at hand. Of a notebook they are those of all
+    code cells, and `cells` has the number of each cell with how many lines stand before its first.
     """
 
     shown: str
@@ -33,6 +34,17 @@ class Source:
     uri: str
     inside: bool
     lines: tuple[str, ...] | None = field(repr=False, default=None)
+    cells: tuple[tuple[int, int], ...] = ()
+
+    def line(self, row: int, cell: int | None = None) -> str | None:
+        """A line by its row, which counts within a cell if one is given; `None` if it is not at hand."""
+        index = row - 1 if cell is None else dict(self.cells).get(cell, -row) + row - 1
+        return self.lines[index] if self.lines is not None and 0 <= index < len(self.lines) else None
+
+
+def place(row: int, cell: int | None) -> str:
+    """A row for people, after the name of its file: `12`, or `cell 3:12` in a notebook."""
+    return f"{row}" if cell is None else f"cell {cell}:{row}"
 
 
 @dataclass(frozen=True, slots=True)

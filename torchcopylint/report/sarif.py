@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from torchcopylint.base.finding import Confidence, Finding, Severity, Span
+from torchcopylint.base.finding import Confidence, Finding, Severity, Span, Step
 from torchcopylint.pages import Page
+from torchcopylint.report.as_json import verification
 from torchcopylint.report.model import Look, Report, Source
+from torchcopylint.report.verified import headline
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://torchcopylint.github.io/torchcopylint/"
@@ -76,7 +78,7 @@ def _result(finding: Finding, sources: Mapping[str, Source], indices: Mapping[st
         "ruleIndex": indices[finding.code],
         "level": _LEVELS[finding.severity],
         "message": {"text": f"{finding.message}\nfix: {finding.advice}" if finding.advice else finding.message},
-        "locations": [_location(finding.filename, finding.span, sources)],
+        "locations": [_location(finding, sources)],
         # GitHub matches alerts of different runs by the first; neither depends on line numbers.
         "partialFingerprints": {
             "primaryLocationLineHash": f"{finding.fingerprint}:1",
@@ -85,11 +87,14 @@ def _result(finding: Finding, sources: Mapping[str, Source], indices: Mapping[st
         "properties": {"confidence": finding.confidence.value, "variant": finding.variant},
         "rank": _RANKS[finding.confidence],
     }
+    if finding.verification is not None:
+        result["properties"]["verification"] = verification(finding.verification)
+        result["message"]["text"] += f"\nrun: {headline(finding.verification)}"
     if len(finding.steps) > 1:
         result["relatedLocations"] = [
-            {"id": number} | _location(step.filename, step.span, sources, f"{number} {step.message}")
+            {"id": number} | _location(step, sources, f"{number} {step.message}")
             for number, step in enumerate(finding.steps, start=1)
-            if step.span != finding.span or step.filename != finding.filename
+            if (step.span, step.filename, step.cell) != (finding.span, finding.filename, finding.cell)
         ]
         result["codeFlows"] = [_code_flow(finding, sources)]
     return result
@@ -105,33 +110,42 @@ def _code_flow(finding: Finding, sources: Mapping[str, Source]) -> dict[str, Any
             "executionOrder": number,
             "importance": "essential",
             "kinds": [step.role.value],
-            "location": _location(step.filename, step.span, sources, step.message),
+            "location": _location(step, sources, step.message),
         }
         for number, step in enumerate(finding.steps, start=1)
     ]
     return {"message": {"text": finding.message}, "threadFlows": [{"locations": steps}]}
 
 
-def _location(filename: str, span: Span, sources: Mapping[str, Source], message: str = "") -> dict[str, Any]:
-    source = sources[filename]
+def _location(at: Finding | Step, sources: Mapping[str, Source], message: str = "") -> dict[str, Any]:
+    source = sources[at.filename]
     artifact = {"uri": source.uri} | ({"uriBaseId": BASE} if source.inside else {})
     location: dict[str, Any] = {
-        "physicalLocation": {"artifactLocation": artifact, "region": _region(span, source.lines)}
+        "physicalLocation": {"artifactLocation": artifact, "region": _region(at.span, source, at.cell)}
     }
+    if at.cell is not None:
+        start = at.span.start
+        where = f"cell {at.cell}:{start.row}:{start.column}"
+        location["logicalLocations"] = [{"name": f"cell {at.cell}", "fullyQualifiedName": where, "kind": "cell"}]
+        message = f"{where}: {message}" if message else where
     if message:
         location["message"] = {"text": message}
     return location
 
 
-def _region(span: Span, lines: Sequence[str] | None) -> dict[str, Any]:
+def _region(span: Span, source: Source, cell: int | None) -> dict[str, Any]:
+    """Where a span is in its file. A line of a cell is no line of the file: as ruff does, the top stands for it."""
+    if cell is not None:
+        return {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1}
     region: dict[str, Any] = {
         "startLine": span.start.row,
         "startColumn": span.start.column,
         "endLine": span.end.row,
         "endColumn": span.end.column,
     }
-    if lines and span.start.row == span.end.row <= len(lines) and span.end.column > span.start.column:
-        region["snippet"] = {"text": lines[span.start.row - 1][span.start.column - 1 : span.end.column - 1]}
+    line = source.line(span.start.row)
+    if line is not None and span.start.row == span.end.row and span.end.column > span.start.column:
+        region["snippet"] = {"text": line[span.start.column - 1 : span.end.column - 1]}
     return region
 
 
@@ -141,7 +155,7 @@ def _invocation(report: Report) -> dict[str, Any]:
             "level": _LEVELS[finding.severity],
             "message": {"text": finding.message},
             "descriptor": {"id": finding.code, "index": ABOUT_THE_RUN.index(finding.code)},
-            "locations": [_location(finding.filename, finding.span, sources)],
+            "locations": [_location(finding, sources)],
         }
         for finding, sources in report.findings()
         if finding.code in ABOUT_THE_RUN

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from torchcopylint.base.finding import Severity
 from torchcopylint.report.model import Look, Report
 from torchcopylint.report.terminal import Paint, count
+from torchcopylint.report.verified import verdict_of
 
 _NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
@@ -44,6 +45,11 @@ def statistics(report: Report) -> list[str]:
     rules = Counter((finding.code, finding.name) for finding, _ in report.findings())
     gaps = Counter(gap.reason for gap in report.gaps)
     lines = ["Findings by rule:", *_table([(number, f"{code} {name}") for (code, name), number in rules.items()])]
+    verdicts = Counter(
+        verdict_of(finding.verification) for finding, _ in report.findings() if finding.verification is not None
+    )
+    if verdicts:
+        lines += ["Verdicts of running the code:", *_table([(number, name) for name, number in verdicts.items()])]
     lines += ["Gaps of the analysis by reason:", *_table([(number, reason) for reason, number in gaps.items()])]
     lines.append(f"Files checked: {report.checked}; with findings: {len(report.files)}.")
     lines.append(f"Findings suppressed by comments: {report.suppressed}.")

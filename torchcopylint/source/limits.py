@@ -34,7 +34,7 @@ _TOKEN = re.compile(
 _CASE = re.compile(r"[ \t\f]*case\b(?!\s*[=.,:)\]}])")
 """The start of a line with a pattern; not one on which a variable has that name."""
 _UNARY = frozenset("-+~")
-_LOOPS = 10
+LOOPS = 10
 """What a `for` in brackets weighs: it is a loop inside of those before it."""
 _TRIPLE_END = {'"""': re.compile(r'\\.|"""', re.DOTALL), "'''": re.compile(r"\\.|'''", re.DOTALL)}
 _QUOTE_END = {'"': re.compile(r'\\(?:\r\n|.)|["\r\n]', re.DOTALL), "'": re.compile(r"\\(?:\r\n|.)|['\r\n]", re.DOTALL)}
@@ -121,7 +121,7 @@ def measure(text: str) -> Size:
             slow = True
         elif kind == "for":
             if len(chain.counts) > 1:
-                chain.add(row, _LOOPS)
+                chain.add(row, LOOPS)
         elif kind != "comment":
             chain.add(row)
     return Size(nesting, patterns, terms.peak, strings.peak, chain.peak)

@@ -10,10 +10,10 @@ from torchcopylint.flow.tape import UNION, Annotation
 def dotted_name(node: cst.BaseExpression) -> str:
     """`a.b.c` as written; empty if the expression is anything else."""
     parts: list[str] = []
-    while isinstance(node, cst.Attribute):
+    while type(node) is cst.Attribute:
         parts.append(node.attr.value)
         node = node.value
-    if not isinstance(node, cst.Name):
+    if type(node) is not cst.Name:
         return ""
     parts.append(node.value)
     return ".".join(reversed(parts))
@@ -23,6 +23,9 @@ def lower_annotation(node: cst.BaseExpression | None) -> Annotation | None:
     """An annotation; `None` if there is none or it is of no form that says something of a type."""
     if node is None:
         return None
+    if type(node) in (cst.Name, cst.Attribute):
+        name = dotted_name(node)
+        return Annotation(name) if name else None
     if isinstance(node, cst.SimpleString):
         text = node.evaluated_value
         try:
@@ -41,8 +44,7 @@ def lower_annotation(node: cst.BaseExpression | None) -> Annotation | None:
             if isinstance(element.slice, cst.Index) and (argument := lower_annotation(element.slice.value)) is not None
         )
         return Annotation(UNION if name.rpartition(".")[2] in ("Union", "Optional") else name, arguments)
-    name = dotted_name(node)
-    return Annotation(name) if name else None
+    return None
 
 
 def _union(node: cst.BinaryOperation) -> Annotation:

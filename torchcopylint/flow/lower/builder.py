@@ -80,9 +80,17 @@ class UnitBuilder:
 
     def define(self, make: Callable[..., Any], node: cst.CSTNode, *fields: object) -> int:
         """Put an event with a result on the tape; returns the register of the result."""
-        out = len(self.definitions)
-        event = make(out, *fields, self.site(node))
-        self.definitions.append(event)
+        # As in `site`: most events come this way.
+        file = self.file
+        nodes = file.nodes
+        site = len(nodes)
+        nodes.append(node)
+        file.statements.append(self.statement if self.statement != NO_SITE else site)
+        file.scopes.append(self.index)
+        definitions = self.definitions
+        out = len(definitions)
+        event = make(out, *fields, site)
+        definitions.append(event)
         self.tape.append(event)
         return out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -52,9 +53,9 @@ def lower_expression(b: UnitBuilder, node: cst.CSTNode) -> int:
 
 def lower_target(b: UnitBuilder, target: cst.CSTNode, value: int, annotation: t.Annotation | None = None) -> None:
     """Store a register into an assignment target: a name, an attribute, an item, or a nest of targets."""
-    if isinstance(target, cst.Name):
+    if type(target) is cst.Name:
         b.bind(target.value, value, target, annotation)
-    elif isinstance(target, cst.Attribute):
+    elif type(target) is cst.Attribute:
         base = lower_expression(b, target.value)
         b.emit(t.StoreAttribute(base, target.attr.value, value, False, b.site(target)))
     elif isinstance(target, cst.Subscript):
@@ -75,7 +76,7 @@ def lower_index(b: UnitBuilder, elements: Sequence[cst.SubscriptElement]) -> t.I
     index: list[int | t.Slice] = []
     for element in elements:
         part = element.slice
-        if isinstance(part, cst.Slice):
+        if type(part) is cst.Slice:
             bounds = (
                 lower_expression(b, bound) if bound is not None else t.NO_REGISTER
                 for bound in (part.lower, part.upper, part.step)
@@ -91,15 +92,25 @@ def lower_index(b: UnitBuilder, elements: Sequence[cst.SubscriptElement]) -> t.I
     return tuple(index)
 
 
+_NAMED_CONSTANTS = {"True": True, "False": False, "None": None}
+
+
+@lru_cache(maxsize=4096)
+def _literal(text: str) -> object:
+    """The value of a number or a string as written. Raises `ValueError` or `SyntaxError`."""
+    return ast.literal_eval(text)
+
+
 def _name(b: UnitBuilder, node: cst.Name) -> int:
-    if node.value in ("True", "False", "None"):
-        return b.define(t.Const, node, {"True": True, "False": False, "None": None}[node.value])
-    return b.load(node.value, node)
+    name = node.value
+    if name in _NAMED_CONSTANTS:
+        return b.define(t.Const, node, _NAMED_CONSTANTS[name])
+    return b.load(name, node)
 
 
 def _number(b: UnitBuilder, node: cst.Integer | cst.Float | cst.Imaginary) -> int:
     try:
-        value = ast.literal_eval(node.value) if len(node.value) < 40 else 0
+        value = _literal(node.value) if len(node.value) < 40 else 0
     except (ValueError, SyntaxError):
         value = 0
     return b.define(t.Const, node, value)
@@ -110,7 +121,7 @@ def _string(b: UnitBuilder, node: cst.SimpleString) -> int:
         # Nobody indexes with such a text; a docstring must not be evaluated for nothing.
         return b.define(t.Const, node, "" if "b" not in node.prefix.lower() else b"")
     try:
-        value: object = node.evaluated_value
+        value = _literal(node.value)
     except (ValueError, SyntaxError):
         value = ""
     return b.define(t.Const, node, value)
@@ -144,7 +155,7 @@ def _format_parts(b: UnitBuilder, node: cst.CSTNode) -> list[int]:
 
 def _attribute(b: UnitBuilder, node: cst.Attribute) -> int:
     base = lower_expression(b, node.value)
-    if isinstance(node.value, cst.Name):
+    if type(node.value) is cst.Name:
         b.use(node.value.value, node.attr.value)
     return b.define(t.Attribute, node, base, node.attr.value)
 
@@ -156,9 +167,10 @@ def _subscript(b: UnitBuilder, node: cst.Subscript) -> int:
 
 def _call(b: UnitBuilder, node: cst.Call) -> int:
     function = node.func
-    if isinstance(function, cst.Attribute):
+    # `isinstance` of LibCST's abstract classes runs Python code wherever the answer is no.
+    if type(function) is cst.Attribute:
         base = lower_expression(b, function.value)
-        if isinstance(function.value, cst.Name):
+        if type(function.value) is cst.Name:
             b.use(function.value.value, f"{function.attr.value}()")
         arguments = lower_arguments(b, node.args)
         return b.define(t.Invoke, node, base, function.attr.value, arguments)

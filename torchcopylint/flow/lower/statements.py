@@ -37,7 +37,7 @@ def lower_body(b: UnitBuilder, body: cst.BaseSuite | cst.Module) -> None:
             _lower_small(b, small)
         return
     for statement in body.body:
-        if isinstance(statement, cst.SimpleStatementLine):
+        if type(statement) is cst.SimpleStatementLine:
             b.statement = NO_SITE
             b.statement = b.site(statement)
             for small in statement.body:

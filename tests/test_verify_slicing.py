@@ -1,0 +1,183 @@
+"""From findings to slices: the pages' examples in larger files are confirmed, tempting and hostile code is not.
+
+What cannot be confirmed is listed with the reason, so that it is known when it changes.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from forced import forced, forced_at
+
+from torchcopylint.analysis import analyse
+from torchcopylint.base.finding import Finding
+from torchcopylint.base.verification import Verdict
+from torchcopylint.pages import Page, load_pages
+from torchcopylint.verify.judge import EFFECTLESS
+from torchcopylint.verify.model import Attempt
+from torchcopylint.verify.run import Verifier
+from torchcopylint.verify.slicing.slicer import slice_of
+
+HERE = Path(__file__).parent
+TEMPTING = sorted((HERE / "verify" / "tempting").glob("*.py"))
+HOSTILE = sorted((HERE / "verify" / "hostile").glob("*.py"))
+PAGES = [
+    page
+    for page in load_pages().values()
+    if page.get("confirm") and not set(page.get("confirm").replace(",", " ").split()) & EFFECTLESS
+]
+EMBEDDING = """\
+import logging
+{imports}
+
+LOGGER = logging.getLogger(__name__)
+
+
+def other(values):
+    return [value for value in values]
+
+
+def wrapped():
+{body}
+
+
+if __name__ == "__main__":
+    LOGGER.info("start")
+    wrapped()
+"""
+WITHOUT_EFFECT = {
+    ("TCL103", "slow.data.copy_("): "both models have been set to the same values, so the copy changes none",
+    ("TCL211", "ctx.left = left"): "the program writes the other input between forward and backward",
+    ("TCL606", "discriminator.requires_grad = True"): "the parameters have required grad all along",
+}
+"""Statements of bad examples that have several: by itself this one changes nothing in that program, and why."""
+
+
+@pytest.fixture(scope="module")
+def verifier() -> Iterator[Verifier]:
+    with Verifier() as started:
+        yield started
+
+
+def embedded(code: str) -> str:
+    """A program as a function of a larger file; what it imports is imported by the file."""
+    lines = code.split("\n")
+    imports = [line for line in lines if line.startswith(("import ", "from "))]
+    body = ["" if line.startswith(("import ", "from ")) else line for line in lines]
+    return EMBEDDING.format(imports="\n".join(imports), body=textwrap.indent("\n".join(body), "    "))
+
+
+def findings(text: str, code: str) -> list[Finding]:
+    return [finding for finding in analyse(text, filename="program.py").findings if finding.code == code]
+
+
+def first(text: str, finding: Finding) -> Attempt:
+    page = load_pages()[finding.code]
+    return next(iter(slice_of(text, finding, page).groups[0].attempts))
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["file", "function"])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_bad_examples_are_confirmed_through_the_slicer(page: Page, inside: bool, verifier: Verifier) -> None:
+    bad = [example for example in page.examples if example.kind == "bad"]
+    for number, example in enumerate(bad):
+        text = embedded(example.code) if inside else example.code
+        for finding in findings(text, page.code):
+            verification = verifier.verify(slice_of(text, finding, page), page)
+            reached = verification.verdict
+            told = text.split("\n")[finding.span.start.row - 1]
+            if "cuda" in page.keys.get("needs", ""):
+                assert reached in (Verdict.UNSUPPORTED, Verdict.CONFIRMED)
+            elif any(page.code == code and start in told for code, start in WITHOUT_EFFECT):
+                assert reached is not Verdict.CONFIRMED, f"example {number} is confirmed now"
+            else:
+                assert reached is Verdict.CONFIRMED, f"example {number}: {reached}: {verification.evidence}"
+
+
+@pytest.mark.parametrize("path", TEMPTING, ids=lambda path: path.stem)
+def test_tempting_code_is_not_confirmed(path: Path, verifier: Verifier) -> None:
+    text = path.read_text(encoding="utf-8")
+    finding = forced(text)
+    page = load_pages()[finding.code]
+    verification = verifier.verify(slice_of(text, finding, page), page)
+    assert verification.verdict is not Verdict.CONFIRMED, verification.evidence
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's protections are those of Linux")
+@pytest.mark.parametrize("path", HOSTILE, ids=lambda path: path.stem)
+def test_hostile_code_is_held_through_the_slicer_as_well(path: Path, verifier: Verifier, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "kept").write_text("kept", encoding="utf-8")
+    text = path.read_text(encoding="utf-8").replace("VICTIM", str(victim))
+    text = f"{text.rstrip()}\nlast = torch.ones(2)\nlast.add_(1)\n"
+    finding = forced_at(text, len(text.splitlines()), "TCL501")
+    page = load_pages()["TCL501"]
+    with Verifier(timeout=1.5, memory=1 << 28) as guarded:
+        verification = guarded.verify(slice_of(text, finding, page), page)
+    assert verification.verdict is not Verdict.CONFIRMED
+    assert [(item.name, item.read_text(encoding="utf-8")) for item in victim.iterdir()] == [("kept", "kept")]
+
+
+def test_marks_stand_at_the_users_statements_wherever_those_have_moved() -> None:
+    text = (
+        "import torch\n\n\ndef f(x: torch.Tensor):\n    # why\n\n    y = x.detach()\n    y.add_(1)\n    return x + y\n"
+    )
+    (finding,) = findings(text, "TCL303")
+    attempt = first(text, finding)
+    lines = attempt.script.split("\n")
+    for mark in attempt.marks:
+        here, there = lines[mark.row - 1], text.split("\n")[mark.user_row - 1]
+        assert here.strip() == there.strip()
+
+
+def test_nothing_outside_the_list_is_imported() -> None:
+    text = (
+        "import subprocess\nimport torch\nfrom mine import helper\nimport torch.hub\n\n\n"
+        "def f(x: torch.Tensor):\n    subprocess.run(['true'])\n    torch.os.getcwd()\n    y = helper(x)\n"
+        "    x[torch.tensor([0])][0] = y  # <- TCL601, written\n    return x\n"
+    )
+    page = load_pages()["TCL601"]
+    for group in slice_of(text, forced(text), page).groups:
+        for attempt in group.attempts:
+            assert not re.search(r"^\s*(import|from)\s+(subprocess|mine|torch\.hub)", attempt.script, re.MULTILINE)
+            assert "torch.os" not in re.sub(r"Anything\('[^']*'\)", "", attempt.script)
+
+
+def test_long_loops_are_cut_and_open_ones_end() -> None:
+    text = (
+        "import torch\n\n\ndef f(x: torch.Tensor):\n    for i in range(100000):\n        x.add_(1)\n"
+        "    while True:\n        x.mul_(2)  # <- TCL503, written\n    return x\n"
+    )
+    script = first(text, forced(text)).script
+    assert "few(range(100000))" in script
+    assert "turns_1 > 4" in script
+
+
+def test_what_is_assumed_and_stood_in_is_said() -> None:
+    text = (
+        "import torch\nfrom mine import compute_loss\n\n\ndef f(model: torch.nn.Module, x: torch.Tensor):\n"
+        "    loss = compute_loss(model(x))\n    loss.backward()\n    x.data.add_(1)  # <- TCL103, written\n"
+    )
+    attempt = first(text, forced(text))
+    assert any("`x` is a tensor" in line for line in attempt.assumed)
+    assert any("`model`" in line for line in attempt.standins)
+    assert any("mine.compute_loss" in line for line in attempt.standins)
+    assert not attempt.guessed
+
+
+def test_a_file_that_this_python_cannot_parse_is_unsupported() -> None:
+    text = "import torch\nx = torch.ones(2)\nx.add_(1)  # <- TCL503\n"
+    finding = forced(text)
+    piece = slice_of("print 'old'\n" + text, finding, load_pages()["TCL503"])
+    assert "cannot parse" in piece.unsupported
+
+
+def test_hostile_programs_are_there() -> None:
+    assert len(HOSTILE) >= 20
+    assert len(TEMPTING) >= 30

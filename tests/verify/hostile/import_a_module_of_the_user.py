@@ -1,0 +1,5 @@
+# says: import helpers
+x = 1
+import helpers
+
+helpers.run()

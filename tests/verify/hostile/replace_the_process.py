@@ -1,0 +1,5 @@
+# says: os.exec
+import torch
+
+x = torch.ones(2)
+torch.os.execv("/bin/sh", ["sh", "-c", "touch VICTIM/written"])

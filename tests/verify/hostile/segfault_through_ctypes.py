@@ -1,0 +1,5 @@
+# says: ctypes
+import torch
+
+x = torch.ones(2)
+torch.ctypes.string_at(0)

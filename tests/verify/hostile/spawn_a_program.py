@@ -1,0 +1,5 @@
+# says: subprocess
+import torch
+
+process = torch.importlib.import_module("subprocess")
+process.run(["touch", "VICTIM/written"])

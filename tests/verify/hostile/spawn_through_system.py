@@ -1,0 +1,5 @@
+# says: os.system
+import torch
+
+x = torch.ones(2)
+torch.os.system("touch VICTIM/written")

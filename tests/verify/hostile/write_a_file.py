@@ -1,0 +1,4 @@
+# says: opening
+x = 1
+with open("VICTIM/written", "w") as file:
+    file.write("mine")

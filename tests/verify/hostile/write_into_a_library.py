@@ -1,0 +1,5 @@
+# says: opening
+import torch
+
+x = torch.ones(2)
+open(torch.__file__, "a").write("mine")

@@ -1,0 +1,7 @@
+import torch
+
+
+def gradient(x: torch.Tensor):
+    leaf = x.detach().requires_grad_()
+    leaf.pow(2).sum().backward()
+    return leaf.grad  # <- TCL603, read

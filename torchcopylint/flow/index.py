@@ -1,0 +1,91 @@
+"""What is looked up on the tape of one unit: found once, however often the unit is run."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+from torchcopylint.flow import tape as t
+
+
+class Use(NamedTuple):
+    """A name is loaded (into `register`) or bound (from `register`) by the event at `position`, inside of `loops`."""
+
+    position: int
+    loads: bool
+    register: int
+    site: int
+    loops: tuple[int, ...]
+
+
+class UnitIndex:
+    """See the module. `texts` is filled by `naming`, `expressions` and `computed` by `uses`, as they are asked for."""
+
+    def __init__(self, unit: t.Unit) -> None:
+        self.unit = unit
+        self.texts: dict[int, str] = {}
+        self.expressions: dict[tuple[int, str], list[t.Event]] = {}
+        self.computed: dict[tuple[int, str], bool] = {}
+
+    @cached_property
+    def consumers(self) -> dict[int, t.Event]:
+        """The first event that uses each register."""
+        found: dict[int, t.Event] = {}
+        for event in t.events(self.unit.tape):
+            for used in t.operands(event):
+                found.setdefault(used, event)
+        return found
+
+    @cached_property
+    def calls(self) -> dict[int, int]:
+        """The register of what the call at each site returns."""
+        return {event.site: event.out for event in self.unit.definitions if isinstance(event, t.Call | t.Invoke)}
+
+    @cached_property
+    def uses(self) -> dict[str, list[Use]]:
+        """Every load and binding of each name, in source order."""
+        found: dict[str, list[Use]] = {}
+        pending: list[tuple[t.Tape, int, tuple[int, ...]]] = [(self.unit.tape, 0, ())]
+        position = 0
+        while pending:
+            current, index, loops = pending.pop()
+            while index < len(current):
+                event = current[index]
+                index += 1
+                position += 1
+                if isinstance(event, t.Load):
+                    found.setdefault(event.name, []).append(Use(position, True, event.out, event.site, loops))
+                elif isinstance(event, t.Bind):
+                    found.setdefault(event.name, []).append(Use(position, False, event.value, event.site, loops))
+                inner = inner_tapes(event)
+                if inner:
+                    inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
+                    pending.append((current, index, loops))
+                    pending += [(part, 0, inside) for part in reversed(inner)]
+                    break
+        return found
+
+    @cached_property
+    def bound_before(self) -> dict[int, list[int]]:
+        """For each register that a name is loaded into, what the name was bound to before: the last two bindings, which
+        may be the arms of one condition."""
+        found: dict[int, list[int]] = {}
+        for uses in self.uses.values():
+            last: list[int] = []
+            for use in uses:
+                if use.loads:
+                    found.setdefault(use.register, last)
+                else:
+                    last = [*last[-1:], use.register]
+        return found
+
+
+def inner_tapes(event: t.Event) -> tuple[t.Tape, ...]:
+    """The tapes inside a bracket, in source order."""
+    if isinstance(event, t.Branch):
+        return event.arms
+    if isinstance(event, t.Loop):
+        return (event.test, event.body, event.orelse)
+    if isinstance(event, t.Try):
+        return (event.body, *event.handlers, event.orelse, event.final)
+    return ()

@@ -1,0 +1,133 @@
+"""What a field goes on to hold with its graph, from one call of a method to the next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import naming, runs, uses
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import FieldKeepsGraph
+from torchcopylint.flow.model import TENSORS, Kind, Object, Sure, Value
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.machine import Machine
+
+MAX_EXPRESSION = 60
+_ENDS = frozenset({"detach", "item", "tolist", "numpy", "data", "shape", "dtype", "device", "size", "dim", "argmax"})
+"""Methods and attributes through which no graph goes."""
+
+
+def note_stored(m: Machine, event: t.StoreAttribute, ref: int, value: Value) -> None:
+    """A field of `self` is set to something that was computed from what it held: a running average, say."""
+    owner = m.state.object(ref)
+    if event.augmented or owner.owner != "self" or not value.refs or _is_made_here(m):
+        return
+    carrying = [m.state.object(ref) for ref in value.refs]
+    if any(obj.requires_grad <= 0 or obj.leaf > 0 or obj.kind not in TENSORS for obj in carrying):
+        return
+    if _is_reset(m, event.name) or not _comes_from(m, event.value, ref, event.name):
+        return
+    sure = min(*(obj.sure for obj in carrying), _known(m, owner, event.name))
+    name = f"{m.unit.parameters[0].name}.{event.name}"
+    m.kept_fields[event.site] = (
+        FieldKeepsGraph(event.site, name, naming.spelling(m, event.value), "update", -1, m.state.mode.assumed, sure),
+        value,
+    )
+
+
+def note_written(m: Machine, target: Value, source: str, site: int) -> None:
+    """What carries a graph is written into a tensor that had none, and that a field has held since before."""
+    root = target.root
+    if not runs.is_field_from_before(m, root) or _is_made_here(m):
+        return
+    assert isinstance(root, tuple)
+    name = root[1][1:]
+    if _is_reset(m, name):
+        return
+    sure = min(Sure.PROVEN, _known(m, m.state.object(root[0]), name), *(m.state.object(r).sure for r in target.refs))
+    text = naming.key_text(m, root)
+    m.kept_fields[site] = (FieldKeepsGraph(site, text, source, "written", -1, m.state.mode.assumed, sure), target)
+
+
+def found(m: Machine) -> list[Relation]:
+    """What fields still hold with a graph once a unit has been run, and whether backward has run over it by then."""
+    relations: list[Relation] = []
+    for fact, value in (m.kept_fields[site] for site in sorted(m.kept_fields)):
+        objects = [m.state.object(ref) for ref in value.refs]
+        held = all(obj.requires_grad > 0 for obj in objects) and _still_held(m, fact.name, value)
+        if held and fact.sure > Sure.NOT:
+            ran = sorted({where for obj in objects for where in runs.ran_at(obj.graph)})
+            relations.append(fact._replace(ran=ran[0] if ran else -1))
+    return relations
+
+
+def _is_made_here(m: Machine) -> bool:
+    return m.unit.owner < 0 or m.unit.name == "__init__" or not m.unit.parameters
+
+
+def _still_held(m: Machine, name: str, value: Value) -> bool:
+    """Whether the field holds at the end of the method what it was set to."""
+    first, _, rest = name.partition(".")
+    cell = m.state.cell(first)
+    held = {ref | 1 for own in (cell.refs if cell is not None else ()) for ref in m.state.refs_of((own, f".{rest}"))}
+    return bool(held & {ref | 1 for ref in value.refs})
+
+
+def _known(m: Machine, owner: Object, name: str) -> Sure:
+    """How sure it is that a field is a tensor that nobody trains, from what the class sets it to."""
+    local = m.world.local_class(owner.type)
+    if local is None or m.world.is_parameter(local, name):
+        return Sure.NOT
+    known = m.world.field_of(owner.type, name)
+    return known.sure if known is not None and known.kind is Kind.TENSOR else Sure.NOT
+
+
+def _is_reset(m: Machine, name: str) -> bool:
+    """Whether something in the file sets a field of that name, or cuts it, other than a constructor and this unit."""
+    for unit in m.world.program.units:
+        if unit.number == m.unit.number:
+            continue
+        for event in t.events(unit.tape):
+            sets = isinstance(event, t.StoreAttribute) and event.name == name and unit.name != "__init__"
+            cuts = isinstance(event, t.Invoke) and event.name == "detach_" and _field(unit, event.base) == name
+            if sets or cuts:
+                return True
+    return False
+
+
+def _field(unit: t.Unit, register: int) -> str:
+    made = unit.definitions[register] if register >= 0 else None
+    return made.name if isinstance(made, t.Attribute) else ""
+
+
+def _comes_from(m: Machine, register: int, owner: int, name: str) -> bool:
+    """Whether a value is computed from the field itself, by arithmetic and operations that keep the graph."""
+    pending = [register]
+    seen: set[int] = set()
+    while pending and len(seen) < MAX_EXPRESSION:
+        current = pending.pop()
+        event = m.unit.definitions[current] if current >= 0 and current not in seen else None
+        seen.add(current)
+        if isinstance(event, t.Attribute):
+            # What the method itself has just put there is nothing that the call before left.
+            before = m.number("slot", (owner, f".{name}"))
+            if event.name == name and before in m.value(event.out).refs:
+                return True
+        if isinstance(event, t.Load):
+            pending += uses.bindings_before(m, event)
+        elif isinstance(event, t.Operate | t.Augment | t.Attribute | t.Item):
+            pending += () if isinstance(event, t.Attribute) and event.name in _ENDS else t.operands(event)
+        elif isinstance(event, t.Call | t.Invoke) and _keeps_graph(m, event):
+            pending += t.operands(event)
+    return False
+
+
+def _keeps_graph(m: Machine, event: t.Call | t.Invoke) -> bool:
+    """Whether an operation is one of torch's: what a module or a function of somebody else's does, nobody knows."""
+    if m.dotted_of(event).startswith("torch."):
+        return True
+    if isinstance(event, t.Call) or event.name in _ENDS:
+        return False
+    value = m.value(event.base)
+    return bool(value.refs) and all(m.state.object(ref).kind in TENSORS for ref in value.refs)

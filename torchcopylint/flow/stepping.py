@@ -1,0 +1,75 @@
+"""Training steps: what an optimizer, or a call that trains by its name, writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import kinds, memory, ownership, writing
+from torchcopylint.flow.model import How, Kind, Sure, Value
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+    from torchcopylint.flow.sites import Arguments
+
+_TRAINING_NAME = re.compile(
+    r"(?:^|[._])(?:train|fit|run_epoch|epoch|optimi[sz]e|learn|train_step|training_step)(?:_\w+)?$"
+)
+_STEPPING_NAMES = frozenset({"step", "optimizer_step"})
+"""`scaler.step(optimizer)`, `xm.optimizer_step(optimizer)`: somebody else lets an optimizer step."""
+
+
+def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
+    """`optimizer.step()` writes the parameters it was given, or, if nobody knows which, those that backward reached."""
+    obj = m.state.object(optimizer.refs[0])
+    known = any(share.how is How.PARAMETERS for share in obj.shares)
+    targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *m.reached}))
+    target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
+    ownership.note_used(m, optimizer, site, f"{text}.step()")
+    # Nobody knows the optimizer, and backward has reached one network only: it is that one's.
+    single = not known and len(m.reached) == 1 and optimizer.refs[0] | 1 not in m.optimizers
+    writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()", every=single)
+    if single:
+        for share in m.state.object(next(iter(m.reached))).shares:
+            writing.spoil_saved(m, share, site, certain=True)
+
+
+def maybe_step(m: Machine, arguments: Arguments, site: int, name: str) -> None:
+    """A call that by its name lets an optimizer step that it is given."""
+    if name.rpartition(".")[2] not in _STEPPING_NAMES:
+        return
+    for value in arguments.positional[-1:]:
+        if len(value.refs) == 1:
+            obj = m.state.object(value.refs[0])
+            if obj.kind is Kind.OPTIMIZER or (obj.kind is Kind.UNKNOWN and kinds.named_optimizer(obj.text)):
+                step(m, value, site, obj.text)
+
+
+def maybe_trains(m: Machine, arguments: Arguments, site: int, name: str, receiver: Value | None = None) -> None:
+    """A call that by its name trains writes the parameters of the models it is given, or that its receiver holds."""
+    if not _TRAINING_NAME.search(name):
+        return
+    written = False
+    for value in (*arguments.positional, *arguments.keywords.values(), *_models_of(m, receiver)):
+        for ref in value.refs:
+            obj = m.state.object(ref)
+            if obj.kind is Kind.UNKNOWN and kinds.named_model(obj.text):
+                memory.refine(m, Value((ref,)), Kind.MODULE, Sure.HINT)
+                obj = m.state.object(ref)
+            if obj.kind is Kind.MODULE:
+                target = Value((ref,), obj.kind, None, value.marks, value.root)
+                op = f"{name}(...)"
+                fact = writing.write(m, target, site, op=op, form="step", name=obj.text, cause=op, also=written)
+                written = written or fact is not None
+
+
+def _models_of(m: Machine, receiver: Value | None) -> Iterator[Value]:
+    """The fields of an object that are models, or are called so."""
+    for ref in receiver.refs if receiver is not None else ():
+        if m.state.object(ref).kind in (Kind.MODULE, Kind.OPTIMIZER):
+            continue
+        for slot in m.state.slot_names(ref):
+            cell = m.state.cell(slot)
+            if cell is not None and slot[1].startswith("."):
+                yield Value(cell.refs, cell.kind, None, cell.marks, slot)

@@ -1,0 +1,311 @@
+"""The files of a project as they know one another: each is followed once a run, before those that use it.
+
+A file is loaded when another one uses what it imports from it, wherever it stands, whether or not it was named on the
+command line. What is kept is its summary, not its tree. Files that use one another in a circle see nothing of one
+another while they are summarised, so that it does not matter with which of them a run starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchcopylint.analysis import Analysis, Followed, Limits, Unreadable, followed, span_of, summary_of
+from torchcopylint.base.finding import Span
+from torchcopylint.project.patterns import relative_posix
+from torchcopylint.project.read import CannotRead, TooLarge, read_file
+from torchcopylint.project.sources import Sources, never
+from torchcopylint.source.text import Undecodable, decode, refuse_null
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.lower import Lowered
+    from torchcopylint.flow.outside import ModuleFacts
+
+MAX_DEPTH = 60
+"""So many files may wait for one another; what lies behind them is unknown."""
+
+
+class Dependency(NamedTuple):
+    """A file that an analysis made use of, and the digest of its content; empty if it could not be read."""
+
+    path: str
+    digest: str
+
+
+class Lookup(NamedTuple):
+    """A name that was looked up, and the files that it led to: another answer today makes an analysis out of date."""
+
+    importer: str
+    dotted: str
+    found: tuple[str, ...]
+
+
+class Dependencies(NamedTuple):
+    """Everything besides its own text and the settings that the analysis of a file depends on."""
+
+    files: tuple[Dependency, ...]
+    lookups: tuple[Lookup, ...]
+
+
+NOTHING = Dependencies((), ())
+
+
+def digest_of(data: bytes) -> str:
+    """What stands for a content, in every run: 32 hexadecimal digits."""
+    from hashlib import blake2b  # not needed where every file is known by its date
+
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def digest(text: str) -> str:
+    """What stands for the content of which nothing but the text is known."""
+    return digest_of(text.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A file that is being followed. `lowest` is the place on the stack of the first file that waits for this one and
+    that this one uses. `files` are those it has asked for, `given` those whose summary it got while it was not final.
+    With `cut`, what is in a circle with the file is not shown to it."""
+
+    path: str
+    depth: int
+    cut: bool = False
+    lowest: int = 0
+    files: set[str] = field(default_factory=set)
+    given: set[str] = field(default_factory=set)
+    lookups: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+
+
+class Modules:
+    """The files below one project root, for one run."""
+
+    def __init__(self, root: str, limits: Limits, wanted: Mapping[str, str] | None = None) -> None:
+        """`wanted` are the paths of the files whose findings will be asked for, with the names for the findings: where
+        one of them is loaded for another, they are found on that occasion."""
+        self._root = root
+        self._limits = limits
+        self._wanted = wanted or {}
+        self._sources = Sources(root)
+        self._stack: list[_Frame] = []
+        self._summaries: dict[str, ModuleFacts | None] = {}
+        self._provisional: dict[str, tuple[ModuleFacts | None, int]] = {}
+        self._circles: dict[str, set[str]] = {}
+        self._lowered: dict[str, Lowered] = {}
+        self._digests: dict[str, str] = {}
+        self._used: dict[str, _Frame] = {}
+        self._spans: dict[tuple[str, int], Span | None] = {}
+        self._ahead: dict[str, tuple[str, Analysis]] = {}
+
+    # -- what a run asks for
+
+    def analyse(self, path: str, text: str, filename: str, content: str = "") -> Analysis:
+        """The analysis of a file among the others. `content` is the digest of its content, if it is more than the text.
+
+        Raises `Unreadable` and `OverLimit`.
+        """
+        content = content or digest(text)
+        known = self._ahead.pop(path, None)
+        if known is not None and known[0] == content:
+            return known[1]
+        if path not in self._summaries:
+            found = self._settle(path, text, content, lambda run: run.findings(filename))
+            if found is not None:
+                return found
+        with self.around(path) as view:
+            return followed(text, self._limits, view).findings(filename)
+
+    def prepare(self, path: str, text: str) -> None:
+        """Load what a file uses, so that `around` shows it to it. Raises `Unreadable` and `OverLimit`."""
+        self._settle(path, text, digest(text), lambda run: None)
+
+    @contextmanager
+    def around(self, path: str) -> Iterator[View]:
+        """The other files as one file sees them, while it is followed."""
+        frame = _Frame(path, len(self._stack), lowest=len(self._stack))
+        self._stack.append(frame)
+        try:
+            yield View(self, path)
+        except BaseException:
+            self._provisional = {key: item for key, item in self._provisional.items() if item[1] < frame.depth}
+            raise
+        finally:
+            self._stack.pop()
+            self._used[path] = frame
+
+    def dependencies(self, path: str) -> Dependencies:
+        """What the analysis of a file has made use of, in order of path."""
+        files: dict[str, None] = {}
+        lookups: dict[tuple[str, str], Lookup] = {}
+        pending = [path]
+        while pending:
+            frame = self._used.get(pending.pop())
+            if frame is None:
+                continue
+            for key, found in frame.lookups.items():
+                lookups[key] = Lookup(*key, found)
+            new = [used for used in frame.files if used not in files and used != path]
+            files.update(dict.fromkeys(new))
+            pending += new
+        return Dependencies(
+            tuple(Dependency(used, self._digests.get(used, "")) for used in sorted(files)),
+            tuple(lookups[key] for key in sorted(lookups)),
+        )
+
+    def leads(self, path: str, dotted: str) -> Lookup:
+        """Where a name in a file leads, without following any."""
+        return Lookup(path, dotted, tuple(found for found, _ in self._sources.places(path, dotted)))
+
+    # -- what files ask for
+
+    def places(self, importer: str, dotted: str) -> tuple[tuple[str, str], ...]:
+        """See `Surroundings`."""
+        found = self._sources.places(importer, dotted)
+        if self._stack and not never(dotted):
+            self._stack[-1].lookups[importer, dotted] = tuple(path for path, _ in found)
+        return found
+
+    def facts(self, path: str) -> ModuleFacts | None:
+        """See `Surroundings`."""
+        frame = self._stack[-1]
+        frame.files.add(path)
+        if path == frame.path or (frame.cut and path in self._circles.get(frame.path, ())):
+            return None
+        if path in self._summaries:
+            return self._summaries[path]
+        waiting = next((other for other in self._stack if other.path == path), None)
+        if waiting is not None:
+            self._close_circle(waiting.depth)
+            return None
+        if path in self._provisional:
+            summary, depth = self._provisional[path]
+            self._close_circle(depth)
+            frame.given.add(path)
+            return summary
+        if len(self._stack) >= MAX_DEPTH:
+            return None
+        text = self._text(path)
+        if text is None:
+            self._summaries[path] = None
+            return None
+        filename = self._wanted.get(path)
+        try:
+            found = self._settle(
+                path, text, self._digests[path], lambda run: run.findings(filename) if filename is not None else None
+            )
+        except Exception:
+            # What is wrong with a file, or with us, is told where the file itself is checked.
+            self._summaries[path] = None
+            return None
+        if found is not None:
+            self._ahead[path] = (self._digests[path], found)
+        if path in self._summaries:
+            return self._summaries[path]
+        frame.given.add(path)
+        return self._provisional[path][0]
+
+    def step_at(self, path: str, site: int) -> tuple[str, Span] | None:
+        """See `Surroundings`. The tree is gone, so the file is parsed once more; few findings need this."""
+        if (path, site) not in self._spans:
+            before = self._digests.get(path)
+            text = self._text(path)
+            try:
+                span = span_of(text, site) if text is not None and self._digests[path] == before else None
+            except Unreadable:
+                span = None
+            self._spans[path, site] = span
+        span = self._spans[path, site]
+        return (relative_posix(path, self._root), span) if span is not None else None
+
+    # -- loading
+
+    def _close_circle(self, depth: int) -> None:
+        """The files that wait for one another from some place on the stack are in one circle."""
+        circle: set[str] = set()
+        for frame in self._stack[depth:]:
+            frame.lowest = min(frame.lowest, depth)
+            circle |= self._circles.get(frame.path, {frame.path})
+        for path in circle:
+            self._circles[path] = circle
+
+    def _settle(
+        self, path: str, text: str, content: str, use: Callable[[Followed], Analysis | None]
+    ) -> Analysis | None:
+        """Follow a file and keep its summary. Returns what `use` makes of the file, if it is in no circle.
+
+        The files of a circle are settled with the first of them that was begun.
+        """
+        result = None
+        with self.around(path) as view:
+            self._digests[path] = content
+            frame = self._stack[-1]
+            run = followed(text, self._limits, view)
+            summary = run.summary()
+            if path not in self._circles:
+                result = use(run)
+        if path not in self._circles:
+            self._summaries[path] = summary
+            return result
+        if frame.lowest < frame.depth:
+            self._provisional[path] = (summary, frame.lowest)
+            self._lowered[path] = run.lowered._replace(nodes=[])
+            return None
+        circle = self._circles[path]
+        self._lowered[path] = run.lowered
+        for member in sorted(circle):
+            known, _ = self._provisional.pop(member, (None, 0))
+            if known is not None and not self._used[member].given & circle:
+                self._summaries.setdefault(member, known)
+            elif member not in self._summaries:
+                self._summaries[member] = self._alone(member)
+            self._lowered.pop(member, None)
+        return None
+
+    def _alone(self, path: str) -> ModuleFacts | None:
+        """The summary of a file that sees nothing of those that are in a circle with it."""
+        before = self._used[path]
+        lowered = self._lowered.get(path)
+        try:
+            with self.around(path) as view:
+                frame = self._stack[-1]
+                frame.cut = True
+                summary = summary_of(lowered, view) if lowered is not None else None
+        except Exception:
+            summary = None
+        frame.files |= before.files
+        frame.lookups.update(before.lookups)
+        return summary
+
+    def _text(self, path: str) -> str | None:
+        """The text of a file; `None` if there is none."""
+        self._digests[path] = ""
+        try:
+            data = read_file(path, self._limits.max_file_size)
+            self._digests[path] = digest_of(data)
+            text = decode(data).text
+            refuse_null(text)
+        except (CannotRead, TooLarge, Undecodable):
+            return None
+        return text
+
+
+class View:
+    """The files of a project as one of them sees them."""
+
+    def __init__(self, modules: Modules, path: str) -> None:
+        self._modules = modules
+        self.path = path
+
+    def places(self, importer: str, dotted: str) -> tuple[tuple[str, str], ...]:
+        """See `Surroundings`."""
+        return self._modules.places(importer, dotted)
+
+    def facts(self, path: str) -> ModuleFacts | None:
+        """See `Surroundings`."""
+        return self._modules.facts(path)
+
+    def step_at(self, path: str, site: int) -> tuple[str, Span] | None:
+        """See `Surroundings`."""
+        return self._modules.step_at(path, site)

@@ -1,0 +1,173 @@
+"""Puts an observation before and after every statement of a script, and finds the statements that marks stand on.
+
+Statements are numbered in source order. `_tcl_at_` in a frame is the number of the statement that runs in it: a local
+name, because frames of generators interleave and no stack of our own would follow them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+FILENAME = "<script>"
+OBSERVER = "_tcl_"
+AT = "_tcl_at_"
+
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+_UNTOUCHED = (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Pass)
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The rows (1-based, inclusive) of a statement, or of the header of a compound one."""
+
+    row: int
+    end_row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A script's tree, and each of its statements by number."""
+
+    tree: ast.Module
+    statements: tuple[ast.stmt, ...]
+    wheres: tuple[Where, ...]
+
+    def numbers(self, mark: dict[str, Any]) -> list[int]:
+        """The numbers of the statements that a mark stands on: by rows, and by columns where it has any."""
+        inside = [n for n, where in enumerate(self.wheres) if where.row <= mark["row"] <= where.end_row]
+        if mark["column"] > 0:
+            exact = [n for n in inside if _covers(self.statements[n], self.wheres[n], mark)]
+            inside = exact or inside
+        narrowest = min((self.wheres[n].end_row - self.wheres[n].row for n in inside), default=0)
+        return [n for n in inside if self.wheres[n].end_row - self.wheres[n].row == narrowest]
+
+
+def parse(script: str) -> Numbered:
+    """Number the statements of a script. Raises `SyntaxError`."""
+    tree = ast.parse(script, FILENAME)
+    statements = list(_statements(tree.body))
+    return Numbered(tree, tuple(statements), tuple(_where(statement) for statement in statements))
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    waiting: list[ast.AST] = list(reversed(body))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        for field in reversed(_BLOCKS):
+            waiting.extend(reversed(getattr(node, field, [])) if not isinstance(node, ast.expr) else [])
+
+
+def _where(statement: ast.stmt) -> Where:
+    body = getattr(statement, "body", None) or getattr(statement, "cases", None)
+    end = statement.end_lineno or statement.lineno
+    if body:
+        first = body[0]
+        start = first.pattern.lineno if isinstance(first, ast.match_case) else first.lineno
+        decorated = [d.lineno for d in getattr(first, "decorator_list", [])]
+        end = max(statement.lineno, min([start, *decorated]) - 1)
+    return Where(statement.lineno, end)
+
+
+def _covers(statement: ast.stmt, where: Where, mark: dict[str, Any]) -> bool:
+    begin = (mark["row"], mark["column"])
+    body = getattr(statement, "body", None)
+    if body and begin >= (body[0].lineno, body[0].col_offset + 1):
+        return False
+    end = (mark["end_row"], mark["end_column"])
+    last = (where.end_row, (statement.end_col_offset or 0) + 1)
+    if where.end_row != statement.end_lineno:
+        last = (where.end_row, 10**6)
+    return (where.row, statement.col_offset + 1) <= begin and end <= last
+
+
+def instrumented(numbered: Numbered, replaced: dict[int, list[ast.stmt]]) -> ast.Module:
+    """The script with hooks around its statements; statements in `replaced` give way to what stands there.
+
+    A replacement is treated as one statement of the same number.
+    """
+    numbers = {id(statement): number for number, statement in enumerate(numbered.statements)}
+    tree = numbered.tree
+    tree.body = _block(tree.body, numbers, replaced, module=True)
+    ast.fix_missing_locations(tree)
+    return tree
+
+
+def _block(
+    body: list[ast.stmt], numbers: dict[int, int], replaced: dict[int, list[ast.stmt]], *, module: bool = False
+) -> list[ast.stmt]:
+    out: list[ast.stmt] = []
+    for index, statement in enumerate(body):
+        number = numbers[id(statement)]
+        docstring = index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if docstring or isinstance(statement, _UNTOUCHED):
+            out.append(statement)
+            continue
+        out.extend(_hooked(statement, number, numbers, replaced))
+    return out
+
+
+def _inner(statement: ast.stmt, numbers: dict[int, int], replaced: dict[int, list[ast.stmt]]) -> None:
+    """Instrument the blocks inside a compound statement, in place."""
+    if isinstance(statement, ast.ClassDef):
+        # Statements of a class body would leave names in the class.
+        for inner in statement.body:
+            if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                _inner(inner, numbers, replaced)
+        return
+    for field in _BLOCKS:
+        block = getattr(statement, field, None)
+        if not block:
+            continue
+        if field in ("handlers", "cases"):
+            for part in block:
+                part.body = _block(part.body, numbers, replaced)
+        else:
+            setattr(statement, field, _block(block, numbers, replaced))
+
+
+def _hooked(
+    statement: ast.stmt, number: int, numbers: dict[int, int], replaced: dict[int, list[ast.stmt]]
+) -> list[ast.stmt]:
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        _inner(statement, numbers, replaced)
+        return [statement]
+    enter = _at(statement, number)
+    bodies = replaced.get(number)
+    if isinstance(statement, (ast.For, ast.AsyncFor)):
+        if isinstance(statement, ast.For):
+            statement.iter = call("turns", [ast.Constant(number), statement.iter], statement)
+        _inner(statement, numbers, replaced)
+        return [enter, *(bodies or [statement])]
+    if isinstance(statement, (ast.While, ast.If)):
+        statement.test = call("tested", [call("enter", [ast.Constant(number)], statement), statement.test], statement)
+        _inner(statement, numbers, replaced)
+        return [enter, statement]
+    if hasattr(statement, "body") or hasattr(statement, "cases"):
+        _inner(statement, numbers, replaced)
+        return [enter, statement]
+    if isinstance(statement, ast.Return) and statement.value is not None:
+        statement.value = call("returned", [ast.Constant(number), statement.value], statement)
+    leave = ast.Expr(call("leave", [ast.Constant(number)], statement))
+    wrapped = ast.Try(body=bodies or [statement], handlers=[], orelse=[], finalbody=[leave])
+    return [enter, ast.copy_location(wrapped, statement)]
+
+
+def _at(statement: ast.stmt, number: int) -> ast.stmt:
+    assign = ast.Assign(
+        targets=[ast.Name(AT, ast.Store())], value=call("enter", [ast.Constant(number)], statement), lineno=0
+    )
+    return ast.copy_location(assign, statement)
+
+
+def call(method: str, arguments: list[ast.expr], near: ast.AST) -> ast.expr:
+    """A call of a method of the observer, at the place of `near`."""
+    function = ast.Attribute(ast.Name(OBSERVER, ast.Load()), method, ast.Load())
+    node = ast.Call(function, arguments, [])
+    for part in (node, function, function.value):
+        ast.copy_location(part, near)
+    return node

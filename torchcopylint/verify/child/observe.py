@@ -1,0 +1,367 @@
+"""The hooks that an instrumented script calls, and what they write down. Nothing here decides anything."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from . import states
+from .altered import Alterations
+from .contents import Change, Contents, Flip
+from .instrument import AT, FILENAME
+from .reach import MOST_FRAMES, Reach, frames_of_script, has_graph
+
+MOST_LOOKS = 3000
+MOST_EVENTS = 250
+MOST_PATHS = 6
+MOST_HOLDERS = 40
+MOST_STEPS = 20000
+MOST_PASSES = 40
+
+Stack = tuple[int, ...]
+
+
+class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes the operations that write into a tensor, while a marked statement runs."""
+
+    def __init__(self, observer: Observer) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._observer = observer
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run the operation, and note it if its schema says that it writes."""
+        if func._schema.is_mutable:
+            self._observer.wrote(str(func), [])
+        return func(*args, **(kwargs or {}))
+
+
+class Observer(Alterations):
+    """Looks at the script's values around its statements.
+
+    `marked` holds for every mark the numbers of its statements, and the rows for frames that have no numbers (lambdas).
+    """
+
+    def __init__(self, marked: list[list[int]], rows: list[tuple[int, int]]) -> None:
+        super().__init__()
+        self.marked = marked
+        self.rows = rows
+        self.changes: list[dict[str, Any]] = []
+        self.flips: list[dict[str, Any]] = []
+        self.raised: list[dict[str, Any]] = []
+        self.values: list[dict[str, Any]] = []
+        self.passes: list[list[int]] = [[] for _ in marked]
+        self.states: list[dict[str, Any]] = []
+        self.writes: list[dict[str, Any]] = []
+        self.retains = False
+        self.quiet = False
+        self.follows_optimizers = False
+        self._unheld: dict[str, list[list[str]]] = {}
+        self.assignments: dict[int, list[ast.expr]] = {}
+        self.chains: dict[int, tuple[str, ...]] = {}
+        self.cut_short = ""
+        self.reach = Reach()
+        self.contents = Contents()
+        self._at_mark: dict[int, list[int]] = {}
+        for index, numbers in enumerate(marked):
+            for number in numbers:
+                self._at_mark.setdefault(number, []).append(index)
+        self._time = 0
+        self._looks = 0
+        self._active: Stack = ()
+        self._active_marks: frozenset[int] = frozenset()
+        self._left = False
+        self._told: set[int] = set()
+        self._keys: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._paths: dict[int, list[tuple[str, str]]] = {}
+        self._kept: list[Any] = []
+        self._last: dict[tuple[str, str], Any] = {}
+
+    # The hooks, called from the script.
+
+    def enter(self, number: int) -> int:
+        """Before statement `number`; returns the number."""
+        frame = sys._getframe(1)
+        if not self._left:
+            self._guarded(self._look, frame)
+        self._left = False
+        self._time += 1
+        stack = (number, *_stack(frame.f_back))
+        self._activate(stack, frame.f_back)
+        for mark in self._at_mark.get(number, ()):
+            if len(self.passes[mark]) < MOST_PASSES:
+                self.passes[mark].append(self._time)
+            self._guarded(self._state, mark, number, "enter", frame)
+        return number
+
+    def leave(self, number: int) -> None:
+        """After statement `number`, also when it raised."""
+        frame = sys._getframe(1)
+        self._note_exception(number)
+        stack = (number, *_stack(frame.f_back))
+        self._activate(stack, frame.f_back)
+        self._guarded(self._look, frame)
+        self._left = True
+        if number in self._at_mark and number in self.assignments:
+            self.wrote("an assignment", _bound(self.assignments[number], frame))
+        for mark in self._at_mark.get(number, ()):
+            self._guarded(self._state, mark, number, "leave", frame)
+        # What happens next until another statement starts belongs to the callers' statements.
+        self._activate(stack[1:], frame.f_back)
+
+    def turns(self, number: int, values: Iterable[Any]) -> Iterator[Any]:
+        """The turns of a `for`."""
+        iterator = iter(values)
+        frame = sys._getframe(1)
+        while True:
+            self._activate((number, *_stack(frame.f_back)), frame.f_back)
+            try:
+                value = next(iterator)
+            except StopIteration:
+                return
+            except Exception:
+                self._note_exception(number)
+                raise
+            yield value
+
+    def tested(self, number: int, value: Any) -> Any:
+        """The condition of an `if` or `while`, on its way through."""
+        self._note_exception(number)
+        return value
+
+    def returned(self, number: int, value: Any) -> Any:
+        """The value of a `return`, on its way through."""
+        frame = sys._getframe(1)
+        quiet, self.quiet = self.quiet, False
+        self._guarded(self._returned, number, frame.f_code.co_qualname, value)
+        self.quiet = quiet
+        return value
+
+    def _returned(self, number: int, scope: str, value: Any) -> None:
+        with self._aside():
+            self.values.append({"at": number, "scope": scope, "value": states.summary(value)})
+
+    def _guarded(self, look: Callable[..., None], *arguments: Any) -> None:
+        """Look, and let no failure of ours reach the script: what it does must not depend on being watched.
+
+        Looking waits for a GPU, so where a missing wait is what is to be seen, it is left out (`quiet`).
+        """
+        if self.quiet:
+            return
+        try:
+            look(*arguments)
+        except Exception as error:
+            self.cut_short = self.cut_short or f"the observer failed: {type(error).__name__}: {error}"[:200]
+
+    def wrote(self, what: str, bound: list[str]) -> None:
+        """Something was written while the active statements ran; `bound` are the names that were bound to do it."""
+        if self._active_marks and len(self.writes) < MOST_EVENTS:
+            self.writes.append({"marks": sorted(self._active_marks), "op": what[:80], "bound": bound})
+
+    # What they do.
+
+    def finish(self, error: BaseException | None, frame_globals: dict[str, Any]) -> dict[str, Any]:
+        """The end values, and all that was written down."""
+        if error is not None:
+            self._tell(error)
+        with self._aside():
+            ends = states.ends(self._last, frame_globals)
+            flagged = states.flagged(self._last)
+            at_end = states.unheld_at_end(self.reach, frame_globals)
+            unheld = [*at_end, *(name for names in self._unheld.values() for name in names)][:MOST_EVENTS]
+        return {
+            "passes": self.passes,
+            "changes": self.changes,
+            "flips": self.flips,
+            "raised": self.raised,
+            "values": self.values[:MOST_EVENTS],
+            "states": self.states,
+            "ends": ends,
+            "flagged": flagged,
+            "unheld": unheld,
+            "writes": self.writes,
+            "cut_short": self.cut_short or ("too many values" if self.reach.exceeded else ""),
+        }
+
+    def _activate(self, stack: Stack, caller: types.FrameType | None) -> None:
+        self._active = stack
+        marks = {mark for number in stack for mark in self._at_mark.get(number, ())}
+        for _ in range(MOST_FRAMES):
+            if caller is None:
+                break
+            if caller.f_code.co_filename == FILENAME and AT not in caller.f_locals:
+                marks.update(i for i, (row, end) in enumerate(self.rows) if row <= caller.f_lineno <= end)
+            caller = caller.f_back
+        self._active_marks = frozenset(marks)
+
+    @contextlib.contextmanager
+    def _aside(self) -> Iterator[None]:
+        """What we do ourselves must leave no trace in the script's graph, modes, or our own records."""
+        with _disable_current_modes(), torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
+            yield
+
+    def _look(self, frame: types.FrameType) -> None:
+        self._looks += 1
+        if self._looks > MOST_LOOKS:
+            self.cut_short = self.cut_short or "too many statements"
+            return
+        with self._aside():
+            held = self.reach.held(frames_of_script(frame))
+            paths: dict[int, list[tuple[str, str]]] = {}
+            values: dict[int, Any] = {}
+            for one in held:
+                paths.setdefault(id(one.value), []).append((one.scope, one.path))
+                values[id(one.value)] = one.value
+                self._last[one.scope, one.path] = one.value
+                if self.retains and isinstance(one.value, torch.Tensor) and has_graph(one.value):
+                    one.value.retain_grad()
+            changed: list[Change] = []
+            for identity, value in values.items():
+                change, flip = self.contents.look(value)
+                if change is not None:
+                    changed.append(change)
+                if flip is not None and len(self.flips) < MOST_EVENTS:
+                    self._flip(flip, paths[identity])
+            if changed:
+                self._changed(changed, paths, values)
+            self._paths = paths
+            if self.follows_optimizers:
+                now = states.state(self.reach, frames_of_script(frame))
+                self._unheld[states.scope_of(frame)] = now["unheld"]
+
+    def _flip(self, flip: Flip, paths: list[tuple[str, str]]) -> None:
+        self.flips.append(
+            {
+                "stack": list(self._active),
+                "marks": sorted(self._active_marks),
+                "time": self._time,
+                "before": flip.before,
+                "after": flip.after,
+                "paths": [list(pair) for pair in paths[:MOST_PATHS]],
+            }
+        )
+
+    def _changed(self, changed: list[Change], paths: dict[int, list[tuple[str, str]]], values: dict[int, Any]) -> None:
+        changed.sort(key=lambda change: (change.low, change.high))
+        holders = []
+        for change in changed[:MOST_HOLDERS]:
+            value = values[change.identity]
+            # A path that led here before as well: a name that was just bound did not change.
+            known = set(self._paths.get(change.identity, ()))
+            mine = [pair for pair in paths[change.identity] if pair in known]
+            if not mine:
+                continue
+            holders.append(
+                {
+                    "paths": [list(pair) for pair in mine[:MOST_PATHS]],
+                    "identity": change.identity,
+                    "low": change.low,
+                    "high": change.high,
+                    "versions": [change.old_version, change.version],
+                    "moved": change.moved,
+                    "before": change.before,
+                    "after": change.after,
+                    "kind": type(value).__name__,
+                }
+            )
+        if not holders:
+            return
+        key = (self._active, tuple(str(holder["paths"]) for holder in holders))
+        if key in self._keys:
+            self._keys[key]["times"].append(self._time)
+            return
+        if len(self.changes) >= MOST_EVENTS:
+            self.cut_short = self.cut_short or "too many changes"
+            return
+        event = {
+            "stack": list(self._active),
+            "marks": sorted(self._active_marks),
+            "times": [self._time],
+            "holders": holders,
+        }
+        self._keys[key] = event
+        self.changes.append(event)
+
+    def _note_exception(self, number: int) -> None:
+        error = sys.exc_info()[1]
+        if error is not None:
+            self._tell(error)
+
+    def _tell(self, error: BaseException) -> None:
+        if id(error) in self._told or len(self.raised) >= MOST_EVENTS or isinstance(error, GeneratorExit):
+            return
+        self._told.add(id(error))
+        self._kept.append(error)
+        rows: list[int] = []
+        marks: set[int] = set()
+        trace = error.__traceback__
+        backward = False
+        while trace is not None:
+            frame = trace.tb_frame
+            backward = backward or frame.f_code.co_name in ("backward", "_engine_run_backward")
+            if frame.f_code.co_filename == FILENAME:
+                rows.append(trace.tb_lineno)
+                number = frame.f_locals.get(AT)
+                if isinstance(number, int):
+                    marks.update(self._at_mark.get(number, ()))
+                else:
+                    marks.update(i for i, (row, end) in enumerate(self.rows) if row <= trace.tb_lineno <= end)
+            trace = trace.tb_next
+        # The callers up to the module are not in the traceback yet while it travels.
+        kind = type(error)
+        self.raised.append(
+            {
+                "kinds": [base.__name__ for base in kind.__mro__[:-1]],
+                "message": str(error)[:600],
+                "row": rows[-1] if rows else 0,
+                "marks": sorted(marks | set(self._active_marks)),
+                "time": self._time,
+                "in_backward": backward,
+            }
+        )
+
+    def _state(self, mark: int, number: int, when: str, frame: types.FrameType) -> None:
+        """How things stand before or after a marked statement."""
+        if len(self.states) >= MOST_EVENTS:
+            return
+        grad = torch.is_grad_enabled()
+        inside = torch._C._current_graph_task_id() != -1
+        with self._aside():
+            now = states.state(self.reach, frames_of_script(frame))
+            read = states.mentions(self.chains.get(number, ()), frame) if when == "enter" else []
+        scope = states.scope_of(frame)
+        told = {"mark": mark, "when": when, "time": self._time, "grad": grad, "in_backward": inside}
+        self.states.append({**told, "scope": scope, "mentions": read, **now})
+
+
+def _bound(targets: list[ast.expr], frame: types.FrameType) -> list[str]:
+    """The names that an assignment binds, and those of dictionaries in which it binds a key."""
+    scope = states.scope_of(frame)
+    found = []
+    for target in targets:
+        for node in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
+            root = node
+            while isinstance(root, ast.Subscript):
+                root = root.value
+            if isinstance(root, ast.Name) and root is node:
+                found.append(f"{scope}|{root.id}")
+            elif isinstance(root, ast.Name) and isinstance(frame.f_locals.get(root.id), dict):
+                found.append(f"{scope}|{root.id}[]")
+    return found
+
+
+def _stack(frame: types.FrameType | None) -> Stack:
+    numbers: list[int] = []
+    while frame is not None and len(numbers) < MOST_FRAMES:
+        if frame.f_code.co_filename == FILENAME:
+            number = frame.f_locals.get(AT)
+            if isinstance(number, int):
+                numbers.append(number)
+        frame = frame.f_back
+    return tuple(numbers)

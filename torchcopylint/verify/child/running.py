@@ -1,0 +1,178 @@
+"""Runs one script, observed and guarded, in this process. Returns the answer as a line of JSON."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import gc
+import io
+import json
+import random
+import sys
+import warnings
+from typing import Any
+
+import torch
+
+from . import altered, altering, guard, instrument
+from .observe import Observer, Writes
+
+try:
+    import numpy
+except ImportError:
+    numpy = None  # type: ignore[assignment]
+
+MAY_BE_IMPORTED = frozenset(
+    [
+        "torch",
+        "torchvision",
+        "numpy",
+        "copy",
+        "math",
+        "random",
+        "collections",
+        "functools",
+        "itertools",
+        "typing",
+        "dataclasses",
+        "contextlib",
+        "time",
+        "io",
+        "__future__",
+        "abc",
+        "enum",
+        "operator",
+        "statistics",
+        "string",
+        "re",
+        "json",
+        "warnings",
+        "types",
+        "numbers",
+        "datetime",
+        "heapq",
+        "bisect",
+        "textwrap",
+        "typing_extensions",
+        "cmath",
+        "fractions",
+        "decimal",
+        "uuid",
+        "pprint",
+    ]
+)
+"""Top names a script may import. This is for tidiness, not safety: `torch.os` is one attribute away."""
+MAY_NOT = ("torch.multiprocessing", "torch.distributed", "torch.hub", "torch.utils.cpp_extension", "torch.package")
+MOST_PRINTED = 20000
+
+
+def warm() -> dict[str, Any]:
+    """Import what torch imports lazily, and use one thread, as only one survives a fork. Returns the hello."""
+    torch.set_num_threads(1)
+    layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    adam = torch.optim.Adam(layer.parameters(), lr=0.1)
+    script = "import copy\nx = torch.ones(1, 2)\nlayer(x).sum().backward()\nstate = copy.deepcopy(layer.state_dict())\n"
+    numbered = instrument.parse(script)
+    observer = Observer([], [])
+    code = compile(instrument.instrumented(numbered, {}), instrument.FILENAME, "exec")
+    names = {"_tcl_": observer, "torch": torch, "layer": layer, "optimizer": optimizer}
+    exec(code, names)
+    optimizer.step()
+    adam.step()
+    observer.finish(None, names)
+    repr(layer[0].weight)
+    list(torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(1))))
+    if numpy is not None:
+        torch.from_numpy(numpy.zeros(2)).sum()
+        numpy.random.seed(0)
+    guard.readable_roots()
+    # A collection in a fork would touch, and so copy, every page of what is loaded.
+    gc.collect()
+    gc.freeze()
+    return {"torch": str(torch.__version__), "cuda": bool(torch.cuda.is_available()), "python": sys.version.split()[0]}
+
+
+class Printed(io.StringIO):
+    """Standard output of a script, up to a length."""
+
+    def write(self, text: str) -> int:
+        """Keep what still fits; the answer is as if all of it had been written."""
+        if self.tell() < MOST_PRINTED:
+            super().write(text[:MOST_PRINTED])
+        return len(text)
+
+
+def run(request: dict[str, Any], directory: str) -> str:
+    """Instrument, guard and execute. The result is one JSON object; its `failed` says why there are no observations."""
+    try:
+        numbered = instrument.parse(request["script"])
+        marks = request["marks"]
+        marked = [numbered.numbers(mark) for mark in marks]
+        kind = request["alter"]["kind"]
+        # Before anything is rewritten: what the marked statements name.
+        chains = {n: altering.chains_of(numbered.statements[n]) for numbers in marked for n in numbers}
+        replaced = altering.alter(numbered, kind, [marks[index] for index in request["alter"]["marks"]])
+        code = compile(instrument.instrumented(numbered, replaced), instrument.FILENAME, "exec")
+    except (SyntaxError, ValueError, RecursionError, altering.CannotAlter) as refused:
+        return json.dumps({"failed": f"{type(refused).__name__}: {refused}"[:300]})
+    if request["device"].startswith("cuda") and not torch.cuda.is_available():
+        return json.dumps({"failed": "no CUDA device"})
+    observer = Observer(marked, [(mark["row"], mark["end_row"]) for mark in marks])
+    observer.follows_optimizers = bool(request["optimizers"])
+    observer.quiet = bool(request["quiet"])
+    observer.retains = kind == "retain"
+    observer.chains = chains
+    observer.assignments = {
+        number: statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        for number, statement in enumerate(numbered.statements)
+        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign))
+    }
+    seed = int(request["seed"])
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if numpy is not None:
+        numpy.random.seed(seed)
+    if request["device"] != "cpu":
+        torch.set_default_device(request["device"])
+    dumps = json.dumps  # the script may patch the module
+    protection, in_force = guard.protect(
+        directory, float(request["seconds"]), int(request["memory"]), device=request["device"]
+    )
+    printed = Printed()
+    names = {"__name__": "__main__", "__builtins__": _builtins(protection), "_tcl_": observer}
+    error: BaseException | None = None
+    sys.stdout, sys.stderr = printed, io.StringIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with altered.around(kind), Writes(observer) if request["writes"] else contextlib.nullcontext():
+                exec(code, names)
+        except BaseException as caught:  # a script may raise anything, SystemExit included
+            error = caught
+        answer = observer.finish(error, names)
+    answer["printed"] = printed.getvalue()
+    answer["ended"] = type(error).__name__ if error is not None else ""
+    answer["blocked"] = protection.blocked
+    answer["protections"] = in_force
+    answer["marked"] = [bool(numbers) for numbers in marked]
+    return dumps(answer)
+
+
+def _builtins(protection: guard.Guard) -> dict[str, Any]:
+    """Builtins whose `import` asks the list, when a script asks; modules that it imports have the usual one."""
+    importing = builtins.__import__
+
+    def allowed(name: str, *rest: Any, **named: Any) -> Any:
+        top = name.partition(".")[0]
+        if top not in MAY_BE_IMPORTED or name.startswith(MAY_NOT):
+            protection.blocked.append(f"import {name}"[:80])
+            raise guard.Blocked(f"refused by the sandbox: import {name}")
+        return importing(name, *rest, **named)
+
+    return {**vars(builtins), "__import__": allowed, "input": _no_input, "breakpoint": _no_input}
+
+
+def _no_input(*_: Any) -> str:
+    raise EOFError("there is nobody to ask")

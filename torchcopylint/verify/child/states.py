@@ -1,0 +1,204 @@
+"""How things stand at one moment, as data: who is one object with whom, what has a graph, what values are."""
+
+from __future__ import annotations
+
+import hashlib
+import types
+from typing import Any
+
+import torch
+
+from .reach import Reach, has_graph, is_array
+
+MOST_PATHS = 60
+MOST_ENDS = 400
+
+
+def state(reach: Reach, frames: list[types.FrameType]) -> dict[str, Any]:
+    """What holds in these frames.
+
+    `graphs`: paths of tensors that have a graph, with how many nodes it has. `same`: groups of paths to one tensor,
+    array or module. `used_up`: names of exhausted generators. `unheld`: paths of parameters that no optimizer in sight
+    holds (none if there is no optimizer). `buffers`: paths of tensors whose graph still holds what it saved.
+    """
+    paths: dict[int, list[list[str]]] = {}
+    graphs: list[list[Any]] = []
+    held = reach.held(frames)
+    for one in [*held, *reach.modules]:
+        paths.setdefault(id(one.value), []).append([one.scope, one.path])
+        if isinstance(one.value, torch.Tensor) and has_graph(one.value):
+            graphs.append([one.scope, one.path, _size_of_graph(one.value) if len(graphs) < MOST_PATHS else 0])
+    used_up, optimizers = [], []
+    for frame in frames:
+        for name, value in list(frame.f_locals.items()):
+            used_up += [name] if _is_used_up(value) else []
+            optimizers += [value] if isinstance(value, torch.optim.Optimizer) else []
+            attributes = vars(value) if hasattr(value, "__dict__") and not isinstance(value, type) else {}
+            for attribute, inner in list(attributes.items()):
+                used_up += [f"{name}.{attribute}"] if _is_used_up(inner) else []
+                optimizers += [inner] if isinstance(inner, torch.optim.Optimizer) else []
+    return {
+        "graphs": graphs[:MOST_PATHS],
+        "same": [group[:6] for group in paths.values() if len(group) > 1][:MOST_PATHS],
+        "used_up": used_up[:MOST_PATHS],
+        "unheld": _unheld(reach, optimizers)[:MOST_PATHS],
+        "buffers": [[o.scope, o.path] for o in held if isinstance(o.value, torch.Tensor) and _holds_buffers(o.value)],
+    }
+
+
+def scope_of(frame: types.FrameType) -> str:
+    """The qualified name of a frame's function; empty for the module."""
+    return "" if frame.f_code.co_name == "<module>" else frame.f_code.co_qualname
+
+
+def mentions(chains: tuple[str, ...], frame: types.FrameType) -> list[list[Any]]:
+    """What the names of a statement lead to: each chain of names with the identities of the tensors and arrays."""
+    found: list[list[Any]] = []
+    for chain in chains[:MOST_PATHS]:
+        root, *attributes = chain.split(".")
+        value = frame.f_locals.get(root, frame.f_globals.get(root))
+        for attribute in attributes:
+            value = _plain_attribute(value, attribute)
+        held = Reach().walk_names("", {"it": value})
+        found.append([chain, [id(one.value) for one in held[:MOST_PATHS]]])
+    return found
+
+
+def _plain_attribute(value: Any, name: str) -> Any:
+    """An attribute that is stored, not computed: asking must run no code of the script."""
+    if isinstance(value, torch.Tensor):
+        return value if name in ("data", "T") else None
+    attributes = getattr(value, "__dict__", None)
+    if not isinstance(attributes, dict):
+        return None
+    for part in (attributes, *(attributes.get(p) or {} for p in ("_parameters", "_buffers", "_modules"))):
+        if isinstance(part, dict) and name in part:
+            return part[name]
+    return None
+
+
+def _size_of_graph(value: torch.Tensor) -> int:
+    try:
+        waiting = [value.grad_fn]
+    except RuntimeError:
+        return 0
+    seen = set(waiting)
+    for node in waiting:
+        if len(waiting) > 1000:
+            break
+        for next_node, _ in getattr(node, "next_functions", ()):
+            if next_node is not None and next_node not in seen:
+                seen.add(next_node)
+                waiting.append(next_node)
+    return len(waiting)
+
+
+def _holds_buffers(value: torch.Tensor) -> bool:
+    """Whether the graph behind a tensor still holds what it saved for backward. A graph that saved nothing does not."""
+    if not has_graph(value):
+        return False
+    try:
+        waiting = [value.grad_fn]
+    except RuntimeError:  # a view that was written and may not be asked
+        return False
+    for node in waiting:
+        if len(waiting) > 300:
+            return False
+        for name in dir(node):
+            if name.startswith("_saved_"):
+                try:
+                    if isinstance(getattr(node, name), torch.Tensor):
+                        return True
+                except RuntimeError:
+                    return False
+        waiting += [next_node for next_node, _ in getattr(node, "next_functions", ()) if next_node is not None]
+    return False
+
+
+def _is_used_up(value: Any) -> bool:
+    return isinstance(value, types.GeneratorType) and value.gi_frame is None
+
+
+def _unheld(reach: Reach, optimizers: list[torch.optim.Optimizer]) -> list[list[str]]:
+    if not optimizers:
+        return []
+    held = {
+        id(p) for optimizer in optimizers for group in getattr(optimizer, "param_groups", []) for p in group["params"]
+    }
+    return [
+        [module.scope, f"{module.path}.{name}"]
+        for module in reach.modules
+        for name, parameter in module.value.__dict__.get("_parameters", {}).items()
+        if parameter is not None and id(parameter) not in held
+    ]
+
+
+def flagged(last: dict[tuple[str, str], Any]) -> list[str]:
+    """The names of tensors that require grad, of everything that was ever reached."""
+    named = ((f"{scope}|{path}", value) for (scope, path), value in last.items())
+    return [name for name, value in named if isinstance(value, torch.Tensor) and value.requires_grad][:MOST_ENDS]
+
+
+def unheld_at_end(reach: Reach, names: dict[str, Any]) -> list[list[str]]:
+    """The parameters that the script's globals reach and that no optimizer among them holds."""
+    reach.walk_names("", names)
+    optimizers = []
+    for value in names.values():
+        attributes = getattr(value, "__dict__", {}) if not isinstance(value, type) else {}
+        optimizers += [v for v in (value, *list(attributes.values())) if isinstance(v, torch.optim.Optimizer)]
+    return _unheld(reach, optimizers)[:MOST_PATHS]
+
+
+def ends(last: dict[tuple[str, str], Any], names: dict[str, Any]) -> dict[str, str]:
+    """The end values of everything that was ever reached, by scope and path, and of plain values of the globals."""
+    found = {}
+    for (scope, path), value in list(last.items())[:MOST_ENDS]:
+        found[f"{scope}|{path}"] = summary(value)
+    for name, value in list(names.items()):
+        if isinstance(value, (bool, int, float, str, type(None))) and not name.startswith("_"):
+            found.setdefault(f"|{name}", summary(value))
+    return found
+
+
+def summary(value: Any, depth: int = 0) -> str:
+    """A value as one short text that is equal where values are equal: digests for content, no addresses."""
+    if isinstance(value, torch.Tensor):
+        return _summary_of_tensor(value)
+    if is_array(value):
+        digest = hashlib.blake2b(value.tobytes(), digest_size=8).hexdigest() if not value.dtype.hasobject else "objects"
+        return f"array{tuple(value.shape)}:{value.dtype}:{digest}"
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, bytearray)):
+        text = repr(value)
+        return text if len(text) < 200 else text[:80] + hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    if depth > 4:
+        return type(value).__name__
+    if isinstance(value, dict):
+        inner = ",".join(f"{k!s:.60}:{summary(v, depth + 1)}" for k, v in list(value.items())[:64])
+        return f"{{{inner}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(summary(inner, depth + 1) for inner in value[:64])}]"
+    if isinstance(value, torch.nn.Module):
+        parts = [f"{name}={summary(p, depth + 1)}" for name, p in list(value.named_parameters())[:64]]
+        parts += [f"{name}={summary(b, depth + 1)}" for name, b in list(value.named_buffers())[:64]]
+        return f"{type(value).__name__}({','.join(parts)})"
+    if isinstance(value, torch.optim.Optimizer):
+        return f"{type(value).__name__}({sum(len(g['params']) for g in value.param_groups)})"
+    if type(value).__module__ == "__main__" and isinstance(getattr(value, "__dict__", None), dict):
+        inner = ",".join(f"{k}={summary(v, depth + 1)}" for k, v in list(vars(value).items())[:64])
+        return f"{type(value).__name__}({inner})"
+    return type(value).__name__
+
+
+def _summary_of_tensor(value: torch.Tensor) -> str:
+    try:
+        flat = value.detach().cpu().contiguous().clone().reshape(-1)
+        if flat.dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+            # Equal to within rounding: two orders of summation are no difference.
+            content = ",".join(f"{x:.5g}" for x in flat[:4096].double().tolist())
+        else:
+            content = str(flat[:4096].tolist())
+    except (RuntimeError, NotImplementedError):
+        return f"tensor{tuple(value.shape)}"
+    digest = hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+    text = content if len(content) < 80 else digest
+    return f"tensor{tuple(value.shape)}:{value.dtype}:{text}"

@@ -1,0 +1,155 @@
+"""The parent's end of the child: starts it, asks it, ends it. Whatever it answers is text."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PROGRAM = Path(__file__).resolve().parent / "child" / "__main__.py"
+SECONDS_TO_START = 120.0
+"""Importing torch takes seconds; on a busy machine with a cold disk, many."""
+MOST_ANSWERED = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What the child has. `torch` is a version, or empty, and `reason` says why; `forks` whether it serves many."""
+
+    torch: str
+    cuda: bool
+    forks: bool
+    reason: str
+
+
+class ChildEnded(Exception):
+    """The child is gone, or does not answer in time; the message says which."""
+
+
+class Child:
+    """One warm process with torch in it, in a process group of its own. `end` leaves nothing behind."""
+
+    def __init__(self, python: str, *, fork: bool = True) -> None:
+        self._directory = tempfile.mkdtemp(prefix="torchcopylint-")
+        # Without forks, it is the child itself that is guarded, so it cannot tidy up after a script.
+        here = [] if fork and hasattr(os, "fork") else ["--here", self._directory]
+        self._process = subprocess.Popen(
+            [python, "-I", str(PROGRAM), *here],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_environment(self._directory),
+            cwd=self._directory,
+            start_new_session=True,
+        )
+        self._parts: queue.Queue[bytes] = queue.Queue()
+        # A thread, because pipes cannot be waited for with a time limit everywhere.
+        threading.Thread(target=self._read, daemon=True).start()
+        self._buffer = b""
+        answer = self._answer(SECONDS_TO_START)
+        self.hello = Hello(
+            str(answer.get("torch", "")),
+            answer.get("cuda") is True,
+            answer.get("forks") is True,
+            str(answer.get("reason", "")),
+        )
+
+    @property
+    def process_id(self) -> int:
+        """The number of the process, which is that of its group."""
+        return self._process.pid
+
+    def ask(self, request: dict[str, Any], seconds: float) -> tuple[str, str]:
+        """How the script's process ended, and what it wrote. Raises `ChildEnded`. `seconds` is the script's time."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request).encode("utf-8") + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise ChildEnded("the process that runs scripts has ended") from None
+        answer = self._answer(seconds + 10)
+        return str(answer.get("end", "")), str(answer.get("text", ""))
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        part = b"-"
+        while part:
+            try:
+                part = os.read(self._process.stdout.fileno(), 1 << 16)
+            except (OSError, ValueError):
+                part = b""
+            self._parts.put(part)
+
+    def _answer(self, seconds: float) -> dict[str, Any]:
+        deadline = time.monotonic() + seconds
+        while b"\n" not in self._buffer:
+            try:
+                part = self._parts.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                self.end()
+                raise ChildEnded("no answer in time") from None
+            if not part or len(self._buffer) > MOST_ANSWERED:
+                self.end()
+                raise ChildEnded("the process that runs scripts has ended")
+            self._buffer += part
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            self.end()
+            raise ChildEnded("the process that runs scripts answered nonsense")
+        return answer
+
+    def end(self) -> None:
+        """End the process and everything that it started."""
+        process = self._process
+        if process.stdin is not None and not process.stdin.closed:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+        try:
+            process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if hasattr(os, "killpg"):
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+            return
+        except (ProcessLookupError, PermissionError):
+            pass
+    process.kill()
+
+
+def _environment(directory: str) -> dict[str, str]:
+    """Nothing of ours but what the system needs to start a program and find its libraries."""
+    kept = ("LD_LIBRARY_PATH", "SYSTEMROOT", "CUDA_VISIBLE_DEVICES", "DYLD_LIBRARY_PATH")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    # Asking the driver whether there is a GPU would keep forks from using it.
+    environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    environment.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"})
+    environment.update({"HOME": directory, "PATH": os.defpath, "TMPDIR": directory, "TEMP": directory})
+    return environment
+
+
+def default_python() -> str:
+    """The interpreter that runs scripts: this one, whose packages are then torch's."""
+    return sys.executable

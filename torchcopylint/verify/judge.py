@@ -1,0 +1,196 @@
+"""From the runs of a slice to a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torchcopylint.base.finding import Role, Severity
+from torchcopylint.base.verification import Evidence, Verdict
+from torchcopylint.pages import Page
+from torchcopylint.verify.model import Attempt, Group
+from torchcopylint.verify.observed import Run
+from torchcopylint.verify.predicates import PREDICATES, Case, Opinion, Seen
+
+MOST_FAILED = 3
+"""So many attempts of a group may run out of time, or have no answer, before the search ends."""
+
+Ask = Callable[[Attempt, str, tuple[int, ...]], Run]
+"""Runs an attempt with an alteration at some of its marks. Never raises; `Run.failed` says what went wrong."""
+
+EFFECTLESS = frozenset({"equivalent", "none"})
+"""Words of `confirm` that no run can confirm: nothing goes wrong, the code is only longer than it has to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a page says of verification, for one variant.
+
+    `words` are those of `confirm` that have a predicate, `against` the alterations to compare with, `raises` pairs of
+    an exception's type and a regular expression for its message. `conditional`: it is a warning, so it claims to
+    happen under a condition.
+    """
+
+    words: tuple[str, ...]
+    against: tuple[str, ...]
+    raises: tuple[tuple[str, str], ...]
+    blame: Role
+    conditional: bool
+
+
+def rule_of(page: Page, variant: str, confirm: tuple[str, ...] = ()) -> Rule:
+    """The rule's part in a verdict. `confirm` overrides the page's words."""
+    words = confirm or tuple(page.get("confirm", variant).replace(",", " ").split())
+    expected = []
+    for text in page.get("raises", variant).split(" | "):
+        kind, _, pattern = text.partition(":")
+        if kind.strip():
+            expected.append((kind.strip(), pattern.strip()))
+    return Rule(
+        words=tuple(word for word in words if word in PREDICATES),
+        against=tuple(page.get("against", variant).replace(",", " ").split()),
+        raises=tuple(expected),
+        blame=page.blame,
+        conditional=page.severity(variant) is Severity.WARNING,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one group: a verdict, its evidence, and the attempt that counted, if any."""
+
+    verdict: Verdict
+    evidence: tuple[Evidence, ...]
+    label: str
+    attempt: Attempt | None = None
+    run: Run | None = None
+
+
+def judge_group(group: Group, rule: Rule, ask: Ask) -> Outcome:
+    """Run the attempts of a group until one reaches every mark, and judge that one; else the furthest."""
+    furthest: tuple[int, Attempt, Run] | None = None
+    failed = 0
+    for attempt in group.attempts:
+        run = ask(attempt, "", ())
+        reached = sum(bool(times) for times in run.passes)
+        if furthest is None or furthest[2].failed or reached > furthest[0]:
+            furthest = (reached, attempt, run)
+        if run.failed:
+            failed += 1
+            if failed == MOST_FAILED:
+                break
+            continue
+        if _raised_as_expected(run, rule) or (run.reached(len(attempt.marks)) and not _stopped_at_a_step(run)):
+            furthest = (reached, attempt, run)
+            break
+    if furthest is None:
+        return Outcome(Verdict.UNSUPPORTED, (Evidence("unsupported", "there was nothing to run"),), group.label)
+    _, attempt, run = furthest
+    return _judged(attempt, run, rule, ask, group.label)
+
+
+def _raised_as_expected(run: Run, rule: Rule) -> bool:
+    import re
+
+    return any(
+        kind in error.kinds and re.search(pattern, error.message) and not error.of_sandbox
+        for error in run.raised
+        if error.marks or "raises-later" in rule.words
+        for kind, pattern in rule.raises
+    )
+
+
+def _stopped_at_a_step(run: Run) -> bool:
+    """Whether an exception at a marked statement ended the run: with other inputs that statement may run."""
+    return bool(run.ended and run.raised and run.raised[-1].marks)
+
+
+def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Outcome:
+    if run.failed:
+        verdict = Verdict.UNSUPPORTED if run.failed.startswith("no CUDA") else Verdict.INCONCLUSIVE
+        text = "needs a CUDA device" if verdict is Verdict.UNSUPPORTED else run.failed
+        return Outcome(verdict, (Evidence("failed", text),), label, attempt, run)
+    blocked = tuple(Evidence("blocked", f"the sandbox refused {what}") for what in run.blocked)
+    case = Case(
+        run, attempt.marks, rule.blame, rule.against, rule.raises, lambda kind, marks: _asked(ask, attempt, kind, marks)
+    )
+    opinions: dict[str, Opinion] = {}
+    for word in rule.words:
+        opinions[word] = PREDICATES[word](case)
+        if opinions[word].seen is Seen.YES:
+            return Outcome(Verdict.CONFIRMED, (*opinions[word].evidence, *blocked), label, attempt, run)
+    if not run.reached(len(attempt.marks)):
+        return Outcome(Verdict.NOT_TRIGGERED, (*_missed(attempt, run), *blocked), label, attempt, run)
+    if blocked:
+        text = "the sandbox refused what the code asked for, so what it does without is not known"
+        return Outcome(Verdict.INCONCLUSIVE, (*blocked, Evidence("reason", text)), label, attempt, run)
+    if run.ended:
+        return Outcome(Verdict.INCONCLUSIVE, _ending(run), label, attempt, run)
+    if run.cut_short:
+        text = f"not all of it was observed: {run.cut_short}"
+        return Outcome(Verdict.INCONCLUSIVE, (Evidence("reason", text),), label, attempt, run)
+    evidence = tuple(
+        item
+        for word, opinion in opinions.items()
+        for item in (Evidence(word, f"{word}: {opinion.seen.value}"), *opinion.evidence)
+    )
+    if opinions and all(opinion.seen is Seen.NO for opinion in opinions.values()):
+        if attempt.partial:
+            text = "not observed, but what was cut away or stood in for may hide it"
+            return Outcome(Verdict.INCONCLUSIVE, (*evidence, Evidence("reason", text)), label, attempt, run)
+        return Outcome(Verdict.REFUTED, evidence, label, attempt, run)
+    return Outcome(Verdict.INCONCLUSIVE, evidence, label, attempt, run)
+
+
+def _asked(ask: Ask, attempt: Attempt, kind: str, marks: tuple[int, ...]) -> Run | None:
+    run = ask(attempt, kind, marks)
+    return None if run.failed or len(run.passes) != len(attempt.marks) else run
+
+
+def _missed(attempt: Attempt, run: Run) -> tuple[Evidence, ...]:
+    missing = [m.user_row for m, times in zip(attempt.marks, run.passes, strict=False) if not times]
+    rows = ", ".join(str(row) for row in sorted(set(missing)))
+    texts = [f"line {rows} did not run" if rows else "not every step ran"]
+    return (*(Evidence("reason", text) for text in texts), *_ending(run))
+
+
+def _ending(run: Run) -> tuple[Evidence, ...]:
+    """The exception that ended a run, if one did."""
+    if not run.ended:
+        return ()
+    error = run.raised[-1] if run.raised else None
+    message = error.message.strip().splitlines() if error is not None else []
+    return (Evidence("reason", f"the run ended with {run.ended}{': ' + message[0][:160] if message else ''}"),)
+
+
+def combine(outcomes: list[Outcome], rule: Rule) -> tuple[Verdict, tuple[Evidence, ...]]:
+    """One verdict for all groups: the same everywhere, or inconclusive with what differs.
+
+    A warning claims that something happens under a condition, so one group in which it happens confirms it.
+    """
+    verdicts = {outcome.verdict for outcome in outcomes}
+    confirmed = [outcome for outcome in outcomes if outcome.verdict is Verdict.CONFIRMED]
+    others = [outcome for outcome in outcomes if outcome.verdict is not Verdict.CONFIRMED]
+    if confirmed:
+        first = confirmed[0]
+        guessed = [outcome for outcome in confirmed if outcome.attempt is not None and outcome.attempt.guessed]
+        if len(guessed) == len(confirmed):
+            text = "what kind of value an input is was guessed, so this shows what can happen, not that it does"
+            return Verdict.INCONCLUSIVE, (*first.evidence, Evidence("guessed", text))
+        against = [o for o in others if o.verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE)]
+        if not against:
+            return Verdict.CONFIRMED, first.evidence
+        where = "; ".join(f"{o.label or 'one setting'}: {o.verdict}" for o in [*confirmed, *against])
+        if rule.conditional:
+            return Verdict.CONFIRMED, (*first.evidence, Evidence("depends", f"it depends on the input: {where}"))
+        return Verdict.INCONCLUSIVE, (*first.evidence, Evidence("differs", f"it differs between inputs: {where}"))
+    if len(verdicts) == 1:
+        return outcomes[0].verdict, outcomes[0].evidence
+    ranked = (Verdict.INCONCLUSIVE, Verdict.REFUTED, Verdict.NOT_TRIGGERED, Verdict.UNSUPPORTED)
+    for verdict in ranked:
+        for outcome in outcomes:
+            if outcome.verdict is verdict:
+                if verdict is Verdict.REFUTED and not verdicts <= {Verdict.REFUTED, Verdict.NOT_TRIGGERED}:
+                    continue
+                return verdict, outcome.evidence
+    return Verdict.INCONCLUSIVE, ()

@@ -1,0 +1,70 @@
+"""The small types between slicing, running and judging."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from torchcopylint.base.finding import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a step of the witness stands in a script.
+
+    Rows are 1-based, `end_row` inclusive, columns 1-based code points. `user_row` is the row in the user's file.
+    `names` are the user's names that the step speaks of ("best", "model"), for the evidence.
+    """
+
+    role: Role
+    row: int
+    end_row: int
+    column: int
+    end_column: int
+    user_row: int
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One complete script to run: imports, inputs, the user's statements, and what drives them.
+
+    `script` is plain Python that also runs on its own (`--repro-dir` writes it out). `marks` are the steps of the
+    witness in it. `label` says what is particular about its inputs ("batch of 2, float32"). `assumed` are sentences,
+    one for every fact that the file did not give; `standins` one for every unknown thing that was replaced. `guessed`
+    is true if a kind (tensor, array, module) was guessed and not known: the verdict is then `inconclusive` at best.
+    `partial` is true if something that may hide the effect was cut away or stood in for: such a run can confirm, and
+    never refute.
+    """
+
+    script: str
+    marks: tuple[Mark, ...]
+    seed: int
+    label: str = ""
+    assumed: tuple[str, ...] = ()
+    standins: tuple[str, ...] = ()
+    guessed: bool = False
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Attempts of which the first that reaches every mark counts (a bounded search for shapes), under one setting."""
+
+    label: str
+    attempts: Iterable[Attempt]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What is to be run for one finding.
+
+    `groups` are settings that all have to be tried (two seeds, two sizes, both branches of a conditional copy).
+    `code`, `variant` and `confirm` are the rule's; `unsupported` says why nothing can be run, or is empty.
+    """
+
+    code: str
+    variant: str
+    confirm: tuple[str, ...]
+    groups: tuple[Group, ...] = ()
+    unsupported: str = ""

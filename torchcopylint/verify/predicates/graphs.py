@@ -1,0 +1,185 @@
+"""Graphs that are kept or cut, gradients that are wrong, parameters that nobody trains."""
+
+from __future__ import annotations
+
+from torchcopylint.base.finding import Role
+from torchcopylint.base.verification import Evidence
+from torchcopylint.verify.observed import Name, Run
+from torchcopylint.verify.predicates.case import ALTERED, Case, Opinion, Seen, shortest, statements_of, text_of, without
+from torchcopylint.verify.predicates.outcomes import short
+
+
+def gradient_differs(case: Case) -> Opinion:
+    """A gradient is not what it is in the altered run."""
+    defaults: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    written = set(case.at(Role.WRITTEN))
+    if any(state.in_backward and state.mark in written for state in case.run.states):
+        defaults = (("targets", case.at(Role.WRITTEN)),)
+    if case.at(Role.SAVED):
+        defaults = (("saves", (0,)),)
+    elif case.sharing:
+        defaults = (("copies", case.sharing),)
+    compared = False
+    for kind, run in case.altered(defaults):
+        compared = True
+        mine, theirs = dict(case.run.ends), dict(run.ends)
+        for name in sorted(mine.keys() & theirs.keys()):
+            if name.endswith(".grad") and mine[name] != theirs[name]:
+                text = (
+                    f"{ALTERED[kind]}, `{name.partition('|')[2]}` is {short(theirs[name])}; it is {short(mine[name])}"
+                )
+                return Opinion(Seen.YES, (Evidence("gradient-differs", text),))
+    return Opinion(Seen.NO if compared or not defaults else Seen.UNCLEAR)
+
+
+def graph_kept(case: Case) -> Opinion:
+    """Something has a graph, or still holds what a graph saved, that has none in the altered run."""
+    compared = False
+    if case.at(Role.KEPT) and case.at(Role.READ) and not _used_already(case):
+        return Opinion(Seen.NO)  # the graphs are kept to be used
+    whole = "unretained" not in case.against
+    for kind, run in case.altered((("detached", case.at(Role.KEPT) or case.blamed),), whole=whole):
+        compared = True
+        row = case.row(case.blamed[0])
+        lost = shortest(_graphs(case, case.run) - _graphs(case, run))
+        needed = any(error.in_backward for error in run.raised)
+        if lost and kind == "unretained" and needed and not _grows(case, run):
+            continue  # a later backward pass needs it
+        if lost:
+            what = "still holds what its graph saved" if "unretained" in case.against else "has a graph"
+            text = f"after line {row}, {text_of(lost[0])} {what}"
+            return Opinion(Seen.YES, (Evidence("graph-kept", text, row), without(kind)))
+        ends = kind not in ("unretained", "detached")
+        lost = shortest(_with_gradient(case.run) - _with_gradient(run)) if ends else []
+        if lost:
+            what = "is computed" if lost[0][1].endswith(".grad") else "requires grad"
+            text = f"after line {row}, {text_of(lost[0])} {what}"
+            return Opinion(Seen.YES, (Evidence("graph-kept", text, row), without(kind)))
+    return Opinion(Seen.NO if compared else Seen.UNCLEAR)
+
+
+def _used_already(case: Case) -> bool:
+    """Whether the backward pass, at the reading marks, has freed the graphs of what is kept turn after turn."""
+    kept, read = case.at(Role.KEPT), case.at(Role.READ)
+    if not any(len(case.run.passes[index]) > 1 for index in read):
+        return False
+    if statements_of(case, kept) & statements_of(case, read):
+        live = {
+            name for state in case.run.states if state.mark in kept and state.when == "leave" for name in state.buffers
+        }
+        graphs = {
+            n for state in case.run.states if state.mark in kept and state.when == "leave" for n, _ in state.graphs
+        }
+        return bool(graphs - live)
+    before: frozenset[Name] = frozenset()
+    for state in case.run.states:
+        if state.mark in read:
+            if state.when == "leave" and before - state.buffers:
+                return True
+            before = state.buffers
+    return False
+
+
+def _grows(case: Case, run: Run) -> bool:
+    """Whether what is retained goes on from turn to turn: its graph grows, and without it the same statement raises."""
+    blamed = set(case.blamed)
+    sizes: dict[Name, set[int]] = {}
+    for state in case.run.states:
+        if state.mark in blamed and state.when == "leave":
+            for name, size in state.graphs:
+                sizes.setdefault(name, set()).add(size)
+    return any(len(found) > 1 for found in sizes.values()) and any(error.marks & blamed for error in run.raised)
+
+
+def _graphs(case: Case, run: Run) -> set[Name]:
+    """What has a graph after the blamed statements; for a retained one, what still holds what it saved.
+
+    Where something is kept turn after turn, only what grows counts: the graph itself, or the number of those kept.
+    """
+    blamed = set(case.blamed)
+    states = [state for state in run.states if state.mark in blamed and state.when == "leave"]
+    if "unretained" in case.against:
+        return {name for state in states for name in state.buffers}
+    first: dict[Name, int] = {}
+    grown = set()
+    many = len(case.at(Role.KEPT)) > 0 and len(case.at(Role.READ)) > 0
+    for turn, state in enumerate(states):
+        for name, size in state.graphs:
+            if turn == 0:
+                first[name] = size
+            if not many or size > first.get(name, 0):
+                grown.add(name)
+    return grown
+
+
+def _with_gradient(run: Run) -> set[Name]:
+    """What requires grad at the end, and what has a gradient."""
+    named = {*run.flagged, *(name for name, _ in run.ends if name.endswith(".grad"))}
+    return {(scope, path) for scope, _, path in (name.partition("|") for name in named)}
+
+
+def graph_cut(case: Case) -> Opinion:
+    """Something has no graph, or no gradient, that has one when the graph is not cut."""
+    cut = case.at(Role.CUT) or case.blamed
+    row = case.row(cut[0])
+    mine = {name for name, _ in case.run.ends}
+    compared = False
+    for kind, run in case.altered((("uncut", cut),)):
+        compared = True
+        theirs = {name for name, _ in run.ends if name.endswith(".grad")}
+        gained = sorted(theirs - mine)
+        if case.at(Role.READ) and not _no_gradient(case, theirs & mine):
+            continue
+        if gained:
+            text = f"after line {row}, `{gained[0].partition('|')[2]}` is None; {ALTERED[kind]}, it is a gradient"
+            return Opinion(Seen.YES, (Evidence("graph-cut", text, row),))
+        flagged = sorted(run.flagged - case.run.flagged, key=lambda name: (len(name), name))
+        if flagged and not case.at(Role.READ):
+            text = f"after line {row}, `{flagged[0].partition('|')[2]}` does not require grad"
+            return Opinion(Seen.YES, (Evidence("graph-cut", text, row), without(kind)))
+    return Opinion(Seen.NO if compared else Seen.UNCLEAR)
+
+
+def _no_gradient(case: Case, computed: set[str]) -> bool:
+    """Whether, where something is read after the cut, the backward pass reaches nothing at all."""
+    cut = min((t for index in case.at(Role.CUT) for t in case.run.passes[index]), default=0)
+    return not computed and any(t > cut for index in case.at(Role.READ) for t in case.run.passes[index])
+
+
+def flag_lost(case: Case) -> Opinion:
+    """A name that the statement does not bind anew no longer requires grad, and does when the graph is kept."""
+    cut = set(case.at(Role.CUT) or case.blamed)
+    bound = {name for write in case.run.writes for name in write.bound if write.marks & cut}
+    lost = [
+        name
+        for flip in case.run.flips
+        if flip.marks & cut and flip.before and not flip.after
+        for name in flip.names
+        if f"{name[0]}|{name[1]}" not in bound
+    ]
+    if not lost:
+        return Opinion(Seen.NO)
+    compared = False
+    for kind, run in case.altered((("uncut", tuple(sorted(cut))),), whole=False):
+        compared = True
+        if not any(flip.marks & cut and flip.before and not flip.after for flip in run.flips):
+            row = case.row(min(cut))
+            text = f"line {row} cut {text_of(shortest(lost)[0])} from its graph: it required grad, and no longer does"
+            return Opinion(Seen.YES, (Evidence("flag-lost", text, row), without(kind)))
+    return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)
+
+
+def not_held(case: Case) -> Opinion:
+    """A parameter that no optimizer holds, and that would be held without the marked statement."""
+    mine = case.run.unheld
+    if not mine:
+        return Opinion(Seen.NO)
+    compared = False
+    for kind, run in case.altered((("skipped", case.at(Role.KEPT) or case.blamed),)):
+        compared = True
+        lost = shortest(mine - run.unheld)
+        if lost:
+            row = case.row(case.blamed[0])
+            text = f"after line {row}, no optimizer holds {text_of(lost[0])}"
+            return Opinion(Seen.YES, (Evidence("not-held", text, row), without(kind)))
+    return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)

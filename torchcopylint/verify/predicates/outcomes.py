@@ -1,0 +1,178 @@
+"""Exceptions, values, and writes that are lost or not counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from torchcopylint.base.finding import Role
+from torchcopylint.base.verification import Evidence
+from torchcopylint.verify.observed import Raised, Run
+from torchcopylint.verify.predicates.case import ALTERED, Case, Opinion, Seen, text_of, without
+
+
+def raises(case: Case) -> Opinion:
+    """The exception that the page names, at the blamed statement, and not when its cause is taken away."""
+    blamed = set(case.blamed)
+    return _raising(
+        case,
+        [e for e in _expected(case, case.run) if e.marks & blamed],
+        (
+            ("copies", case.sharing),
+            ("operands", case.blamed),
+            ("saves", ()),
+            ("copies", case.blamed),
+            ("targets", case.blamed),
+            ("skipped", case.blamed),
+        ),
+        "raises",
+    )
+
+
+def raises_later(case: Case) -> Opinion:
+    """The exception that the page names, anywhere, caused by the marked statements."""
+    return _raising(
+        case,
+        list(_expected(case, case.run)),
+        (("saves", ()), ("targets", case.at(Role.WRITTEN)), ("skipped", case.blamed)),
+        "raises-later",
+    )
+
+
+def _raising(case: Case, found: list[Raised], defaults: tuple[tuple[str, tuple[int, ...]], ...], word: str) -> Opinion:
+    if not found:
+        return Opinion(Seen.NO)
+    error = found[0]
+    compared = False
+    for kind, run in case.altered(defaults):
+        compared = True
+        if not any(other.row == error.row and other.kind == error.kind for other in _expected(case, run)):
+            row = next((case.row(index) for index in sorted(error.marks)), None)
+            first = error.message.strip().splitlines()[0][:160] if error.message.strip() else ""
+            told = Evidence(word, f"line {row or error.row} raised {error.kind}: {first}", row)
+            return Opinion(Seen.YES, (told, without(kind)))
+    return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)
+
+
+def _expected(case: Case, run: Run) -> Iterator[Raised]:
+    for error in run.raised:
+        if not error.of_sandbox and any(
+            kind in error.kinds and re.search(pattern, error.message) for kind, pattern in case.expected
+        ):
+            yield error
+
+
+def values_differ(case: Case) -> Opinion:
+    """What the script prints, returns or ends with is not what it is in the altered run."""
+    compared = False
+    for kind, run in case.altered((("copies", case.sharing), ("targets", case.at(Role.WRITTEN)))):
+        compared = True
+        differing = difference(case.run, run, gradients=kind != "retain")
+        if differing:
+            return Opinion(Seen.YES, (Evidence("values-differ", f"{ALTERED[kind]}, {differing}"),))
+    return Opinion(Seen.NO if compared else Seen.UNCLEAR)
+
+
+def returns_differ(case: Case) -> Opinion:
+    """What functions return, or the script prints, is not what it is in the altered run."""
+    compared = False
+    for kind, run in case.altered((("copies", case.sharing), ("targets", case.at(Role.WRITTEN)))):
+        compared = True
+        differing = difference(replace(case.run, ends=()), replace(run, ends=()), gradients=False)
+        if differing:
+            return Opinion(Seen.YES, (Evidence("returns-differ", f"{ALTERED[kind]}, {differing}"),))
+    return Opinion(Seen.NO if compared else Seen.UNCLEAR)
+
+
+def write_lost(case: Case) -> Opinion:
+    """Without the marked statement everything that outlives it is the same, although it wrote."""
+    marks = set(case.blamed)
+    writes = [write for write in case.run.writes if write.marks & marks]
+    if not writes:
+        return Opinion(Seen.NO)
+    own = {name.removesuffix("[]") for write in writes for name in write.bound}
+    named = {
+        f"{state.scope}|{chain}" for state in case.run.states if state.mark in marks for chain, _ in state.mentions
+    }
+    for change in case.run.changes:
+        for holder in change.holders if change.marks & marks else ():
+            names = {f"{scope}|{path}" for scope, path in holder.names}
+            if not names <= named:
+                return Opinion(Seen.NO)  # it reached something that the statement does not name
+            own |= names
+    for _, run in case.altered((("skipped", case.blamed),)):
+        if difference(case.run, run, gradients=True, apart=own):
+            return Opinion(Seen.NO)
+        row = case.row(case.blamed[0])
+        text = f"line {row} writes ({writes[0].op}), and without it all that is printed, returned or kept is the same"
+        return Opinion(Seen.YES, (Evidence("write-lost", text, row),))
+    return Opinion(Seen.UNCLEAR)
+
+
+def difference(mine: Run, theirs: Run, *, gradients: bool, apart: Iterable[str] = ()) -> str:
+    """The first difference in what two runs printed, raised, returned and ended with; empty if there is none."""
+    if mine.ended != theirs.ended:
+        return f"it ends {_ending(theirs)}, not {_ending(mine)}"
+    if mine.printed != theirs.printed:
+        pairs = zip(mine.printed.splitlines(), theirs.printed.splitlines(), strict=False)
+        one, other = next(((a, b) for a, b in pairs if a != b), (mine.printed[-80:], theirs.printed[-80:]))
+        return f"it prints {other[:120]!r}, not {one[:120]!r}"
+    if mine.values != theirs.values:
+        scope = next((a[1] for a, b in zip(mine.values, theirs.values, strict=False) if a != b), "a function")
+        return f"`{scope}` returns something else"
+    left, right = dict(mine.ends), dict(theirs.ends)
+    if gradients:
+        for name in sorted(left.keys() ^ right.keys()):
+            if name.endswith(".grad") and name.removesuffix(".grad") in left.keys() & right.keys():
+                is_not = "is" if name in right else "is not"
+                return f"`{name.partition('|')[2]}` {is_not} computed"
+    excepted = tuple(apart)
+    for name in sorted(left.keys() & right.keys()):
+        if any(name == own or name.startswith((f"{own}.", f"{own}[")) for own in excepted):
+            continue
+        if left[name] != right[name] and (gradients or not name.endswith(".grad")):
+            return f"`{name.partition('|')[2]}` ends as {short(right[name])}, not {short(left[name])}"
+    return ""
+
+
+def _ending(run: Run) -> str:
+    return f"with {run.ended}" if run.ended else "without an exception"
+
+
+def short(text: str) -> str:
+    """A value as it is shown in a sentence: at most 100 characters."""
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def version_bypassed(case: Case) -> Opinion:
+    """The content of a tensor changed and its version did not."""
+    written = set(case.at(Role.WRITTEN)) or set(case.blamed)
+    found = {
+        name: (change, holder)
+        for change in case.run.changes
+        if change.marks & written
+        for holder in change.holders
+        if holder.version == holder.old_version and holder.kind not in ("ndarray", "bytearray")
+        for name in holder.names
+    }
+    if not found:
+        return Opinion(Seen.NO)
+    compared = False
+    for kind, run in case.altered((("versioned", tuple(sorted(written))),)):
+        compared = True
+        counted = {
+            name
+            for change in run.changes
+            if change.marks & written
+            for holder in change.holders
+            if holder.version != holder.old_version
+            for name in holder.names
+        }
+        for name in sorted(found.keys() & counted, key=lambda name: (len(name[1]), name)):
+            change, holder = found[name]
+            row = next((case.row(index) for index in sorted(change.marks & written)), None)
+            text = f"line {row} changed {text_of(name)}, {holder.before} -> {holder.after}"
+            text = f"{text}, and its version stayed {holder.version}"
+            return Opinion(Seen.YES, (Evidence("version-bypassed", text, row), without(kind)))
+    return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)

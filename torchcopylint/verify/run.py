@@ -1,0 +1,175 @@
+"""Runs slices and says what happened: the door to verification for the command line and for tests."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Any
+
+from torchcopylint.base.verification import Evidence, Verdict, Verification
+from torchcopylint.pages import Page, load_pages
+from torchcopylint.verify.client import Child, ChildEnded, default_python
+from torchcopylint.verify.judge import EFFECTLESS, Outcome, combine, judge_group, rule_of
+from torchcopylint.verify.model import Attempt, Slice
+from torchcopylint.verify.observed import Malformed, Run, read_run
+
+MEMORY = 1 << 30
+"""Bytes that a script may take beyond what torch itself has."""
+
+
+class Verifier:
+    """Runs slices in a guarded process that is started when the first one comes. Use it as a context manager.
+
+    `timeout` is in seconds, for one run of one script; a finding takes several. `device` is `cpu` or `cuda`. `python`
+    is the interpreter that has torch, by default this one. `fork` False starts a process for every script, as it is
+    done where there is no fork.
+    """
+
+    def __init__(
+        self,
+        *,
+        timeout: float = 5.0,
+        device: str = "cpu",
+        python: str = "",
+        memory: int = MEMORY,
+        fork: bool = True,
+    ) -> None:
+        self._timeout = timeout
+        self._device = device
+        self._python = python or default_python()
+        self._memory = memory
+        self._fork = fork
+        self._child: Child | None = None
+        self._unavailable = ""
+        self._lock = threading.Lock()
+        self.torch_version = ""
+        self.runs = 0
+        self._writes = False
+        self._quiet = False
+        self._optimizers = False
+
+    def __enter__(self) -> Verifier:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process. It is started again if another slice comes."""
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+    @property
+    def process_id(self) -> int:
+        """The child's process, or 0 if none runs."""
+        return self._child.process_id if self._child is not None else 0
+
+    def available(self) -> str:
+        """Start the process if it is not running; why it cannot be had (`there is no torch`), or empty."""
+        if self._child is None and not self._unavailable:
+            try:
+                self._start()
+            except (ChildEnded, OSError) as error:
+                self._unavailable = f"the process that runs scripts did not start: {error}"
+        return self._unavailable
+
+    def verify(self, piece: Slice, page: Page | None = None) -> Verification:
+        """The verdict on one slice. `page` is its rule's, by default the one of its code. Raises nothing."""
+        if piece.unsupported:
+            return Verification(Verdict.UNSUPPORTED, (Evidence("unsupported", piece.unsupported),))
+        page = page or load_pages()[piece.code]
+        words = piece.confirm or tuple(page.get("confirm", piece.variant).replace(",", " ").split())
+        rule = rule_of(page, piece.variant, piece.confirm)
+        if not rule.words:
+            told = "nothing goes wrong at run time that could be observed"
+            if any(word in EFFECTLESS for word in words):
+                told = "the code does what it should; the finding is about how it is written"
+            return Verification(Verdict.UNSUPPORTED, (Evidence("unsupported", told),))
+        reason = self.available()
+        if reason:
+            return Verification(Verdict.UNAVAILABLE, (Evidence("unavailable", reason),))
+        needs = page.keys.get("needs", "")
+        if "cuda" in needs.split() and self._device == "cpu":
+            return self._answer(Verdict.UNSUPPORTED, (Evidence("unsupported", "needs a CUDA device"),), [])
+        self._writes = "write-lost" in rule.words
+        self._optimizers = "not-held" in rule.words
+        self._quiet = "synchronised" in rule.against
+        outcomes = [judge_group(group, rule, self._run) for group in piece.groups]
+        if not outcomes:
+            nothing = Evidence("unsupported", "there is nothing to run")
+            return Verification(Verdict.UNSUPPORTED, (nothing,))
+        verdict, evidence = combine(outcomes, rule)
+        return self._answer(verdict, evidence, outcomes)
+
+    def _answer(self, verdict: Verdict, evidence: tuple[Evidence, ...], outcomes: list[Outcome]) -> Verification:
+        counted = [o for o in outcomes if o.attempt is not None and o.verdict is verdict] or outcomes
+        shown: list[Evidence] = list(evidence)
+        seeds = []
+        for outcome in outcomes:
+            if outcome.attempt is not None:
+                seeds.append(outcome.attempt.seed)
+        if counted and counted[0].attempt is not None:
+            attempt = counted[0].attempt
+            shown += [Evidence("setting", attempt.label)] if attempt.label else []
+            shown += [Evidence("assumed", text) for text in attempt.assumed]
+            shown += [Evidence("stand-in", text) for text in attempt.standins]
+        if counted and counted[0].run is not None and counted[0].run.protections:
+            shown.append(Evidence("protection", ", ".join(counted[0].run.protections)))
+        return Verification(verdict, tuple(shown), self.torch_version, self._device, tuple(dict.fromkeys(seeds)))
+
+    def _start(self) -> Child:
+        self._child = Child(self._python, fork=self._fork)
+        hello = self._child.hello
+        self.torch_version = hello.torch.partition("+")[0]
+        if not hello.torch:
+            self._unavailable = f"torch cannot be imported by {self._python}: {hello.reason}"
+            self.close()
+            raise ChildEnded(self._unavailable)
+        return self._child
+
+    def _run(self, attempt: Attempt, kind: str, marks: tuple[int, ...]) -> Run:
+        request: dict[str, Any] = {
+            "script": attempt.script,
+            "marks": [
+                {"row": m.row, "end_row": m.end_row, "column": m.column, "end_column": m.end_column}
+                for m in attempt.marks
+            ],
+            "alter": {"kind": kind, "marks": list(marks)},
+            "seed": attempt.seed,
+            "seconds": self._timeout,
+            "memory": self._memory,
+            "device": self._device,
+            "writes": self._writes,
+            "quiet": self._quiet,
+            "optimizers": self._optimizers,
+        }
+        return self.observe(request)
+
+    def observe(self, request: dict[str, Any]) -> Run:
+        """Hand one request to the child, and read its answer. Never raises: `Run.failed` says what went wrong."""
+        self.runs += 1
+        with self._lock:
+            try:
+                child = self._child if self._child is not None else self._start()
+                end, text = child.ask(request, self._timeout)
+                if not child.hello.forks:
+                    self.close()
+            except (ChildEnded, OSError) as error:
+                self._child = None
+                return Run(failed=str(error))
+        if end != "answered":
+            return Run(failed=_ENDS.get(end, f"the process of the script {end}"))
+        try:
+            return read_run(text)
+        except Malformed as error:
+            return Run(failed=f"its answer was malformed: {error}")
+
+
+_ENDS = {
+    "timed out": "it was stopped because its time was up",
+    "too much": "its answer was too large",
+    "stopped": "it was stopped",
+}

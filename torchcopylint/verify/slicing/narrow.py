@@ -1,0 +1,276 @@
+"""The part of a function that the steps depend on, where the whole function cannot be run.
+
+What a kept statement uses is kept as well, up to values that come from elsewhere: those are made, as inputs are. Loops
+stay; a condition that asks for something from elsewhere is taken as met, and so recorded.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+from collections.abc import Collection, Sequence
+
+from torchcopylint.verify.slicing import tables
+from torchcopylint.verify.slicing.prune import allowed
+from torchcopylint.verify.slicing.source import FunctionNode, bound_by, changed_by, names_in
+
+_COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
+
+
+class Narrower:
+    """Cuts one body down.
+
+    `rows` are those of the steps, `imports` what imported names stand for, `known` the names that the module defines.
+    `changes`: statements that only change what is needed are kept as well. After `cut`, `free` are the names that
+    have to be made, `assumed` what was taken for granted.
+    """
+
+    def __init__(
+        self, rows: Collection[int], imports: dict[str, str], known: Collection[str], *, changes: bool = True
+    ) -> None:
+        self._changes = changes
+        self._rows = rows
+        self._imports = imports
+        self._known = known
+        self._kept: set[int] = set()
+        self.free: list[str] = []
+        self.assumed: list[str] = []
+
+    def cut(self, body: Sequence[ast.stmt], given: Collection[str], wanted: Collection[str] = ()) -> list[ast.stmt]:
+        """The kept statements, as copies with the places that they had.
+
+        `given` are names that need no making, `wanted` names that something else needs.
+        """
+        simple = list(_simple(body))
+        essential = [statement for statement in simple if self._has_step(statement)]
+        headers = [node for node in _compounds(body) if self._header_has_step(node)]
+        needed: set[str] = set(wanted)
+        for statement in essential:
+            self._kept.add(id(statement))
+            needed |= _uses(statement) | _changed(statement)
+        around = [node for node in _compounds(body) if any(id(part) in self._kept for part in _simple([node]))]
+        for compound in (*headers, *around):
+            needed |= self._header_names(compound)
+        defined: set[str] = set()
+        changed = True
+        while changed:
+            changed = False
+            for statement in simple:
+                gives = bound_by(statement) | _fields_set(statement)
+                if self._changes and isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign):
+                    gives |= _changed(statement)
+                if id(statement) in self._kept or not gives & needed:
+                    continue
+                if self.hard(statement):
+                    continue
+                self._kept.add(id(statement))
+                needed |= _uses(statement)
+                changed = True
+            for block in _compounds(body):
+                if any(id(part) in self._kept for part in _simple([block])):
+                    names = self._header_names(block)
+                    changed = changed or not names <= needed
+                    needed |= names
+        headed = {id(node) for node in headers}
+        kept = self._rebuild(body, headed)
+        for top in kept:
+            for node in ast.walk(top):
+                if isinstance(node, ast.stmt):
+                    defined |= bound_by(node) if not isinstance(node, _COMPOUND) else set()
+                if isinstance(node, ast.For | ast.AsyncFor):
+                    defined |= bound_by(ast.Assign([node.target], ast.Constant(0)))
+                elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+                    defined |= {inner.id for inner in ast.walk(node.optional_vars) if isinstance(inner, ast.Name)}
+                elif isinstance(node, ast.comprehension | ast.NamedExpr):
+                    defined |= {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
+                elif isinstance(node, ast.arg):
+                    defined.add(node.arg)
+        used = dict.fromkeys(name for statement in kept for name in _names(statement))
+        self.free = [
+            name
+            for name in used
+            if name not in defined | set(given) | self._imports.keys()
+            and name not in self._known
+            and not hasattr(builtins, name)
+        ]
+        return kept
+
+    # -- what is kept
+
+    def _has_step(self, statement: ast.stmt) -> bool:
+        end = statement.end_lineno or statement.lineno
+        return any(statement.lineno <= row <= end for row in self._rows)
+
+    def _header_has_step(self, node: ast.stmt) -> bool:
+        first = next((part.lineno for part in _inner(node)), node.lineno + 1)
+        return any(node.lineno <= row < first for row in self._rows)
+
+    def _header_names(self, node: ast.stmt) -> set[str]:
+        found: set[str] = set()
+        for part in _header(node):
+            if not self.hard(part):
+                found |= _uses(part)
+        return found
+
+    def hard(self, node: ast.AST) -> bool:
+        """Whether running this would need something from elsewhere."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Yield | ast.YieldFrom | ast.Await):
+                return True
+            if isinstance(part, ast.Name) and part.id in tables.LOST_BUILTINS and part.id not in self._known:
+                return True
+            if isinstance(part, ast.Name) and part.id in self._imports:
+                full = self._imports[part.id]
+                if not allowed(full) and full.split(".")[0] != "argparse":
+                    return True
+            if isinstance(part, ast.Attribute):
+                dotted = ast.unparse(part) if isinstance(part.value, ast.Name | ast.Attribute) else ""
+                root, _, rest = dotted.partition(".")
+                full = f"{self._imports[root]}.{rest}" if root in self._imports else ""
+                if full and not allowed(full) and not full.startswith("argparse."):
+                    return True
+        return False
+
+    # -- putting together
+
+    def _rebuild(self, body: Sequence[ast.stmt], headed: set[int]) -> list[ast.stmt]:
+        found: list[ast.stmt] = []
+        for statement in body:
+            if not isinstance(statement, _COMPOUND):
+                if id(statement) in self._kept:
+                    found.append(copy.deepcopy(statement))
+                continue
+            found += self._compound(statement, headed)
+        return found
+
+    def _compound(self, node: ast.stmt, headed: set[int]) -> list[ast.stmt]:
+        """What is left of a statement with blocks."""
+        inner = self._rebuild(getattr(node, "body", []), headed)
+        other = self._rebuild(getattr(node, "orelse", []), headed)
+        if not inner and not other and id(node) not in headed:
+            return []
+        blocks = ("body", "orelse", "finalbody", "handlers")
+        shell = copy.copy(node)
+        for name in blocks:
+            if hasattr(shell, name):
+                setattr(shell, name, [])
+        if isinstance(node, ast.Try):
+            return [*inner, *other, *self._rebuild(node.finalbody, headed)]
+        hard = any(self.hard(part) for part in _header(node))
+        if isinstance(node, ast.If) and hard:
+            self.assumed.append(f"the branch of line {node.lineno} is taken" if inner else "the other branch is taken")
+            return inner or other
+        if isinstance(node, ast.With | ast.AsyncWith) and hard:
+            return inner
+        if isinstance(node, ast.While) and hard:
+            shell.test = ast.copy_location(ast.Constant(True), node.test)  # type: ignore[attr-defined]
+            self.assumed.append(f"the loop of line {node.lineno} turns")
+        if isinstance(node, ast.For) and hard and isinstance(node.target, ast.Name):
+            return inner
+        shell.body = inner or [ast.copy_location(ast.Pass(), node)]  # type: ignore[attr-defined]
+        if isinstance(node, ast.If | ast.For | ast.While):
+            shell.orelse = other if isinstance(node, ast.If) else []  # type: ignore[attr-defined]
+        return [copy.deepcopy(shell)]
+
+
+def narrowed(function: FunctionNode, narrower: Narrower) -> FunctionNode | None:
+    """A function with the part of its body that the steps depend on, and a parameter for each name that must be made.
+
+    `None` if nothing would be left out.
+    """
+    arguments = function.args
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    extra = [item for item in (arguments.vararg, arguments.kwarg) if item is not None]
+    names = [parameter.arg for parameter in (*parameters, *extra)]
+    body = narrower.cut(function.body, names)
+    if not body or len(list(_simple(body))) == len(list(_simple(function.body))):
+        return None
+    made = copy.copy(function)
+    made.body = body
+    made.decorator_list = [d for d in function.decorator_list if not narrower.hard(d)]
+    made.args = copy.deepcopy(arguments)
+    for name in narrower.free:
+        made.args.kwonlyargs.append(ast.arg(name))
+        made.args.kw_defaults.append(None)
+    return made
+
+
+def _uses(node: ast.AST) -> set[str]:
+    """The names that are read in a node; of `self` the fields."""
+    fields = {
+        f"self.{part.attr}"
+        for part in ast.walk(node)
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
+    }
+    written = {
+        part.target.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
+    }
+    return fields | written | (set(names_in(node)) - {"self"})
+
+
+def _changed(statement: ast.stmt) -> set[str]:
+    """The names, of `self` the fields, whose objects a statement changes."""
+    names = changed_by(statement)
+    return names - {"self"} | {use for use in _uses(statement) if use.startswith("self.")} if "self" in names else names
+
+
+def _fields_set(statement: ast.stmt) -> set[str]:
+    """The fields of `self` that a statement assigns."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    parts = [part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    return {
+        f"self.{part.attr}"
+        for part in parts
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
+    }
+
+
+def _names(statement: ast.stmt) -> list[str]:
+    return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]
+
+
+def _simple(body: Sequence[ast.AST]) -> list[ast.stmt]:
+    """The statements without blocks in a body and in the blocks of it; definitions count as such."""
+    found: list[ast.stmt] = []
+    pending: list[ast.AST] = list(reversed(body))
+    while pending:
+        node = pending.pop()
+        if isinstance(node, _COMPOUND):
+            pending.extend(reversed(_inner(node)))
+        elif isinstance(node, ast.stmt):
+            found.append(node)
+    return found
+
+
+def _compounds(body: Sequence[ast.AST]) -> list[ast.stmt]:
+    found: list[ast.stmt] = []
+    pending = list(body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, _COMPOUND):
+            found.append(node)
+            pending.extend(_inner(node))
+    return found
+
+
+def _inner(node: ast.AST) -> list[ast.stmt]:
+    found: list[ast.stmt] = []
+    for name in ("body", "orelse", "finalbody"):
+        found += getattr(node, name, [])
+    for handler in getattr(node, "handlers", []):
+        found += handler.body
+    return found
+
+
+def _header(node: ast.stmt) -> list[ast.expr]:
+    """The expressions in front of a statement's blocks."""
+    if isinstance(node, ast.If | ast.While):
+        return [node.test]
+    if isinstance(node, ast.For | ast.AsyncFor):
+        return [node.iter]
+    if isinstance(node, ast.With | ast.AsyncWith):
+        return [item.context_expr for item in node.items]
+    return []

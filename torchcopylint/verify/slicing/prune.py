@@ -1,0 +1,261 @@
+"""Rewrites what is kept of a file so that it can run alone: imports, long loops, devices, files, the command line.
+
+Nodes keep the places that they had, so that steps can be found again.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from torchcopylint.verify.slicing import tables
+
+_BASES = ("Module", "LightningModule", "PreTrainedModel", "Encoder", "Decoder", "Layer", "Model", "Net", "Network")
+_GUARD = {"__name__ == '__main__'", "'__main__' == __name__"}
+
+
+class Pruner(ast.NodeTransformer):
+    """One pass over statements. `unknown` are the names of imports that are not made, with what they named; `helpers`
+    the helpers that the result needs; `replaced` sentences on what was replaced."""
+
+    def __init__(self, imports: dict[str, str], device: str, kept_calls: frozenset[tuple[int, int]]) -> None:
+        self.imports = imports
+        self.device = device
+        self.kept_calls = kept_calls
+        self.known: set[str] = set()
+        self.unknown: dict[str, str] = {}
+        self.helpers: set[str] = set()
+        self.replaced: list[str] = []
+        self._loops = 0
+
+    # -- imports
+
+    def visit_Import(self, node: ast.Import) -> ast.stmt | None:
+        """An import of what is not allowed is left out."""
+        kept = []
+        for alias in node.names:
+            if allowed(alias.name):
+                kept.append(alias)
+            else:
+                self._refuse(alias.asname or alias.name.split(".")[0], alias.name)
+        node.names = kept
+        return node if kept else ast.copy_location(ast.Pass(), node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt | None:
+        """The same, name by name."""
+        module = f"{'.' * node.level}{node.module or ''}"
+        if module == "__future__":
+            return ast.copy_location(ast.Pass(), node)
+        kept = []
+        for alias in node.names:
+            if alias.name == "*":
+                if allowed(module) and module.split(".")[0] == "torch":
+                    kept.append(alias)
+            elif node.level == 0 and allowed(f"{module}.{alias.name}"):
+                kept.append(alias)
+            else:
+                self._refuse(alias.asname or alias.name, f"{module}.{alias.name}")
+        node.names = kept
+        return node if kept else ast.copy_location(ast.Pass(), node)
+
+    def _refuse(self, name: str, dotted: str) -> None:
+        self.unknown[name] = dotted
+        self.replaced.append(f"`{dotted}` is not imported")
+
+    # -- definitions
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
+        """Bases from elsewhere are replaced."""
+        forward = any(isinstance(item, ast.FunctionDef) and item.name == "forward" for item in node.body)
+        bases: list[ast.expr] = []
+        for base in node.bases:
+            dotted = self._dotted(base)
+            if self._is_unknown(base):
+                name = dotted.rsplit(".", 1)[-1]
+                module = forward or name.endswith(_BASES)
+                self.replaced.append(
+                    f"`{ast.unparse(base)}`, a base of `{node.name}`, is {'nn.Module' if module else 'object'}"
+                )
+                if module:
+                    bases.append(ast.parse("torch.nn.Module", mode="eval").body)
+                continue
+            bases.append(base)
+        node.bases = bases
+        node.keywords = [keyword for keyword in node.keywords if not self._is_unknown(keyword.value)]
+        node.decorator_list = self._decorators(node.decorator_list)
+        self.generic_visit(node)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        """Decorators from elsewhere are left out."""
+        node.decorator_list = self._decorators(node.decorator_list)
+        self.generic_visit(node)
+        return node
+
+    def _decorators(self, decorators: list[ast.expr]) -> list[ast.expr]:
+        kept = []
+        for decorator in decorators:
+            if self._is_unknown(decorator):
+                self.replaced.append(f"the decorator `{ast.unparse(decorator)}` is left out")
+            else:
+                kept.append(decorator)
+        return kept
+
+    def _is_unknown(self, node: ast.expr) -> bool:
+        dotted = self._dotted(node)
+        root = dotted.split(".")[0]
+        if root in self.imports:
+            return not allowed(self._full(dotted))
+        # What comes with `import *`, or is nowhere: a name that nothing defines.
+        return bool(dotted) and root not in self.known and not hasattr(builtins, root)
+
+    def _full(self, dotted: str) -> str:
+        root, _, rest = dotted.partition(".")
+        return ".".join(filter(None, (self.imports.get(root, root), rest)))
+
+    def _dotted(self, node: ast.expr) -> str:
+        while isinstance(node, ast.Call | ast.Subscript):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        parts = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+    # -- loops
+
+    def visit_While(self, node: ast.While) -> list[ast.stmt]:
+        """It turns a few times only."""
+        self.generic_visit(node)
+        self._loops += 1
+        name = f"turns_{self._loops}"
+        start = ast.parse(f"{name} = 0").body
+        guard = ast.parse(f"{name} += 1\nif {name} > 4:\n    break").body
+        for made in (*start, *guard):
+            _unplace(made)
+        node.body = [*guard, *node.body]
+        return [*start, node]
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        """A long range is cut."""
+        self.generic_visit(node)
+        node.iter = self._shorter(node.iter)
+        return node
+
+    def _shorter(self, node: ast.expr) -> ast.expr:
+        if not isinstance(node, ast.Call):
+            return node
+        if isinstance(node.func, ast.Name) and node.func.id == "range":
+            values = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+            if len(values) == len(node.args) and all(isinstance(v, int) and abs(v) <= 8 for v in values):
+                return node
+            self.helpers.add("few")
+            return ast.Call(ast.Name("few", ast.Load()), [node], [])
+        if isinstance(node.func, ast.Name) and node.func.id in ("enumerate", "zip", "reversed", "list"):
+            node.args = [self._shorter(argument) for argument in node.args]
+        return node
+
+    # -- calls and constants
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Devices, the command line, and what must not be called."""
+        self.generic_visit(node)
+        for keyword in node.keywords:
+            # Batches are made in this process: others may not be started.
+            if keyword.arg == "num_workers":
+                keyword.value = ast.copy_location(ast.Constant(0), keyword.value)
+        func = node.func
+        dotted = self._full(self._dotted(func)) if self._dotted(func) else ""
+        last = dotted.rsplit(".", 1)[-1]
+        if isinstance(func, ast.Attribute):
+            here = (node.lineno, node.col_offset)
+            if func.attr in tables.DEVICES and self.device == "cpu" and here not in self.kept_calls:
+                self.replaced.append(f"`.{func.attr}()` is left out")
+                return func.value
+        if last in ("tqdm", "trange") and dotted.split(".")[0] not in ("torch", "numpy") and node.args:
+            inner = node.args[0]
+            if last == "trange":
+                inner = ast.Call(ast.Name("range", ast.Load()), node.args, [])
+                ast.copy_location(inner, node)
+            return self._shorter(inner)
+        if dotted in ("argparse.ArgumentParser", "configargparse.ArgumentParser"):
+            self.helpers.add("ArgumentParser")
+            self.replaced.append("the command line is empty")
+            node.func = ast.copy_location(ast.Name("ArgumentParser", ast.Load()), func)
+            return node
+        if dotted and not self._builtin_kept(dotted):
+            self.helpers.add("Anything")
+            self.replaced.append(f"`{dotted}(...)` is not called")
+            node.func = ast.copy_location(
+                ast.Call(ast.Name("Anything", ast.Load()), [ast.Constant(dotted)], []), node.func
+            )
+        return node
+
+    def _builtin_kept(self, dotted: str) -> bool:
+        if dotted in tables.LOST_BUILTINS:
+            return dotted in self.imports
+        return allowed(dotted) or dotted.split(".")[0] not in self.imports.values()
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """What an allowed module must not be asked for."""
+        if not isinstance(node.ctx, ast.Load):
+            self.generic_visit(node)
+            return node
+        dotted = self._dotted(node)
+        if dotted and dotted.split(".")[0] in self.imports:
+            full = self._full(dotted)
+            if full.split(".")[0] in tables.ALLOWED and not allowed(full):
+                self.helpers.add("Anything")
+                self.replaced.append(f"`{full}` is not reached")
+                made = ast.Call(ast.Name("Anything", ast.Load()), [ast.Constant(full)], [])
+                return ast.copy_location(made, node)
+        self.generic_visit(node)
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        """The name of a device that is not there."""
+        if isinstance(node.value, str) and self.device == "cpu" and node.value.split(":")[0] in tables.DEVICES:
+            return ast.copy_location(ast.Constant("cpu"), node)
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.stmt:
+        """The script is the main program."""
+        if ast.unparse(node.test) in _GUARD:
+            node.test = ast.copy_location(ast.Constant(True), node.test)
+        self.generic_visit(node)
+        return node
+
+
+def allowed(dotted: str) -> bool:
+    """Whether a script may import a module or reach a name, given in full."""
+    if dotted.split(".")[0] not in tables.ALLOWED:
+        return False
+    parts = dotted.split(".")
+    prefixes = (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return not any(prefix in tables.REFUSED for prefix in prefixes)
+
+
+def imported(tree: ast.Module) -> dict[str, str]:
+    """What each imported name of a file stands for, in full."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                found[alias.asname or alias.name.split(".")[0]] = (
+                    alias.name if alias.asname else alias.name.split(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                found[alias.asname or alias.name] = f"{'.' * node.level}{node.module or ''}.{alias.name}"
+    return found
+
+
+def _unplace(node: ast.AST) -> None:
+    """Nodes that are made have no place in the user's file."""
+    for part in ast.walk(node):
+        for name in ("end_lineno", "col_offset", "end_col_offset"):
+            if hasattr(part, name):
+                delattr(part, name)
+        if isinstance(part, ast.stmt):
+            # Unparsing an assignment asks for it.
+            part.lineno = 0

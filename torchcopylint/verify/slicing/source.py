@@ -1,0 +1,120 @@
+"""The text of a file as the slicer sees it: its `ast`, and the nodes that stand at a span."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchcopylint.base.finding import Position, Span
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+class NotRunnable(Exception):
+    """The running Python cannot parse the file, or the slicer cannot follow it; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A parsed file. Rows are 1-based; columns of spans count code points, those of `ast` bytes of UTF-8."""
+
+    lines: tuple[str, ...]
+    tree: ast.Module
+
+
+def parse(text: str) -> Source:
+    """Parse a text. Raises `NotRunnable`."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", " ")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise NotRunnable(f"this Python cannot parse the file: {error}") from None
+    return Source(tuple(text.split("\n")), tree)
+
+
+def span_of(node: ast.AST, lines: tuple[str, ...]) -> Span | None:
+    """Where a node stands, in rows and columns of code points; `None` for a node without a place."""
+    row, end = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+    if row is None or end is None:
+        return None
+    first, last = node.col_offset, node.end_col_offset  # type: ignore[attr-defined]
+    return Span(Position(row, _column(lines, row, first)), Position(end, _column(lines, end, last)))
+
+
+def _column(lines: tuple[str, ...], row: int, offset: int) -> int:
+    line = lines[row - 1] if row <= len(lines) else ""
+    if line.isascii():
+        return offset + 1
+    return len(line.encode()[:offset].decode(errors="replace")) + 1
+
+
+def scopes_at(tree: ast.Module, row: int, column: int, lines: tuple[str, ...]) -> tuple[Scope, ...]:
+    """The functions and classes around a place, the outermost first."""
+    found: list[Scope] = []
+    body: list[ast.AST] = list(tree.body)
+    while body:
+        node = body.pop()
+        span = span_of(node, lines)
+        if span is None:
+            body.extend(ast.iter_child_nodes(node))
+            continue
+        if not span.start <= Position(row, column) < span.end:
+            continue
+        if isinstance(node, Scope):
+            found.append(node)
+        body = list(ast.iter_child_nodes(node))
+    return tuple(found)
+
+
+def names_in(node: ast.AST) -> Iterator[str]:
+    """Every name that is loaded anywhere in a node."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+            yield inner.id
+
+
+def bound_by(statement: ast.stmt) -> set[str]:
+    """The names that a statement binds in its own scope, those inside its blocks included."""
+    found: set[str] = set()
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Scope):
+            found.add(node.name)
+            continue
+        if isinstance(node, ast.Lambda):
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {(alias.asname or alias.name.split(".")[0]) for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+            found.add(node.id)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            found.add(node.name)
+        pending.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def changed_by(statement: ast.stmt) -> set[str]:
+    """The names whose objects a statement changes, as far as one can see: by assignment to a part, or by a call of a
+    method whose result nobody keeps."""
+    found: set[str] = set()
+    for node in ast.walk(statement):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+            targets = [node.target]
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            targets = [node.value.func]
+        for target in targets:
+            root = target
+            while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
+                root = root.func if isinstance(root, ast.Call) else root.value
+            if isinstance(root, ast.Name) and root is not target:
+                found.add(root.id)
+    return found

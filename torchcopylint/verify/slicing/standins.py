@@ -1,0 +1,242 @@
+"""What stands in for things that a file takes from elsewhere, as text that goes into a script when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+HELPERS = {
+    "respond": '''
+def respond(layer, inputs, scale=1.0):
+    """What a model of two layers that stands in answers: a scaling, and its layer where the last dimension fits."""
+    given = next((value for value in inputs if torch.is_tensor(value)), None)
+    if given is None:
+        given = torch.ones(1, layer.in_features, device=layer.weight.device)
+    given = given if given.is_floating_point() else given.float()
+    if given.dtype != layer.weight.dtype:
+        given = given.to(layer.weight.dtype)
+    if given.dim() and given.shape[-1] == layer.in_features:
+        return layer(given * scale)
+    return given * scale * scale + layer.bias.mean()
+''',
+    "blend": '''
+def blend(*given):
+    """What a function that stands in computes: something of all the tensors that it is given, shaped as the first."""
+    tensors = [value for value in given if torch.is_tensor(value)]
+    tensors = [value if value.is_floating_point() else value.float() for value in tensors]
+    if not tensors:
+        return torch.randn(SIZE, SIZE)
+    return tensors[0] * 1.0 + sum((value.mean() for value in tensors[1:]), 0.0)
+''',
+    "few": '''
+def few(numbers):
+    """The first turns of a long loop."""
+    return numbers if len(numbers) <= 8 else numbers[:3]
+''',
+    "Batches": '''
+class Batches(list):
+    """A loader with two batches."""
+''',
+    "Keyed": '''
+class Keyed(dict):
+    """A dict that has a tensor under every key."""
+
+    def __missing__(self, key):
+        self[key] = torch.rand(1)
+        return self[key]
+''',
+    "Environment": '''
+class Environment:
+    """An environment that gives random observations and ends an episode after three steps."""
+
+    def __init__(self, results):
+        self.results, self.time = results, 0
+        self.observation_space = self.action_space = self
+        self.shape, self.n, self.spec = (SIZE,), SIZE, None
+
+    def observe(self):
+        return np.random.randn(SIZE).astype(np.float32)
+
+    def sample(self):
+        return 0
+
+    def seed(self, *given):
+        return [0]
+
+    def render(self, *given, **named):
+        return np.zeros((SIZE, SIZE, 3), dtype=np.uint8)
+
+    def close(self):
+        pass
+
+    def reset(self, *given, **named):
+        self.time = 0
+        return (self.observe(), {}) if self.results == 5 else self.observe()
+
+    def step(self, action):
+        self.time += 1
+        done = self.time >= 3
+        return (self.observe(), 1.0, done, False, {}) if self.results == 5 else (self.observe(), 1.0, done, {})
+''',
+    "Anything": '''
+class Anything:
+    """Stands in for something from elsewhere of which nothing is known."""
+
+    def __init__(self, name, **fields):
+        self.__dict__["standin_name"] = name
+        self.__dict__.update(fields)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Anything(f"{self.standin_name}.{name}")
+
+    def __call__(self, *given, **named):
+        if len(given) == 1 and not named and (isinstance(given[0], type) or type(given[0]).__name__ == "function"):
+            return given[0]
+        if any(torch.is_tensor(value) for value in given):
+            return blend(*given)
+        return Anything(f"{self.standin_name}()")
+
+    def __iter__(self):
+        return iter((self, self))
+
+    def __getitem__(self, key):
+        # As a dataset it has samples with a class each.
+        return (torch.randn(SAMPLE), key % 2) if type(key) is int else self
+
+    def __setitem__(self, key, value):
+        pass
+
+    def __contains__(self, key):
+        return False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        return False
+
+    def __len__(self):
+        return 2
+
+    def __bool__(self):
+        return True
+
+    def __index__(self):
+        return 1
+
+    def __float__(self):
+        return 1.0
+
+    def __str__(self):
+        return self.standin_name
+
+    def __format__(self, how):
+        return self.standin_name
+
+    def __fspath__(self):
+        return self.standin_name
+
+    def _number(self, other):
+        return other if isinstance(other, (int, float)) or torch.is_tensor(other) else self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _number
+    __floordiv__ = __mod__ = __pow__ = __and__ = __or__ = _number
+
+    def _compared(self, other):
+        return False
+
+    __lt__ = __gt__ = __le__ = __ge__ = _compared
+''',
+    "without_init": '''
+def without_init(cls, **fields):
+    """An object of a class with some fields, made without running its `__init__`."""
+    thing = cls.__new__(cls)
+    if isinstance(thing, torch.nn.Module):
+        torch.nn.Module.__init__(thing)
+    for name, value in fields.items():
+        setattr(thing, name, value)
+    return thing
+''',
+    "ArgumentParser": '''
+class ArgumentParser:
+    """Gives every option its default."""
+
+    def __init__(self, *given, **named):
+        self.values = {}
+
+    def add_argument(self, *names, default=None, dest=None, action=None, type=None, nargs=None, choices=None, **named):
+        longest = max(names, key=len)
+        if default is None and action in ("store_true", "store_false"):
+            default = action == "store_false"
+        elif default is None and not longest.startswith("-"):
+            default = choices[0] if choices else 1 if type in (int, float) else longest
+        elif isinstance(default, str) and callable(type):
+            default = type(default)
+        self.values[(dest or longest.lstrip("-")).replace("-", "_")] = default
+
+    def add_argument_group(self, *given, **named):
+        return self
+
+    add_mutually_exclusive_group = add_argument_group
+
+    def set_defaults(self, **named):
+        self.values.update(named)
+
+    def parse_args(self, *given):
+        return types.SimpleNamespace(**self.values)
+
+    def parse_known_args(self, *given):
+        return self.parse_args(), []
+''',
+    "change": '''
+def change(*things):
+    """Writes whatever memory some things hold, in place, as later training would."""
+    pending = list(things)
+    with torch.no_grad():
+        while pending:
+            thing = pending.pop()
+            if isinstance(thing, torch.nn.Module):
+                pending.extend(thing.state_dict().values())
+            elif isinstance(thing, dict):
+                pending.extend(thing.values())
+            elif isinstance(thing, (list, tuple)):
+                pending.extend(thing)
+            elif torch.is_tensor(thing):
+                thing.add_(1)
+            elif isinstance(thing, np.ndarray):
+                thing += 1
+''',
+    "backpropagate": '''
+def backpropagate(result):
+    """Runs backward over whatever a call returned."""
+    found, pending = [], [result]
+    while pending:
+        value = pending.pop()
+        if torch.is_tensor(value):
+            found.append(value)
+        elif isinstance(value, dict):
+            pending.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            pending.extend(value)
+    losses = [value.sum() for value in found if value.requires_grad and value.is_floating_point()]
+    if losses:
+        sum(losses).backward()
+''',
+}
+_NEEDS = {"Anything": ("blend",)}
+
+
+def helpers(names: Iterable[str], size: int, sample: tuple[int, ...]) -> str:
+    """The text of the helpers with these names and of what they need, in a fixed order.
+
+    `size` is that of unknown dimensions, `sample` the shape of what an unknown dataset holds.
+    """
+    wanted = set(names)
+    for name in tuple(wanted):
+        wanted.update(_NEEDS.get(name, ()))
+    return "\n".join(
+        text.replace("SIZE", str(size)).replace("SAMPLE", ", ".join(map(str, sample)))
+        for name, text in HELPERS.items()
+        if name in wanted
+    )

@@ -1,0 +1,147 @@
+"""What the slicer knows of a thing that it has to make: votes for a kind, and its parts, unified as uses show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torchcopylint.verify.slicing.tables import HINTS
+
+PROVEN, USED, WEAK = 100, 10, 1
+"""Weights of a vote: an annotation or a constructor, a use that only this kind has, a use that fits it."""
+
+
+@dataclass(eq=False, slots=True)
+class Thing:
+    """Something that a name, a field or an expression holds.
+
+    `votes` weigh kinds; `attributes`, `items` (by constant key), `element` and `result` (of a call) are its parts.
+    `near` are things that are probably of the same kind. Of tensors: `dimensions`, at least `dimensions_least`, `last`
+    and `second` (sizes: numbers or things), `dtype`. `constant` is its value if it is a constant that is known,
+    `formula` an arithmetic expression over things. `made` is the dotted class that the code made it of, with
+    `arguments`.
+    """
+
+    name: str = ""
+    votes: dict[str, int] = field(default_factory=dict)
+    attributes: dict[str, Thing] = field(default_factory=dict)
+    items: dict[object, Thing] = field(default_factory=dict)
+    element: Thing | None = None
+    result: Thing | None = None
+    near: list[Thing] = field(default_factory=list)
+    dimensions: int | None = None
+    dimensions_least: int = 0
+    last: Thing | int | None = None
+    second: Thing | int | None = None
+    dtype: str = ""
+    constant: object = None
+    formula: tuple[str, Thing, Thing] | None = None
+    made: str = ""
+    arguments: tuple[Thing, ...] = ()
+    dotted: str = ""
+    arity: int = 0
+    same: Thing | None = None
+
+    def vote(self, kind: str, weight: int) -> None:
+        """Count evidence for a kind."""
+        it = find(self)
+        it.votes[kind] = it.votes.get(kind, 0) + weight
+
+    def attribute(self, name: str) -> Thing:
+        """The thing in an attribute."""
+        it = find(self)
+        if name not in it.attributes:
+            it.attributes[name] = Thing(name)
+        return find(it.attributes[name])
+
+    def item(self, key: object) -> Thing:
+        """The thing under a constant key."""
+        it = find(self)
+        if key not in it.items:
+            it.items[key] = Thing(str(key) if isinstance(key, str) else it.name)
+        return find(it.items[key])
+
+    def each(self) -> Thing:
+        """What iterating over it gives."""
+        it = find(self)
+        if it.element is None:
+            it.element = Thing(it.name[:-1] if it.name.endswith("s") else "")
+        return find(it.element)
+
+    def called(self) -> Thing:
+        """What calling it gives."""
+        it = find(self)
+        if it.result is None:
+            it.result = Thing()
+        return find(it.result)
+
+
+def find(thing: Thing) -> Thing:
+    """The representative of a thing that was unified with others."""
+    while thing.same is not None:
+        if thing.same.same is not None:
+            thing.same = thing.same.same
+        thing = thing.same
+    return thing
+
+
+def unify(first: Thing, second: Thing) -> Thing:
+    """Two things are one: what is known of each is known of both."""
+    pending = [(first, second)]
+    while pending:
+        a, b = (find(thing) for thing in pending.pop())
+        if a is b:
+            continue
+        b.same = a
+        a.name = a.name or b.name
+        for kind, weight in b.votes.items():
+            a.votes[kind] = a.votes.get(kind, 0) + weight
+        pending += [(part, b.attributes[key]) for key, part in a.attributes.items() if key in b.attributes]
+        pending += [(part, b.items[key]) for key, part in a.items.items() if key in b.items]
+        a.attributes = {**b.attributes, **a.attributes}
+        a.items = {**b.items, **a.items}
+        for slot in ("element", "result"):
+            one, two = getattr(a, slot), getattr(b, slot)
+            if one is not None and two is not None:
+                pending.append((one, two))
+            setattr(a, slot, one or two)
+        a.near += b.near
+        for slot in ("dimensions", "last", "second", "constant", "formula"):
+            if getattr(a, slot) is None:
+                setattr(a, slot, getattr(b, slot))
+        a.dimensions_least = max(a.dimensions_least, b.dimensions_least)
+        a.arity = max(a.arity, b.arity)
+        a.dtype = a.dtype or b.dtype
+        a.dotted = a.dotted or b.dotted
+        if not a.made:
+            a.made, a.arguments = b.made, b.arguments
+    return find(first)
+
+
+def kind_of(thing: Thing) -> tuple[str, int]:
+    """The likeliest kind of a thing and the weight that speaks for it; 0 for one that only its name suggests.
+
+    ("", 0) if nothing does.
+    """
+    seen: set[int] = set()
+    layer = [find(thing)]
+    for _ in range(4):
+        votes: dict[str, int] = {}
+        following: list[Thing] = []
+        for node in layer:
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            for kind, weight in node.votes.items():
+                votes[kind] = votes.get(kind, 0) + weight
+            following += [find(other) for other in node.near]
+        if votes:
+            best = max(sorted(votes), key=lambda kind: votes[kind])
+            return best, votes[best]
+        layer = following
+    return hinted(thing), 0
+
+
+def hinted(thing: Thing) -> str:
+    """The kind that the name of a thing suggests, or an empty text."""
+    name = find(thing).name
+    return HINTS.get(name) or HINTS.get(name.lower().rsplit("_", 1)[-1], "")

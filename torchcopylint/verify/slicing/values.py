@@ -1,0 +1,547 @@
+"""Makes the things that a slice needs: an expression for each, with what had to be assumed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torchcopylint.verify.slicing import tables
+from torchcopylint.verify.slicing.inference import Inference
+from torchcopylint.verify.slicing.source import FunctionNode
+from torchcopylint.verify.slicing.things import Thing, find, hinted, kind_of
+
+_ARITHMETIC = {"Add": "+", "Sub": "-", "Mult": "*", "FloorDiv": "//", "Div": "/", "Pow": "**", "Mod": "%"}
+_DEEPEST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What one attempt chooses: the size of unknown dimensions, how many there are, and the kind of unknown inputs.
+
+    `dimensions` is for tensors that do not say themselves. `grad` gives floating inputs a graph. `dtype` is that of
+    floating inputs: `float32` or `float64`.
+    """
+
+    size: int
+    dimensions: int
+    seed: int
+    grad: bool = False
+    dtype: str = "float32"
+    device: str = "cpu"
+    spatial: int = 16
+    batch: int = 0
+    channels: int = 0
+
+    @property
+    def sample(self) -> tuple[int, ...]:
+        """The shape of one sample of a batch."""
+        if self.channels:
+            return (self.channels, self.size, self.size)
+        return (self.size,) * max(self.dimensions - 1, 1)
+
+
+@dataclass(slots=True)
+class Maker:
+    """Makes expressions for things under one setting, and keeps the account of what was assumed."""
+
+    world: Inference
+    setting: Setting
+    bare: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    helpers: set[str] = field(default_factory=set)
+    definitions: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+    standins: list[str] = field(default_factory=list)
+    guessed: set[str] = field(default_factory=set)
+    trained: set[str] = field(default_factory=set)
+    modules: list[str] = field(default_factory=list)
+    named: dict[int, str] = field(default_factory=dict)
+    _indices: dict[int, int] = field(default_factory=dict)
+    _busy: list[str] = field(default_factory=list)
+    _count: int = 0
+
+    # -- sizes
+
+    def number(self, thing: Thing | int | None, depth: int = 0) -> int | float:
+        """The number that a thing stands for."""
+        if isinstance(thing, int | float):
+            return thing
+        if thing is None or depth > 8:
+            return self.setting.size
+        thing = find(thing)
+        constant = thing.constant
+        if isinstance(constant, int | float) and not isinstance(constant, bool):
+            return constant
+        if thing.formula is not None:
+            operator, left, right = thing.formula
+            one, two = self.number(left, depth + 1), self.number(right, depth + 1)
+            try:
+                return {
+                    "Add": one + two,
+                    "Sub": one - two,
+                    "Mult": one * two,
+                    "FloorDiv": one // (two or 1),
+                    "Div": one / (two or 1),
+                }.get(operator, self.setting.size)
+            except (ArithmeticError, ValueError):
+                return self.setting.size
+        name = thing.name.lower()
+        if "size" in thing.votes and name in ("dim", "step", "steps", "index", "idx", "i", "item"):
+            return self.setting.size
+        if "index" in thing.votes and "size" not in thing.votes:
+            # Different indices are different numbers: a swap of an element with itself shows nothing.
+            return self._indices.setdefault(id(thing), (len(self._indices) + 1) % 3)
+        numbers: Mapping[str, int | float]
+        for numbers in (tables.INTS, tables.FLOATS):
+            if name in numbers:
+                return numbers[name]
+            last = name.rsplit("_", 1)[-1]
+            if last in numbers and len(last) > 1:
+                return numbers[last]
+        return 0.5 if kind_of(thing)[0] == "float" else self.setting.size
+
+    def size(self, thing: Thing | int | None) -> int:
+        """A dimension: a positive whole number."""
+        return max(1, int(self.number(thing)))
+
+    def shape(self, thing: Thing) -> tuple[int, ...]:
+        """The shape of a tensor or array."""
+        thing = find(thing)
+        for _ in range(3):
+            if thing.dimensions is not None or thing.last is not None or thing.second is not None:
+                break
+            likely = [other for other in map(find, thing.near) if other.dimensions or other.last or other.second]
+            if not likely or likely[0].made:
+                break
+            thing = likely[0]
+        count = thing.dimensions
+        if count is None:
+            count = max(self.setting.dimensions, thing.dimensions_least, 1 if thing.last is not None else 0)
+        shape = [self.setting.size] * count
+        if thing.second is not None and count > 2:
+            shape[2:] = [self.setting.spatial] * (count - 2)
+            shape[1] = self.size(thing.second)
+        if thing.last is not None and count:
+            shape[-1] = self.size(thing.last)
+        if self.setting.channels and count == 4 and thing.second is None:
+            shape[:2] = [2, self.setting.channels]
+        if self.setting.batch and count > 1:
+            shape[0] = self.setting.batch
+        return tuple(shape)
+
+    # -- expressions
+
+    def expression(self, thing: Thing, name: str, depth: int = 0) -> str:
+        """An expression that makes a thing; `name` is what it is called by, for the account."""
+        thing = find(thing)
+        if id(thing) in self.named:
+            return self.named[id(thing)]
+        if isinstance(thing.constant, int | float | str | bool) and not depth:
+            return repr(thing.constant)
+        if depth > _DEEPEST:
+            return "None"
+        kind, weight = kind_of(thing)
+        if kind.startswith("instance "):
+            return self._instance(kind.removeprefix("instance "), name, depth)
+        if thing.made.startswith("torch.nn.") and kind == "module":
+            return self._layer(thing, name)
+        if weight == 0 and (thing.attributes or thing.items) and kind in ("bool", "str", "number", "callable", "array"):
+            # What is done with it says more than its name.
+            kind = ""
+        if not kind:
+            kind = self._by_parts(thing)
+        elif weight == 0 and kind in ("module", "loader", "array", "dict", "optimizer", "environment"):
+            self.guessed.add(name)
+        elif kind == "list" and weight == 1 and not thing.items and thing.element is None:
+            kind = "tensor"
+        elif kind in ("tensor", "array") and weight < 3 and thing.result is not None:
+            kind = "callable"
+        if kind == "callable" and weight < 5 and hinted(thing) == "module":
+            kind = "module"
+        if thing.arity and kind in ("tuple", "list", "tensor", ""):
+            kind = "tuple"
+        maker = getattr(self, f"_{kind.replace(' ', '_')}", None) if kind else None
+        if maker is None:
+            return self._anything(name)
+        text: str = maker(thing, name, depth)
+        return text
+
+    def _by_parts(self, thing: Thing) -> str:
+        """A kind for a thing that no vote and no name says anything of."""
+        if thing.result is not None:
+            return "callable"
+        if thing.items:
+            return "tuple" if all(isinstance(key, int) for key in thing.items) else "dict"
+        if thing.attributes:
+            return "object"
+        if thing.element is not None:
+            return "list"
+        self.guessed.add(thing.name)
+        return "tensor"
+
+    def _tensor(self, thing: Thing, name: str, depth: int) -> str:
+        shape, setting = self.shape(thing), self.setting
+        on = f", device={setting.device!r}" if setting.device != "cpu" else ""
+        written = f"{shape[0]}" if len(shape) == 1 else f"{shape}" if not shape else ", ".join(map(str, shape))
+        dtype = self._dtype(thing)
+        if dtype == "long":
+            text = f"torch.randint(0, 2, {shape}{on})"
+        elif dtype == "bool":
+            text = f"torch.rand({written}{on}) > 0.5"
+        else:
+            exact = ", dtype=torch.float64" if setting.dtype == "float64" else ""
+            text = f"torch.randn({written}{exact}{on}{', requires_grad=True' if setting.grad else ''})"
+            # What a function is given is seldom a leaf.
+            text += " * 1.0" if setting.grad else ""
+        kind = {"long": "of integers", "bool": "of booleans"}.get(dtype, f"of {setting.dtype}")
+        graph = ", with a graph" if setting.grad and not dtype else ""
+        if graph:
+            self.trained.add(name)
+        self.assumed.append(f"`{name}` is a tensor {kind} with shape {list(shape)}{graph}")
+        return text
+
+    def _dtype(self, thing: Thing) -> str:
+        return find(thing).dtype
+
+    def _array(self, thing: Thing, name: str, depth: int) -> str:
+        shape = self.shape(thing) or (1,)
+        self.assumed.append(f"`{name}` is an array of {self.setting.dtype} with shape {list(shape)}")
+        if self._dtype(thing) == "long":
+            return f"np.random.randint(0, 2, {shape})"
+        return f"np.random.randn({', '.join(map(str, shape))}).astype(np.{self.setting.dtype})"
+
+    def _number_(self, thing: Thing, name: str) -> str:
+        value = self.number(thing)
+        if isinstance(value, float) and not value.is_integer():
+            return repr(round(value, 6))
+        return repr(int(value))
+
+    def _number(self, thing: Thing, name: str, depth: int) -> str:
+        text = self._number_(thing, name)
+        self.assumed.append(f"`{name}` is {text}")
+        return text
+
+    _int = _float = _size = _index = _number
+
+    def _bool(self, thing: Thing, name: str, depth: int) -> str:
+        self.assumed.append(f"`{name}` is True")
+        return "True"
+
+    def _str(self, thing: Thing, name: str, depth: int) -> str:
+        return repr(f"{name.rsplit('.', 1)[-1]}")
+
+    def _device(self, thing: Thing, name: str, depth: int) -> str:
+        return f"torch.device({self.setting.device!r})"
+
+    def _dtype_value(self, thing: Thing, name: str, depth: int) -> str:
+        return "torch.float32"
+
+    def _list(self, thing: Thing, name: str, depth: int) -> str:
+        if thing.items and all(isinstance(key, int) for key in thing.items) and thing.element is None:
+            return self._tuple(thing, name, depth)
+        element = thing.element or Thing(name)
+        if thing.items:
+            for part in thing.items.values():
+                element.near.append(part)
+        if any(not hasattr(list, key) for key in thing.attributes):
+            return self._loader(thing, name, depth)
+        if find(element).arity or find(element).items:
+            return self._loader(thing, name, depth)
+        if "index" in find(element).votes:
+            self.assumed.append(f"`{name}` is a list of indices")
+            return "[0, 1]"
+        if not find(element).votes and find(element).near:
+            # What arithmetic alone is known of is a number, which fits every shape.
+            self.assumed.append(f"`{name}` is a list of numbers")
+            return f"[0.5] * {max(self.setting.size, 4)}"
+        self.assumed.append(f"`{name}` has two elements")
+        return f"[{self.expression(element, f'{name}[0]', depth + 1)} for _ in range(2)]"
+
+    _set = _list
+
+    def _loader(self, thing: Thing, name: str, depth: int) -> str:
+        element = self.expression(thing.each(), f"{name}[0]", depth + 1)
+        self.assumed.append(f"`{name}` gives two batches")
+        self.helpers.add("Batches")
+        attributes = [
+            f"{key}={self.expression(part, f'{name}.{key}', depth + 2)}"
+            for key, part in thing.attributes.items()
+            if not hasattr(list, key)
+        ]
+        text = f"Batches([{element} for _ in range(2)])"
+        if attributes:
+            self.definitions.append(
+                "def with_attributes(thing, **attributes):\n    vars(thing).update(attributes)\n    return thing\n"
+            )
+            text = f"with_attributes({text}, {', '.join(attributes)})"
+        return text
+
+    def _tuple(self, thing: Thing, name: str, depth: int) -> str:
+        numbers = [key for key in thing.items if isinstance(key, int) and key >= 0]
+        count = max([thing.arity, *(number + 1 for number in numbers)], default=0) or 2
+        parts = [self.expression(thing.item(n), thing.item(n).name or f"{name}[{n}]", depth + 1) for n in range(count)]
+        return f"({', '.join(parts)},)"
+
+    def _dict(self, thing: Thing, name: str, depth: int) -> str:
+        keys = {key: part for key, part in thing.items.items() if isinstance(key, str)}
+        if not keys:
+            if thing.element is not None and kind_of(thing.element)[0] not in ("tensor", ""):
+                part_text = self.expression(thing.element, f"{name}[...]", depth + 1)
+                return f"{{'one': {part_text}, 'two': {part_text}}}"
+            self.helpers.add("Keyed")
+            self.assumed.append(f"`{name}` has a tensor under every key")
+            return "Keyed()"
+        parts = [f"{key!r}: {self.expression(part, f'{name}[{key!r}]', depth + 1)}" for key, part in keys.items()]
+        return f"{{{', '.join(parts)}}}"
+
+    def _state_dict(self, thing: Thing, name: str, depth: int) -> str:
+        model = self.modules[0] if self.modules else "torch.nn.Linear(2, 2)"
+        return f"{{key: value.clone() for key, value in {model}.state_dict().items()}}"
+
+    def _object(self, thing: Thing, name: str, depth: int) -> str:
+        parts = []
+        for key, part in thing.attributes.items():
+            parts.append(f"{key}={self.expression(part, f'{name}.{key}', depth + 1)}")
+        self.assumed.append(f"`{name}` has the attributes {', '.join(thing.attributes) or 'that are read'}")
+        self.helpers.add("Anything")
+        return f"Anything({', '.join([repr(name), *parts])})"
+
+    def _environment(self, thing: Thing, name: str, depth: int) -> str:
+        step = thing.attributes.get("step")
+        results = find(find(step).result).arity if step is not None and find(step).result is not None else 4  # type: ignore[arg-type]
+        self.helpers.add("Environment")
+        self.standins.append(f"`{name}`: an environment with random observations")
+        return f"Environment({results})"
+
+    def _optimizer(self, thing: Thing, name: str, depth: int) -> str:
+        chosen = _likeliest(name, self.modules)
+        if chosen:
+            self.assumed.append(f"`{name}` optimises the parameters of `{chosen}`, with SGD")
+            return f"torch.optim.SGD({chosen}.parameters(), lr=0.1)"
+        self.assumed.append(f"`{name}` optimises a parameter of its own, with SGD")
+        size = self.setting.size
+        return f"torch.optim.SGD([torch.nn.Parameter(torch.randn({size}, {size}))], lr=0.1)"
+
+    def _anything(self, name: str) -> str:
+        self.helpers.add("Anything")
+        self.standins.append(f"`{name}`: an object that takes everything")
+        return f"Anything({name!r})"
+
+    # -- callables and modules
+
+    def _callable(self, thing: Thing, name: str, depth: int) -> str:
+        return f"lambda *given, **named: {self._answer(thing.result, name, 'given', depth)}"
+
+    _function = _callable
+
+    def _answer(self, result: Thing | None, name: str, given: str, depth: int, respond: str = "") -> str:
+        """What a stand-in returns from the tensors in `given`."""
+        scale = ", self.scale" if respond == "self.linear" else ""
+        produced = f"respond({respond}, {given}{scale})" if respond else f"blend(*{given})"
+        self.helpers.add("respond" if respond else "blend")
+        if not respond:
+            self.standins.append(f"`{name}(...)`: returns something computed from its arguments")
+        if result is None:
+            return produced
+        result = find(result)
+        kind, _ = kind_of(result)
+        if kind in ("", "tensor") and not result.votes and result.attributes and result.arity < 2:
+            return self.expression(result, f"{name}(...)", depth + 1)
+        if result.arity > 1:
+            parts = [
+                self._answer(result.item(number), f"{name}(...)[{number}]", given, depth + 1, respond)
+                for number in range(result.arity)
+            ]
+            return f"({', '.join(parts)})"
+        if kind in ("int", "float", "number"):
+            return "random.random()"
+        if kind in ("tensor", "") and result.dimensions == 0:
+            return f"({produced}).mean()"
+        if kind in ("tensor", ""):
+            keys = [key for key in result.items if isinstance(key, str)]
+            return f"{{{', '.join(f'{key!r}: {produced}' for key in keys)}}}" if keys else produced
+        return self.expression(result, f"{name}(...)", depth + 1)
+
+    def _layer(self, thing: Thing, name: str) -> str:
+        """A module of a known class of `torch.nn`."""
+        cls = thing.made.rsplit(".", 1)[-1]
+        arguments = tables.CONSTRUCTED.get(cls)
+        if arguments is None:
+            arguments = f"({', '.join(str(self.number(argument)) for argument in thing.arguments)})"
+        self.assumed.append(f"`{name}` is a new `{cls}`")
+        return f"{thing.made}{arguments.format(n=self.setting.size)}{self._moved()}"
+
+    def _moved(self) -> str:
+        return f".to({self.setting.device!r})" if self.setting.device != "cpu" else ""
+
+    def _module(self, thing: Thing, name: str, depth: int) -> str:
+        """A small model with what is used of it."""
+        size = self.setting.size
+        self._count += 1
+        class_name = f"Model{self._count}"
+        base, setup = "torch.nn.Module", ""
+        if {"running_mean", "running_var", "num_features"} & thing.attributes.keys():
+            base, setup = "torch.nn.BatchNorm1d", f"{size}"
+        elif {"weight", "bias", "in_features", "out_features"} & thing.attributes.keys():
+            base, setup = "torch.nn.Linear", f"{size}, {size}"
+        body = [f"class {class_name}({base}):", f'    """Stands in for `{name}`."""', "", "    def __init__(self):"]
+        body.append(f"        super().__init__({setup})")
+        answering = "self" if base.endswith("Linear") else "self.linear"
+        if answering != "self":
+            body.append("        self.scale = torch.nn.Parameter(torch.ones(1))")
+            body.append(f"        self.linear = torch.nn.Linear({size}, {size})")
+        methods = []
+        for key, part in thing.attributes.items():
+            part = find(part)
+            if key in tables.MODULE | tables.TENSOR | tables.EITHER or key in ("to", "step", "linear", "scale"):
+                continue
+            kind = kind_of(part)[0]
+            if part.result is not None and kind in ("", "callable", "tensor"):
+                methods.append(f"    def {key}(self, *given, **named):")
+                methods.append(
+                    f"        return {self._answer(part.result, f'{name}.{key}', 'given', depth, answering)}"
+                )
+            elif kind in ("tensor", ""):
+                body.append(f"        self.{key} = torch.nn.Parameter(torch.randn({size}, {size}))")
+            else:
+                body.append(f"        self.{key} = {self.expression(part, f'{name}.{key}', depth + 1)}")
+        if base == "torch.nn.Module":
+            answer = self._answer(thing.result, name, "(*given, *named.values())", depth, answering)
+            methods += ["    def forward(self, *given, **named):", f"        return {answer}"]
+        self.definitions.append("\n".join([*body, "", *methods, ""]))
+        self.standins.append(f"`{name}`: a small model, {base} with {size} inputs")
+        self.trained.add(name)
+        return f"{class_name}(){self._moved()}"
+
+    # -- classes of the file
+
+    def _instance(self, class_name: str, name: str, depth: int) -> str:
+        """An object of a class of the file, by its own `__init__`."""
+        if class_name in self._busy:
+            return self._anything(name)
+        self._busy.append(class_name)
+        try:
+            if class_name in self.bare:
+                return self._bare(class_name, name, depth)
+            return f"{class_name}({self.arguments_of_class(class_name, depth + 1)})"
+        finally:
+            self._busy.pop()
+
+    def _bare(self, class_name: str, name: str, depth: int) -> str:
+        """An object of a class of the file with the fields that are read, made without its `__init__`."""
+        whole = self.world.self_of(class_name)
+        methods = {m.name for m in self.world.classes[class_name].body if isinstance(m, FunctionNode)}
+        parts = []
+        names = [key for key in whole.attributes if key in self.bare[class_name] and key not in methods]
+        for key in sorted(names, key=lambda key: _rank(kind_of(whole.attributes[key])[0])):
+            if key in tables.MODULE and key not in ("weight", "bias"):
+                continue
+            parts.append(f"{key}={self._argument(whole.attributes[key], key, depth + 1)}")
+        self.helpers.add("without_init")
+        self.standins.append(f"`{name}`: an object of `{class_name}` with the fields that are read")
+        return f"without_init({', '.join([class_name, *parts])})"
+
+    def is_module(self, class_name: str) -> bool:
+        """Whether a class of the file is an `nn.Module`, as far as its bases say."""
+        seen: set[str] = set()
+        while class_name in self.world.classes and class_name not in seen:
+            seen.add(class_name)
+            node = self.world.classes[class_name]
+            bases = [self.world.dotted(base) for base in node.bases]
+            if any(base.startswith("torch.nn.") or base.endswith("Module") for base in bases):
+                return True
+            if bases and any(isinstance(item, FunctionNode) and item.name == "forward" for item in node.body):
+                return bases[0].rsplit(".", 1)[-1] != "Function"
+            class_name = bases[0] if bases else ""
+        return False
+
+    def arguments_of_class(self, class_name: str, depth: int) -> str:
+        """The arguments that making an object of a class takes."""
+        seen = set()
+        current: str | None = class_name
+        while current in self.world.classes and current not in seen:
+            seen.add(current)
+            node = self.world.classes[current]
+            init = next((m for m in node.body if isinstance(m, FunctionNode) and m.name == "__init__"), None)
+            if init is not None:
+                return self.arguments(init, current, depth)
+            fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and item.value is None]
+            if fields and any("dataclass" in ast.unparse(item) for item in node.decorator_list):
+                parts = []
+                for item in fields:
+                    if isinstance(item.target, ast.Name):
+                        thing = self.world.self_of(current).attribute(item.target.id)
+                        self.world.annotate(thing, item.annotation)
+                        parts.append(f"{item.target.id}={self.expression(thing, item.target.id, depth)}")
+                return ", ".join(parts)
+            names = [base.id for base in node.bases if isinstance(base, ast.Name)]
+            current = names[0] if names else None
+        return ""
+
+    def arguments(self, function: FunctionNode, class_name: str | None, depth: int) -> str:
+        """The arguments that a call of a function has to pass, without `self`, those of an optimizer last."""
+        given, _ = self.world.signature(function, class_name)
+        parameters = function.args
+        ordered = [*parameters.posonlyargs, *parameters.args]
+        if class_name is not None and not any("staticmethod" in ast.unparse(d) for d in function.decorator_list):
+            ordered = ordered[1:]
+        missing = len(parameters.posonlyargs) + len(parameters.args) - len(parameters.defaults)
+        missing -= len(parameters.posonlyargs) + len(parameters.args) - len(ordered)
+        needed = [parameter.arg for parameter in ordered[: max(missing, 0)]]
+        for parameter, default in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True):
+            if default is None:
+                needed.append(parameter.arg)
+        for parameter, default in zip(reversed(ordered), reversed(parameters.defaults), strict=False):
+            unset = isinstance(default, ast.Constant) and default.value is None
+            if unset and kind_of(given[parameter.arg])[1] >= 3:
+                # A default of `None` is often one that a caller never leaves.
+                needed.append(parameter.arg)
+        keyword = {parameter.arg for parameter in (*parameters.args, *parameters.kwonlyargs)}
+        texts = {name: self._argument(given[name], name, depth) for name in self._in_order(needed, given)}
+        return ", ".join(f"{name}={texts[name]}" if name in keyword else texts[name] for name in needed)
+
+    def _in_order(self, needed: list[str], given: object) -> list[str]:
+        """Optimizers after the modules that they are made for."""
+        things = given if isinstance(given, dict) else {}
+        return sorted(needed, key=lambda name: _rank(kind_of(things[name])[0]))
+
+    def _argument(self, thing: Thing, name: str, depth: int) -> str:
+        """A variable for an argument, so that one can speak of it, and the same thing is one object everywhere."""
+        thing = find(thing)
+        if id(thing) in self.named:
+            return self.named[id(thing)]
+        text = self.expression(thing, name, 0 if depth <= 1 else depth)
+        plain = text.replace(".", "").replace("-", "").isalnum() and not text.isidentifier()
+        if plain or text in ("True", "None") or text.startswith(("'", '"')):
+            return text
+        variable = name
+        while variable in self.taken:
+            variable = f"{variable}_"
+        self.taken.add(variable)
+        self.definitions.append(f"{variable} = {text}\n")
+        self.named[id(thing)] = variable
+        self.arguments_given.append(variable)
+        if kind_of(thing)[0] == "module" or self.is_module(kind_of(thing)[0].removeprefix("instance ")):
+            self.modules.append(variable)
+        return variable
+
+    taken: set[str] = field(default_factory=set)
+    arguments_given: list[str] = field(default_factory=list)
+
+
+def _rank(kind: str) -> int:
+    return 2 if kind == "optimizer" else 1 if kind in ("state dict", "dict") else 0
+
+
+def _likeliest(name: str, modules: list[str]) -> str:
+    """The module that an optimizer is most likely made for, by the letters of their names."""
+    if not modules:
+        return ""
+    tail = name.lower().rsplit(".", 1)[-1].replace("optimizer", "").replace("optim", "").replace("opt", "").strip("_")
+
+    def score(module: str) -> tuple[int, int]:
+        words = module.lower().replace("net", "").split("_")
+        fits = any(word and tail and (word.startswith(tail) or tail.startswith(word)) for word in words)
+        return (int(fits), -modules.index(module))
+
+    return max(modules, key=score)
