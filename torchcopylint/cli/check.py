@@ -44,18 +44,6 @@ def check(**given: Any) -> int:
     return run(given)
 
 
-@click.command(short_help="Check, then run the code around each finding under torch.")
-@click.argument("paths", nargs=-1, metavar="[PATHS]...")
-@check_options
-def verify(**given: Any) -> int:
-    """Check, then run the code around each finding under torch and say what happened: `check --verify`.
-
-    It executes code that is derived from the files, in a guarded process of its own. Do not use it on files that you
-    do not trust. It needs torch: pip install torchcopylint[verify].
-    """
-    return run({**given, "verify": True})
-
-
 def run(given: Mapping[str, Any]) -> int:
     """Run `check` with what click parsed; the exit code."""
     options = Options.of(given)

@@ -164,7 +164,8 @@ class Modules:
         """See `Surroundings`."""
         found = self._sources.places(importer, dotted)
         if self._stack and not never(dotted):
-            self._stack[-1].lookups[importer, dotted] = tuple(path for path, _ in found)
+            # A plain text, since it goes into files.
+            self._stack[-1].lookups[importer, str(dotted)] = tuple(path for path, _ in found)
         return found
 
     def facts(self, path: str) -> ModuleFacts | None:
