@@ -83,9 +83,10 @@ def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site
     if outcome.requires_grad <= 0:
         return
     ids = []
+    written = written_by(op, arguments)
     for number, kept in enumerate(op.saved):
-        # What an operation writes itself (the running statistics of a batch norm) is kept as it was, or not needed.
-        if kept.what == "indices" or kept.argument in op.writes:
+        # A batch norm in training writes its running statistics and does not need them; else it is the other way round.
+        if kept.what == "indices" or kept.argument in written:
             continue
         value = result if kept.argument == -1 else _argument(op, arguments, kept.argument)
         if kept.needed_by and not any(
@@ -100,6 +101,17 @@ def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site
         ref = result.refs[0]
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+
+
+def written_by(op: Op, arguments: Arguments) -> Sequence[int | str]:
+    """The arguments that a call writes: none, if it does so in training only and is told not to be, or not told."""
+    if not op.writes or "training" not in op.arguments:
+        return op.writes
+    training = arguments.at(op.arguments.index("training"))
+    if training.const is None and not training.refs:
+        training = arguments.keywords.get("training", training)
+    untold = training.const is None and not training.refs and training.root is None
+    return () if training.const is False or untold else op.writes
 
 
 def note_output(m: Machine, result: Value, at: Site, keeps: bool) -> None:

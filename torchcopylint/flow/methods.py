@@ -85,8 +85,9 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
 
 def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
     """A method of something that is no object we follow: a string, a number."""
+    consumer = "text" if base.kind is Kind.STRING and event.name == "format" else "argument"
     for value in (*arguments.positional[1:], *arguments.keywords.values()):
-        reading.read(m, value, event.site, "argument", event.name)
+        reading.read(m, value, event.site, consumer, event.name)
     if base.kind is Kind.STRING and event.name in ("join", "format", "strip", "lower", "upper", "replace"):
         return Value(kind=Kind.STRING)
     return memory.unknown(m, event.site, naming.text_of(m, event.out))

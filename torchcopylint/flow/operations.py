@@ -113,7 +113,7 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
         if name != "out":
             reading.read(m, value, at.site, "argument", at.op)
     inplace = op.inplace_keyword and arguments.flag("inplace") is True
-    written = [argument(op, arguments, which) for which in op.writes if which != "*"]
+    written = [argument(op, arguments, which) for which in grads.written_by(op, arguments) if which != "*"]
     activation = inplace or (bool(op.writes) and activations.is_twin(op))
     if inplace:
         written = [first]

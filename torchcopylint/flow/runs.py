@@ -50,6 +50,8 @@ class Runs:
     fields: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
     retained: dict[int, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     used_again: set[int] = field(default_factory=set)
+    kept: set[int] = field(default_factory=set)
+    """Where backward kept the graph for another pass: what goes on holding it may be meant to."""
     through: dict[int, frozenset[int]] = field(default_factory=dict)
 
 
@@ -98,6 +100,8 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
     if any(ref & 1 for ref in value.refs):
         # One of several that a loop has made, as in a list: nobody knows which of them the others are.
         return
+    if not freed:
+        runs.kept.add(site)
     freed = freed and not m.on_purpose
     graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in value.refs))
     _note_again(m, value, graph, site, name)
@@ -208,7 +212,8 @@ def found(m: Machine) -> list[Relation]:
     loops = Loops(m.unit.tape)
     relations: list[Relation] = []
     for site, (fact, ran) in sorted(m.runs.added.items()):
-        inside = [where for where in ran if _outlives_turn(m, fact, loops.around(site, where))]
+        freeing = [where for where in ran if where not in m.runs.kept]
+        inside = [where for where in freeing if _outlives_turn(m, fact, loops.around(site, where))]
         if inside and site not in m.runs.reached:
             relations.append(fact._replace(ran=inside[0]))
     relations += _kept_in_fields(m, {fact.site for fact in relations})
@@ -229,7 +234,7 @@ def _kept_in_fields(m: Machine, known: set[int]) -> Iterator[Relation]:
     """What a method adds to a field that it found, and runs backward over: each call of the method adds another."""
     for site, (fact, refs) in sorted(m.runs.fields.items()):
         carrying = [obj for ref in refs if (obj := _carrying(m, ref)) is not None]
-        ran = sorted({where for obj in carrying for where in ran_at(obj.graph)})
+        ran = sorted({where for obj in carrying for where in ran_at(obj.graph)} - m.runs.kept)
         empties = any(_empties(m, event, {fact.name}) for event in _unconditional(m.unit.tape) if event.site != site)
         if ran and len(carrying) == len(refs) and site not in known | m.runs.reached and not empties:
             yield fact._replace(ran=ran[0])
