@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 from torchcopylint.base.finding import Position
 from torchcopylint.source.limits import measure
 from torchcopylint.source.text import START, Undecodable, split_lines
-from torchcopylint.source.tree import ParseError, parse
 
 SUFFIX = ".ipynb"
 _MARKER = re.compile(r"^# %% cell (\d+)(?: shows (\d+):(\d+))?$")
@@ -312,6 +311,9 @@ def _refusal(python: str) -> tuple[str, Position]:
     size = measure(python)
     if size.nesting.value > _SAFE_NESTING or max(size.chain.value, size.terms.value) > _SAFE_CHAIN:
         return "", START
+    # LibCST takes its time to be imported, and most runs meet no notebook.
+    from torchcopylint.source.tree import ParseError, parse
+
     try:
         parse(python)
     except ParseError as error:
