@@ -31,6 +31,8 @@ _STEERING = ("NO_COLOR", "FORCE_COLOR", "GITHUB_WORKSPACE", "TERM")
 def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in _STEERING:
         monkeypatch.delenv(name, raising=False)
+    # The user's own cache is none of the tests' business; those of the cache say where theirs is.
+    monkeypatch.setenv("TORCHCOPYLINT_NO_CACHE", "1")
 
 
 @pytest.fixture
@@ -91,7 +93,7 @@ def answer(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     """
 
     def call(*arguments: str, analysis: dict[str, object] | None = None) -> Answered:
-        monkeypatch.setattr("torchcopylint.project.pipeline.analyse", ScriptedAnalysis(analysis or {}))
+        monkeypatch.setattr("torchcopylint.project.examined.analyse", ScriptedAnalysis(analysis or {}))
         code = run(arguments)
         streams = capsys.readouterr()
         return Answered(code, streams.out, streams.err)

@@ -9,6 +9,8 @@ from torchcopylint.analysis import Analysis
 from torchcopylint.base.finding import Confidence, Finding, Position, Role, Severity, Span, Step
 from torchcopylint.base.gap import Gap
 from torchcopylint.pages import load_pages
+from torchcopylint.project.examined import Request
+from torchcopylint.project.modules import NOTHING, Dependencies
 from torchcopylint.report.model import FileReport, Report, Source
 
 TRAINING = """\
@@ -107,18 +109,21 @@ def report(*findings: Finding, texts: Mapping[str, str] | None = None, gaps: tup
 
 
 class ScriptedAnalysis:
-    """Stands in for the analysis: answers by the name of the file, with findings, or by raising an exception."""
+    """Stands in for the analysis: answers by the name of the file, with findings, with what
+    it depended on, or by raising an exception."""
 
     def __init__(self, answers: Mapping[str, object]) -> None:
         self.answers = answers
         self.asked: list[str] = []
 
-    def __call__(self, text: str, found: object, filename: str, modules: object) -> Analysis:
-        self.asked.append(filename)
-        answer = self.answers.get(Path(filename).name, ())
+    def __call__(self, text: str, request: Request, modules: object, digest: str) -> tuple[Analysis, Dependencies]:
+        self.asked.append(request.filename)
+        answer = self.answers.get(Path(request.filename).name, ())
         if isinstance(answer, BaseException):
             raise answer
         if isinstance(answer, Analysis):
-            return answer
+            return answer, NOTHING
+        if isinstance(answer, Dependencies):
+            return Analysis((), ()), answer
         assert isinstance(answer, tuple)
-        return Analysis(answer, ())
+        return Analysis(answer, ()), NOTHING

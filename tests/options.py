@@ -1,4 +1,4 @@
-"""Two options of the test run: `--no-skips` for CI, and `--without-torch` for an environment that lacks it.
+"""Options of the test run: `--no-skips` for CI, `--without-torch` for an environment that lacks it, and `--fuzz`.
 
 `conftest.py` takes the hooks from here.
 """
@@ -18,9 +18,10 @@ NEED_TORCH = ("torch", "numpy", "running", "torchcopylint.knowledge.generate")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare both options."""
+    """Declare the options."""
     group = parser.getgroup("torchcopylint")
     group.addoption("--no-skips", action="store_true", help="a test or file that is skipped has failed")
+    group.addoption("--fuzz", type=int, default=0, metavar="N", help="try N other texts in each test of tests/fuzz")
     group.addoption("--without-torch", action="store_true", help="leave out the files that need torch or numpy")
 
 

@@ -67,7 +67,7 @@ def test_the_working_directory_has_no_influence_on_a_text(project: Path) -> None
 
 def test_a_selection_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     made = (finding("TCL104"), finding("TCL105", severity=Severity.INFO))
-    monkeypatch.setattr("torchcopylint.project.pipeline.analyse", ScriptedAnalysis({"<string>": made}))
+    monkeypatch.setattr("torchcopylint.project.examined.analyse", ScriptedAnalysis({"<string>": made}))
     assert codes(torchcopylint.check_source("x")) == ["TCL104"]
     assert codes(torchcopylint.check_source("x", preset="strict")) == ["TCL104", "TCL105"]
     assert codes(torchcopylint.check_source("x", select=["TCL105"])) == ["TCL105"]
@@ -112,7 +112,7 @@ def test_wrong_configuration_is_a_value_error(project: Path) -> None:
 
 
 def test_a_fault_of_the_analysis_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchcopylint.project.pipeline.analyse", ScriptedAnalysis({"<string>": KeyError("lost")}))
+    monkeypatch.setattr("torchcopylint.project.examined.analyse", ScriptedAnalysis({"<string>": KeyError("lost")}))
     assert codes(torchcopylint.check_source("x")) == ["TCL005"]
 
 

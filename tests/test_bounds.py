@@ -29,6 +29,11 @@ PIECES = [
     "rb'",
     "a.b",
     "f(x)",
+    "[x for x in y]",
+    "for",
+    "\ncase (",
+    "del (",
+    "-~-",
     "#'\n",
 ]
 
@@ -42,6 +47,8 @@ def assert_bounded(text: str) -> bool:
     assert most.nesting >= size.nesting.value
     assert most.terms >= size.terms.value
     assert most.chain >= size.chain.value
+    assert most.patterns >= size.patterns.value
+    assert most.strings >= size.strings.value
     return True
 
 

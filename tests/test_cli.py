@@ -233,11 +233,6 @@ class TestSettings:
         hidden = finding("TCL701", filename="a.py", confidence=Confidence.LOW)
         assert answer("a.py", analysis={"a.py": (hidden,)}).code == 0
 
-    @pytest.mark.parametrize("option", ["--no-cache", "-n"])
-    def test_no_cache_is_accepted(self, project: Path, lint: Lint, option: str) -> None:
-        write(project, a_py="")
-        assert lint(option, "a.py").returncode == 0
-
     def test_names_are_relative_to_the_project_and_paths_to_the_working_directory(
         self, project: Path, monkeypatch: pytest.MonkeyPatch, lint: Lint, answer: Answer
     ) -> None:

@@ -148,3 +148,22 @@ class TestStartUp:
     def test_a_run_over_a_named_file_without_patterns_needs_no_pathspec(self, project: Path) -> None:
         write(project, a_py="x = 1\n")
         assert "pathspec" not in self.imported("a.py")
+
+    def test_a_file_through_standard_input_needs_what_analyses_it_and_little_else(self, project: Path) -> None:
+        """Of what is slow to load, LibCST alone; and one command does not load another."""
+        write(project, a_py="import torch\nx = torch.ones(1)\nx.add_(1)\n")
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", "-m", "torchcopylint", "-"],
+            input=(project / "a.py").read_text(),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        modules = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line}
+        assert "libcst" in modules
+        slow = {"asyncio", "distributed", "multiprocessing", "platformdirs", "pathspec", "tomllib"}
+        assert modules.isdisjoint(slow | {"libcst.matchers", "libcst.codemod"})
+        own = {name.removeprefix("torchcopylint.") for name in modules if name.startswith("torchcopylint.")}
+        others = {"cli.clean", "cli.explain", "cli.merge", "cli.rules", "cli.show", "closeup", "project.explaining"}
+        assert own.isdisjoint(others | {"project.cluster", "project.processes", "project.worker", "report.sarif"})
+        assert len(own) < 160

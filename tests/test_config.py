@@ -54,6 +54,8 @@ def test_every_key_can_be_read(project: Path) -> None:
         max-chain = 1
         max-file-size = 2
         max-nesting = 3
+        max-patterns = 7
+        max-strings = 8
         max-terms = 4
         min-confidence = "low"
         output-format = "concise"
@@ -70,7 +72,14 @@ def test_every_key_can_be_read(project: Path) -> None:
         fail_on="error",
         force_exclude=True,
         ignore=("data-read",),
-        limits={"max_file_size": 2, "max_nesting": 3, "max_terms": 4, "max_chain": 1},
+        limits={
+            "max_file_size": 2,
+            "max_nesting": 3,
+            "max_patterns": 7,
+            "max_strings": 8,
+            "max_terms": 4,
+            "max_chain": 1,
+        },
         min_confidence=Confidence.LOW,
         output_format="concise",
         preset="strict",

@@ -173,3 +173,59 @@ def test_what_is_long_or_deep_within_the_limits_is_analysed(text: str) -> None:
 def test_a_list_of_100000_numbers_on_one_line_is_analysed() -> None:
     text, row = _with_fault_behind("x = [" + ", ".join(map(str, range(100_000))) + "]")
     assert _found(text) == [("TCL103", row)]
+
+
+LIMITS = {
+    "nesting of brackets": ["x = " + "(" * 201 + "w" + ")" * 201, "x = " + "[" * 100_000, "f(" * 500 + "w" + ")" * 500],
+    "number of terms": ["x = " + " and ".join(["w"] * 6002), "x = " + " or ".join(["w"] * 65_000)],
+    "chain of operators": [
+        "x = w" + ".b()" * 1100,
+        "x = " + "+".join(["w"] * 2002),
+        "x = " + "-" * 2001 + "w",
+        "x = " + "- " * 2001 + "w",
+        "x = " + "not " * 2001 + "w",
+        "x = " + "w if w else " * 1001 + "0",
+        "x = w" + "[0]" * 2001,
+        "x = [w " + "for w in w " * 201 + "]",
+        "x = [w for w in w " + "if w " * 2001 + "]",
+    ],
+    "number of strings": ["x = " + "'a' " * 3001, "x = (" + "'a'\n" * 30_000 + ")"],
+    "nesting of brackets in a `case`": [
+        "match w:\n    case " + "[" * 9 + "x" + "]" * 9 + ":\n        pass",
+        "match w:\n    case A(" + "(" * 30 + "x" + ",)" * 30 + "):\n        pass",
+        "match w:\n    case{1:" + "{1:" * 30 + "x" + "}" * 31 + ": pass",
+        "del " + "(" * 40 + "x" + ",)" * 40,
+        "if w: del " + "(" * 40 + "x" + ",)" * 40,
+        "x = 1; del " + "(" * 40 + "x" + ",)" * 40,
+    ],
+}
+"""What would crash LibCST, or take it time or memory without bounds, by the limit that it is over."""
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [pytest.param(limit, text, id=f"{limit}-{n}") for limit, texts in LIMITS.items() for n, text in enumerate(texts)],
+)
+def test_what_is_over_a_limit_is_skipped_and_told(limit: str, text: str) -> None:
+    (skipped,) = check_source(HEAD + text + "\nw.data.zero_()\n")
+    assert skipped.code == "TCL004"
+    assert limit in skipped.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("case = f(f(f(f(f(f(f(f(f(f(w))))))))))", id="a variable named case"),
+        pytest.param("case.x = [[[[[[[[[[w]]]]]]]]]]", id="an attribute of case"),
+        pytest.param("match w:\n    case 1: x = [[[[[[[[w]]]]]]]]", id="8 brackets on a line of case"),
+        pytest.param("x = [del_ for del_ in f(f(f(f(f(f(f(f(f(w)))))))))]", id="a name that starts with del"),
+        pytest.param("x = [" + "'a', " * 10_000 + "]", id="10,000 strings with commas"),
+        pytest.param("'a'\n" * 5_000, id="5,000 strings in statements of their own"),
+        pytest.param("for a in w: pass\n" * 500, id="500 loops behind one another"),
+        pytest.param("@w" + ".a" * 900 + "\ndef f(): pass", id="a decorator of 900 attributes"),
+        pytest.param("x = " + "*".join(["w"] * 500) + " ** -w", id="signs behind operators"),
+    ],
+)
+def test_what_only_looks_so_is_analysed(text: str) -> None:
+    whole, row = _with_fault_behind(text)
+    assert ("TCL103", row) in _found(whole)

@@ -76,7 +76,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 class TestWhatIsRead:
     def test_each_file_is_followed_once_in_a_run_over_all(self, tmp_path: Path, runs: list[str]) -> None:
-        write(tmp_path, utils=UTILS, train=TRAIN, again=TRAIN, alone="x = 1\n")
+        write(tmp_path, utils=UTILS, train=TRAIN, again=TRAIN, alone="import torch\nx = torch.ones(1)\n")
         assert len(checked(tmp_path)) == 2
         assert sorted(runs) == ["again.py", "alone.py", "train.py", "utils.py"]
 

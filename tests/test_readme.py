@@ -78,7 +78,8 @@ def test_what_is_pinned_is_what_the_extras_ask_for() -> None:
     asked = {re.split(r"[>=\[]", entry)[0] for extra in EXTRAS.values() for entry in extra} - {"torchcopylint"}
     pinned = dict(re.findall(r"^([\w-]+)==(\S+)$", CONSTRAINTS, re.MULTILINE))
     assert pinned["torch"] == "2.13.0"
-    assert {name.replace("_", "-") for name in pinned} == asked - {"pyyaml"} | {"click", "libcst", "pathspec"}
+    required = {"click", "libcst", "pathspec", "platformdirs"}
+    assert {name.replace("_", "-") for name in pinned} == asked - {"pyyaml"} | required
 
 
 def test_what_the_tests_import_is_declared() -> None:
@@ -88,7 +89,7 @@ def test_what_the_tests_import_is_declared() -> None:
     programs = [path for path in (ROOT / "tests").rglob("*.py") if "hostile" not in path.parts]
     names = {name.partition(".")[0] for path in programs for name in imported(path)}
     own = {path.stem for path in (ROOT / "tests").iterdir()} | {"docs_hooks", "tests"}
-    assert names - own - sys.stdlib_module_names - declared == {"yaml", "libcst"}
+    assert names - own - sys.stdlib_module_names - declared == {"yaml", "libcst", "platformdirs"}
 
 
 def test_the_observed_blocks_are_of_the_torch_that_is_pinned() -> None:

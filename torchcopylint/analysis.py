@@ -53,7 +53,9 @@ class Limits:
 
     max_file_size: int = 8_000_000
     max_nesting: int = 200
+    max_patterns: int = 8
     max_terms: int = 6_000
+    max_strings: int = 3_000
     max_chain: int = 2_000
 
 
@@ -164,17 +166,20 @@ def span_of(text: str, site: int) -> Span | None:
 
 def within_limits(text: str, limits: Limits) -> None:
     """Raises `OverLimit` for a text that is over one of the limits."""
-    from torchcopylint.source.bounds import bounds
+    from torchcopylint.source.bounds import Bounds, bounds
     from torchcopylint.source.limits import measure
 
     if len(text) > limits.max_file_size:
         raise OverLimit("size in characters", len(text), limits.max_file_size, "--max-file-size", 1)
     most = bounds(text)
-    if most is not None and all(map(le, most, (limits.max_nesting, limits.max_terms, limits.max_chain))):
+    allowed = Bounds(limits.max_nesting, limits.max_patterns, limits.max_terms, limits.max_strings, limits.max_chain)
+    if most is not None and all(map(le, most, allowed)):
         return
     size = measure(text)
     for name, peak, maximum, option in (
         ("nesting of brackets", size.nesting, limits.max_nesting, "--max-nesting"),
+        ("nesting of brackets in a `case` or `del`", size.patterns, limits.max_patterns, "--max-patterns"),
+        ("number of strings behind one another", size.strings, limits.max_strings, "--max-strings"),
         ("number of terms in one condition", size.terms, limits.max_terms, "--max-terms"),
         ("chain of operators and calls", size.chain, limits.max_chain, "--max-chain"),
     ):

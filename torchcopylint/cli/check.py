@@ -5,29 +5,30 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import click
 
-from torchcopylint.base.suggest import did_you_mean
+from torchcopylint.cli import COMMANDS
 from torchcopylint.cli.options import Options, check_options
 from torchcopylint.cli.progress import progress
-from torchcopylint.cli.show import shown_files, shown_settings
 from torchcopylint.cli.streams import Failure, read_stdin, require_writable, say, wants_color, write
 from torchcopylint.pages import PageError, load_pages
 from torchcopylint.project.config import ConfigError
-from torchcopylint.project.discover import Found, discover
+from torchcopylint.project.discover import Discovery, Found, discover
+from torchcopylint.project.engine import ChooseEngine, EngineError, engine_for
 from torchcopylint.project.gather import Gatherer
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.pipeline import Checker, RunResult
 from torchcopylint.project.resolver import Resolver
 from torchcopylint.project.select import RuleIndex
 from torchcopylint.project.settings import Settings
+from torchcopylint.project.shards import Share, share
+from torchcopylint.project.store import Stores, default_directory
 from torchcopylint.report import FOR_PEOPLE, render
 from torchcopylint.report.model import Look, Report
 from torchcopylint.report.summary import statistics
-
-COMMANDS = ("check", "verify", "explain", "rules")
 
 
 @click.command(short_help="Check files and directories; the default command.")
@@ -43,18 +44,6 @@ def check(**given: Any) -> int:
     return run(given)
 
 
-@click.command(short_help="Check, then run the code around each finding under torch.")
-@click.argument("paths", nargs=-1, metavar="[PATHS]...")
-@check_options
-def verify(**given: Any) -> int:
-    """Check, then run the code around each finding under torch and say what happened: `check --verify`.
-
-    It executes code that is derived from the files, in a guarded process of its own. Do not use it on files that you
-    do not trust. It needs torch: pip install torchcopylint[verify].
-    """
-    return run({**given, "verify": True})
-
-
 def run(given: Mapping[str, Any]) -> int:
     """Run `check` with what click parsed; the exit code."""
     options = Options.of(given)
@@ -63,7 +52,7 @@ def run(given: Mapping[str, Any]) -> int:
         raise click.UsageError(contradiction)
     try:
         return _Run(options).execute()
-    except (ConfigError, PageError) as error:
+    except (ConfigError, EngineError, PageError) as error:
         raise Failure(str(error)) from None
 
 
@@ -91,22 +80,30 @@ class _Run:
 
     def execute(self) -> int:
         """Check, report, and return the exit code."""
-        if self.options.show_settings:
-            write(shown_settings(self.settings, self.index), self.options.output_file)
-            return 0
-        if self.options.show_files:
-            discovery = discover(self.paths, self.resolver)
-            write(shown_files(discovery, self.cwd), self.options.output_file)
-            return self._complain_of_missing(discovery.missing)
-        run = self._verified(self._check_stdin() if self.options.reads_stdin else self._check_paths())
+        if self.options.show_settings or self.options.show_files:
+            return self._show()
+        part = None if self.options.reads_stdin else self._share()
+        run = self._verified(self._check_paths(part.discovery) if part else self._check_stdin())
         workspace = os.environ.get("GITHUB_WORKSPACE")
-        report = Gatherer(self.cwd, os.path.abspath(workspace) if workspace else None).report(run, self.index.pages)
+        gatherer = Gatherer(self.cwd, os.path.abspath(workspace) if workspace else None)
+        report = gatherer.report(run, self.index.pages, part)
         self._write(report)
         self._complain_of_missing(run.missing)
         for file in run.files:
             if file.failure:
                 say(f"internal error in {file.path}:\n{file.failure}")
         return 0 if run.exit_code == 1 and self.options.exit_zero else run.exit_code
+
+    def _show(self) -> int:
+        """Print what would be checked, or how; the exit code."""
+        from torchcopylint.cli.show import shown_files, shown_settings
+
+        if self.options.show_settings:
+            write(shown_settings(self.settings, self.index), self.options.output_file)
+            return 0
+        discovery = share(discover(self.paths, self.resolver), self.options.shard).discovery
+        write(shown_files(discovery, self.cwd), self.options.output_file)
+        return self._complain_of_missing(discovery.missing)
 
     def _first_settings(self) -> Settings:
         """The settings for the run as a whole: those of the first path."""
@@ -118,11 +115,39 @@ class _Run:
             return self.resolver.settings_for(path, path)
         return self.resolver.settings_for(os.path.dirname(path))
 
-    def _check_paths(self) -> RunResult:
+    def _share(self) -> Share:
+        """What this run is to do."""
         discovery = discover(self.paths, self.resolver)
         if self.paths and not discovery.files and not discovery.missing and not self.options.quiet:
             say("warning: no Python files found under the given paths")
-        checker = Checker(self.index)
+        return share(discovery, self.options.shard)
+
+    def _check_paths(self, discovery: Discovery) -> RunResult:
+        stores = None if self.options.no_cache or os.environ.get("TORCHCOPYLINT_NO_CACHE") else self._stores()
+        checker = self._checker(stores)
+        try:
+            return self._with_progress(checker, discovery)
+        finally:
+            for note in stores.notes if stores and not self.options.quiet else ():
+                say(f"note: {note}")
+
+    def _checker(self, stores: Stores | None = None) -> Checker:
+        screen = not self.options.no_screen
+        return Checker(self.index, stores=stores, choose_engine=self._choose_engine(), screen=screen)
+
+    def _choose_engine(self) -> ChooseEngine:
+        if self.options.scheduler is None:
+            return partial(engine_for, self.options.jobs)
+        from torchcopylint.project.cluster import Cluster  # not needed by other runs
+
+        cluster = Cluster(self.options.scheduler)
+        return lambda requests: cluster
+
+    def _stores(self) -> Stores:
+        named = self.options.cache_dir
+        return Stores(os.path.abspath(named) if named else default_directory(os.environ))
+
+    def _with_progress(self, checker: Checker, discovery: Discovery) -> RunResult:
         bar = progress(len(discovery.files), self.options.quiet, os.environ)
         if bar is None:
             return checker.check(discovery)
@@ -155,12 +180,12 @@ class _Run:
         name = self.options.stdin_filename
         data = read_stdin()
         if not name:
-            return RunResult((Checker(self.index).check_bytes(data, Found("<stdin>", self.settings), "<stdin>"),))
+            return RunResult((self._checker().check_bytes(data, Found("<stdin>", self.settings), "<stdin>"),))
         path = os.path.abspath(os.path.join(self.cwd, name))
         if self.settings.exclude.match(path):
             return RunResult(())
         filename = relative_posix(path, self.settings.root)
-        return RunResult((Checker(self.index).check_bytes(data, Found(path, self.settings), filename),))
+        return RunResult((self._checker().check_bytes(data, Found(path, self.settings), filename),))
 
     def _write(self, report: Report) -> None:
         """Write the findings; what else there is to say goes to standard error if the format is for machines."""
@@ -177,6 +202,8 @@ class _Run:
 
     def _complain_of_missing(self, missing: tuple[str, ...]) -> int:
         """Name the paths that do not exist; the exit code that they make."""
+        if missing:
+            from torchcopylint.base.suggest import did_you_mean
         for path in missing:
             command = did_you_mean(path, COMMANDS) if path == self.options.paths[0] else ""
             say(f"Error: no such file or directory: {path}{command}")

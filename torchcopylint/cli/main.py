@@ -5,19 +5,35 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
 from torchcopylint import __version__
-from torchcopylint.cli.check import check, verify
-from torchcopylint.cli.explain import explain
-from torchcopylint.cli.rules import rules
+from torchcopylint.cli import COMMANDS
 from torchcopylint.cli.streams import forgive_encoding, say, to_nowhere
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-@click.group(context_settings=CONTEXT, options_metavar="", subcommand_metavar="[COMMAND] [OPTIONS] [PATHS]...")
+class _Commands(click.Group):
+    """The commands, each imported when it is asked for: none needs what another does."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command of a name, or `None`."""
+        if name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"torchcopylint.cli.{name}"), name)
+        return command
+
+
+@click.group(
+    cls=_Commands, context_settings=CONTEXT, options_metavar="", subcommand_metavar="[COMMAND] [OPTIONS] [PATHS]..."
+)
 @click.version_option(__version__, "-V", "--version", prog_name="torchcopylint", message="%(prog)s %(version)s")
 def cli() -> None:
     """Find PyTorch code that copies where it means to share, shares where it means to copy, or bypasses autograd.
@@ -27,12 +43,6 @@ def cli() -> None:
 
     Exit codes: 0 no findings, 1 findings, 2 wrong use or an internal error.
     """
-
-
-cli.add_command(check)
-cli.add_command(verify)
-cli.add_command(explain)
-cli.add_command(rules)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -56,7 +66,7 @@ def run(arguments: Sequence[str]) -> int:
 def _with_command(arguments: list[str]) -> list[str]:
     """The arguments with `check` in front where no command is named."""
     first = arguments[0] if arguments else ""
-    if first in cli.commands:
+    if first in COMMANDS:
         if os.path.lexists(first):
             say(f"note: `{first}` is the command; the path of this name is `./{first}`")
         return arguments

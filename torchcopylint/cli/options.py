@@ -11,10 +11,11 @@ import click
 
 from torchcopylint.analysis import DEFAULT_LIMITS
 from torchcopylint.base.finding import Confidence
-from torchcopylint.cli.values import choice, items, per_file_ignores
+from torchcopylint.cli.values import JOBS, SHARD, choice, items, per_file_ignores
 from torchcopylint.project.patterns import BadPattern, Patterns
 from torchcopylint.project.select import PRESETS, RuleIndex, UnknownSelector
 from torchcopylint.project.settings import FAIL_ON, FORMATS, LIMITS, VERIFY_DEVICES, VERIFY_POLICIES, Layer
+from torchcopylint.project.shards import WHOLE, Shard
 
 if TYPE_CHECKING:
     from torchcopylint.project.verifying import Verifying
@@ -48,6 +49,11 @@ class Options:
     config: str | None
     isolated: bool
     no_cache: bool
+    cache_dir: str | None
+    no_screen: bool
+    jobs: int | None
+    shard: Shard
+    scheduler: str | None
     limits: Mapping[str, int]
     show_settings: bool
     show_files: bool
@@ -132,6 +138,11 @@ class Options:
         others = [path for path in self.paths if path != STDIN]
         if STDIN in self.paths and others:
             return f"`-` (standard input) and the path `{others[0]}` cannot be given together"
+        if self.scheduler is not None and (self.jobs is not None or self.reads_stdin):
+            other = "- (standard input)" if self.reads_stdin else "--jobs"
+            return f"--scheduler and {other} do not go together: the cluster does the work"
+        if self.shard != WHOLE and self.reads_stdin:
+            return "--shard is for files; standard input cannot be divided"
         if self.stdin_filename is not None and others:
             return (
                 f"--stdin-filename is for standard input, but the path `{others[0]}` is given; write `-` in its place"
@@ -173,9 +184,12 @@ def _limit(name: str) -> Callable[..., Any]:
     return click.option(f"--{name.replace('_', '-')}", type=click.IntRange(min=1), metavar="N", help=shown)
 
 
+cache_dir_option = click.option("--cache-dir", metavar="DIR", help="Where to remember what files came to.")
 _OVER = {
     "max_file_size": "Skip files of more bytes.",
     "max_nesting": "Skip files with brackets nested deeper.",
+    "max_patterns": "Skip files with brackets nested deeper in a `case` or after `del`.",
+    "max_strings": "Skip files with more strings behind one another.",
     "max_terms": "Skip files with more `and` and `or` in one condition.",
     "max_chain": "Skip files with longer chains of operators and calls.",
 }
@@ -205,7 +219,16 @@ _DECLARED = (
     choice("--color", choices=("auto", "always", "never"), default="auto", help="When to use colours. [default: auto]"),
     click.option("--config", metavar="FILE", help="Use this configuration file for every path."),
     _flag("--isolated", "Use no configuration file."),
-    click.option("-n", "--no-cache", is_flag=True, help="Check every file anew."),
+    click.option("-n", "--no-cache", is_flag=True, help="Check every file anew, and remember nothing."),
+    cache_dir_option,
+    _flag("--no-screen", "Analyse in full also files that surely have no finding."),
+    click.option(
+        "-j", "--jobs", type=JOBS, default="auto", metavar="N", help="How many processes to use. [default: auto]"
+    ),
+    click.option("--scheduler", metavar="ADDRESS", help="Check files on the Dask cluster of this scheduler."),
+    click.option(
+        "--shard", type=SHARD, default="1/1", metavar="I/N", help="Check part I of N only; `merge` puts them together."
+    ),
     *(_limit(name) for name in LIMITS),
     _flag("--verify", "Run the code around each finding under torch and say what happened. It executes code!"),
     choice(

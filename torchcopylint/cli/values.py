@@ -9,8 +9,40 @@ import click
 
 from torchcopylint.base.suggest import did_you_mean
 from torchcopylint.project.settings import PerFileIgnore
+from torchcopylint.project.shards import Shard
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class _Jobs(click.ParamType[int | None]):
+    """A number of processes, or `auto`, which is `None`."""
+
+    name = "jobs"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int | None:
+        """The number. A number below one, or another word, is refused."""
+        if value == "auto":
+            return None
+        if not (isinstance(value, str) and value.isascii() and value.isdecimal() and int(value[:9]) > 0):
+            self.fail(f"`{value}` is neither a number of processes nor `auto`", parameter, context)
+        return int(value[:9])
+
+
+class _Part(click.ParamType[Shard]):
+    """A part of a run, `I/N`."""
+
+    name = "shard"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Shard:
+        """The part."""
+        shard = Shard.parse(value)
+        if shard is None:
+            self.fail(f"`{value}` is not of the form I/N, with I from 1 to N", parameter, context)
+        return shard
+
+
+JOBS = _Jobs()
+SHARD = _Part()
 
 
 def choice(*names: str, choices: Sequence[str], help: str, default: str | None = None) -> Decorator:

@@ -49,8 +49,8 @@ def examine(program: t.Program) -> FileFacts:
 
 def run(program: t.Program, outside: Outside | None = None) -> World:
     """Run every unit of a file, which knows other files as `outside` does."""
-    world = World(program, outside)
     with deep_recursion():
+        world = World(program, outside)
         world.run()
     return world
 

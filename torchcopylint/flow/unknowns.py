@@ -7,7 +7,7 @@ from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import Fact, Object, Value
 from torchcopylint.flow.sites import Arguments
 
-_BACKWARD_NAMES = frozenset({"backward", "manual_backward"})
+BACKWARD_NAMES = frozenset({"backward", "manual_backward"})
 
 
 def call_unknown(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
@@ -35,6 +35,6 @@ def graph_behind(m: Machine, arguments: Arguments) -> frozenset[int]:
 
 def maybe_backward(m: Machine, arguments: Arguments, site: int, name: str) -> None:
     """`accelerator.backward(loss)`, `self.manual_backward(loss)`: somebody else runs backward over a loss."""
-    if name.rpartition(".")[2] in _BACKWARD_NAMES and arguments.positional:
+    if name.rpartition(".")[2] in BACKWARD_NAMES and arguments.positional:
         loss = arguments.positional[0]
         grads.backward(m, loss, site, arguments, naming.key_text(m, loss.root) or "the loss")

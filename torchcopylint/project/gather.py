@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from torchcopylint import __version__
 from torchcopylint.pages import Page
-from torchcopylint.project.explaining import Explanation
 from torchcopylint.project.pipeline import FileResult, RunResult
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
-from torchcopylint.report.explained import Line
-from torchcopylint.report.model import FileReport, Report, Source
+from torchcopylint.project.shards import Share
+from torchcopylint.report.model import WHOLE, FileReport, Part, Report, Source
 from torchcopylint.source.notebook import cells, is_notebook, lines_of, row_called
 from torchcopylint.source.text import Undecodable, decode, split_lines
+
+if TYPE_CHECKING:
+    from torchcopylint.project.explaining import Explanation
+    from torchcopylint.report.explained import Line
 
 
 class Gatherer:
@@ -27,11 +31,15 @@ class Gatherer:
         self._cwd = cwd
         self._workspace = workspace
 
-    def report(self, run: RunResult, pages: Mapping[str, Page]) -> Report:
-        """The report of a run."""
+    def report(self, run: RunResult, pages: Mapping[str, Page], share: Share | None = None) -> Report:
+        """The report of a run, or of its part that `share` says."""
         source_root = _checkout_around(run.files[0].settings.root) if run.files else self._cwd
         return Report(
-            files=tuple(self._file(file, source_root) for file in run.files if file.findings),
+            files=tuple(
+                self._file(file, source_root, share.places[file.path] if share else 0)
+                for file in run.files
+                if file.findings
+            ),
             pages=pages,
             version=__version__,
             source_root=_file_uri(source_root).rstrip("/") + "/",
@@ -40,10 +48,13 @@ class Gatherer:
             gaps=tuple(gap for file in run.files for gap in file.gaps),
             missing=run.missing,
             exit_code=run.exit_code,
+            part=Part(share.shard.number, share.shard.count, share.total) if share else WHOLE,
         )
 
     def line(self, explanation: Explanation) -> Line:
         """The explanation of a line, ready to be shown."""
+        from torchcopylint.report.explained import Line  # not needed by runs
+
         findings = (*explanation.shown, *explanation.elsewhere, *(hidden.finding for hidden in explanation.hidden))
         settings = explanation.found.settings
         file = FileResult(explanation.found.path, explanation.filename, settings, findings, text=explanation.text)
@@ -63,9 +74,9 @@ class Gatherer:
             sources=self._file(file, _checkout_around(settings.root)).sources,
         )
 
-    def _file(self, file: FileResult, source_root: str) -> FileReport:
+    def _file(self, file: FileResult, source_root: str, place: int = 0) -> FileReport:
         names = {step.filename for finding in file.findings for step in finding.steps} | {file.filename}
-        return FileReport(file.findings, {name: self._source(name, file, source_root) for name in sorted(names)})
+        return FileReport(file.findings, {name: self._source(name, file, source_root) for name in sorted(names)}, place)
 
     def _source(self, name: str, file: FileResult, source_root: str) -> Source:
         if name == file.filename:

@@ -7,7 +7,6 @@ another while they are summarised, so that it does not matter with which of them
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from torchcopylint.analysis import Analysis, Followed, Limits, Unreadable, follo
 from torchcopylint.base.finding import Span
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
-from torchcopylint.project.sources import Sources
+from torchcopylint.project.sources import Sources, never
 from torchcopylint.source.text import Undecodable, decode, refuse_null
 
 if TYPE_CHECKING:
@@ -53,9 +52,16 @@ class Dependencies(NamedTuple):
 NOTHING = Dependencies((), ())
 
 
+def digest_of(data: bytes) -> str:
+    """What stands for a content, in every run: 32 hexadecimal digits."""
+    from hashlib import blake2b  # not needed where every file is known by its date
+
+    return blake2b(data, digest_size=16).hexdigest()
+
+
 def digest(text: str) -> str:
-    """A digest of a decoded text, the same in every run."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    """What stands for the content of which nothing but the text is known."""
+    return digest_of(text.encode("utf-8", "surrogatepass"))
 
 
 @dataclass(slots=True)
@@ -95,13 +101,17 @@ class Modules:
 
     # -- what a run asks for
 
-    def analyse(self, path: str, text: str, filename: str) -> Analysis:
-        """The analysis of a file among the others. Raises `Unreadable` and `OverLimit`."""
+    def analyse(self, path: str, text: str, filename: str, content: str = "") -> Analysis:
+        """The analysis of a file among the others. `content` is the digest of its content, if it is more than the text.
+
+        Raises `Unreadable` and `OverLimit`.
+        """
+        content = content or digest(text)
         known = self._ahead.pop(path, None)
-        if known is not None and known[0] == digest(text):
+        if known is not None and known[0] == content:
             return known[1]
         if path not in self._summaries:
-            found = self._settle(path, text, lambda run: run.findings(filename))
+            found = self._settle(path, text, content, lambda run: run.findings(filename))
             if found is not None:
                 return found
         with self.around(path) as view:
@@ -109,7 +119,7 @@ class Modules:
 
     def prepare(self, path: str, text: str) -> None:
         """Load what a file uses, so that `around` shows it to it. Raises `Unreadable` and `OverLimit`."""
-        self._settle(path, text, lambda run: None)
+        self._settle(path, text, digest(text), lambda run: None)
 
     @contextmanager
     def around(self, path: str) -> Iterator[View]:
@@ -144,13 +154,18 @@ class Modules:
             tuple(lookups[key] for key in sorted(lookups)),
         )
 
+    def leads(self, path: str, dotted: str) -> Lookup:
+        """Where a name in a file leads, without following any."""
+        return Lookup(path, dotted, tuple(found for found, _ in self._sources.places(path, dotted)))
+
     # -- what files ask for
 
     def places(self, importer: str, dotted: str) -> tuple[tuple[str, str], ...]:
         """See `Surroundings`."""
         found = self._sources.places(importer, dotted)
-        if self._stack:
-            self._stack[-1].lookups[importer, dotted] = tuple(path for path, _ in found)
+        if self._stack and not never(dotted):
+            # A plain text, since it goes into files.
+            self._stack[-1].lookups[importer, str(dotted)] = tuple(path for path, _ in found)
         return found
 
     def facts(self, path: str) -> ModuleFacts | None:
@@ -178,13 +193,15 @@ class Modules:
             return None
         filename = self._wanted.get(path)
         try:
-            found = self._settle(path, text, lambda run: run.findings(filename) if filename is not None else None)
+            found = self._settle(
+                path, text, self._digests[path], lambda run: run.findings(filename) if filename is not None else None
+            )
         except Exception:
             # What is wrong with a file, or with us, is told where the file itself is checked.
             self._summaries[path] = None
             return None
         if found is not None:
-            self._ahead[path] = (digest(text), found)
+            self._ahead[path] = (self._digests[path], found)
         if path in self._summaries:
             return self._summaries[path]
         frame.given.add(path)
@@ -214,14 +231,16 @@ class Modules:
         for path in circle:
             self._circles[path] = circle
 
-    def _settle(self, path: str, text: str, use: Callable[[Followed], Analysis | None]) -> Analysis | None:
+    def _settle(
+        self, path: str, text: str, content: str, use: Callable[[Followed], Analysis | None]
+    ) -> Analysis | None:
         """Follow a file and keep its summary. Returns what `use` makes of the file, if it is in no circle.
 
         The files of a circle are settled with the first of them that was begun.
         """
         result = None
         with self.around(path) as view:
-            self._digests[path] = digest(text)
+            self._digests[path] = content
             frame = self._stack[-1]
             run = followed(text, self._limits, view)
             summary = run.summary()
@@ -262,13 +281,14 @@ class Modules:
 
     def _text(self, path: str) -> str | None:
         """The text of a file; `None` if there is none."""
+        self._digests[path] = ""
         try:
-            text = decode(read_file(path, self._limits.max_file_size)).text
+            data = read_file(path, self._limits.max_file_size)
+            self._digests[path] = digest_of(data)
+            text = decode(data).text
             refuse_null(text)
         except (CannotRead, TooLarge, Undecodable):
-            self._digests[path] = ""
             return None
-        self._digests[path] = digest(text)
         return text
 
 

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from traceback import extract_tb, format_exception
 
-from torchcopylint.analysis import Analysis, Limits, OverLimit, Unreadable
-from torchcopylint.analysis import analyse as analyse_alone
-from torchcopylint.base.finding import Finding, Position, Span
+from torchcopylint.base.finding import Finding, Span
 from torchcopylint.base.gap import Gap
 from torchcopylint.base.verification import Verdict
 from torchcopylint.project.discover import Discovery, Found, Unlisted
-from torchcopylint.project.modules import NOTHING, Dependencies, Modules
+from torchcopylint.project.engine import Advanced, ChooseEngine, serial
+from torchcopylint.project.examined import (
+    Examined,
+    Outcome,
+    Projects,
+    Request,
+    Seen,
+    examine_bytes,
+    examine_file,
+    examine_text,
+)
+from torchcopylint.project.modules import NOTHING, Dependencies, digest_of
 from torchcopylint.project.notebooks import in_cells, python_of
 from torchcopylint.project.own import OwnReports
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
 from torchcopylint.project.select import ALWAYS, ASKED_FOR, RuleIndex
 from torchcopylint.project.settings import Settings
+from torchcopylint.project.store import Stores
 from torchcopylint.source.suppress import Suppressions
-from torchcopylint.source.text import Undecodable, decode, refuse_null, split_lines
+from torchcopylint.source.text import Undecodable, decode, split_lines
 
 OK, FINDINGS, FAILURE = 0, 1, 2
 
@@ -77,121 +86,133 @@ def _unconfirmed(finding: Finding) -> bool:
 
 
 class Checker:
-    """Checks one file after another with the rules of `index`."""
+    """Checks files with the rules of `index`: examines them, and selects from what was found."""
 
-    def __init__(self, index: RuleIndex) -> None:
+    def __init__(
+        self,
+        index: RuleIndex,
+        *,
+        stores: Stores | None = None,
+        choose_engine: ChooseEngine = serial,
+        screen: bool = True,
+    ) -> None:
+        """`stores` remember what files came to in earlier runs. `choose_engine` says what examines those that they do
+        not know, and `screen` whether files that surely have no finding may be spared."""
         self._index = index
-        self._modules: dict[tuple[str, Limits], Modules] = {}
+        self._stores = stores
+        self._screen = screen
+        self._choose_engine = choose_engine
 
-    def check(self, discovery: Discovery, advanced: Callable[[str], None] = lambda path: None) -> RunResult:
-        """Check what was discovered. `advanced` is called with each path before it is checked, to show progress."""
+    def check(self, discovery: Discovery, advanced: Advanced = lambda path: None) -> RunResult:
+        """Check what was discovered. `advanced` is called with each path when its turn comes, to show progress."""
         results = [self._unlisted(directory) for directory in discovery.unlisted]
-        self._expect(discovery.files)
+        unknown: list[Found] = []
         for found in discovery.files:
-            advanced(found.path)
-            results.append(self.check_file(found))
-        return RunResult(tuple(sorted(results, key=lambda result: result.path.split(os.sep))), discovery.missing)
-
-    def _expect(self, files: Iterable[Found]) -> None:
-        """These files are going to be checked: one that another uses need not be parsed twice."""
-        wanted: dict[tuple[str, Limits], dict[str, str]] = {}
-        for found in files:
-            names = wanted.setdefault((found.settings.root, found.settings.limits), {})
-            names[found.path] = relative_posix(found.path, found.settings.root)
-        for key, names in wanted.items():
-            self._modules[key] = Modules(*key, names)
-
-    def modules_for(self, found: Found) -> Modules | None:
-        """The files of the project that a file is in; `None` for a text that is no file."""
-        if not os.path.isabs(found.path):
-            return None
-        key = (found.settings.root, found.settings.limits)
-        if key not in self._modules:
-            self._modules[key] = Modules(*key)
-        return self._modules[key]
-
-    def check_file(self, found: Found) -> FileResult:
-        """Read and check one file. Whatever is wrong with it becomes a finding."""
-        filename = relative_posix(found.path, found.settings.root)
+            known = self._stores.of(found.settings.root).recall(self._request(found)) if self._stores else None
+            result = self._replayed(known, found) if known else None
+            if result is None:
+                unknown.append(found)
+            else:
+                advanced(found.path)
+                results.append(result)
         try:
-            data = read_file(found.path, found.settings.limits.max_file_size)
-        except CannotRead as error:
-            unreadable = OwnReports(self._index.pages, filename).unreadable(str(error))
-            return FileResult(found.path, filename, found.settings, (unreadable,))
-        except TooLarge as error:
-            return self._too_large(error.size, found, filename)
-        return self.check_bytes(data, found, filename)
+            requests = [self._request(found) for found in unknown]
+            for number, seen in self._choose_engine(requests)(requests, self._index.pages, advanced):
+                if self._stores:
+                    self._stores.of(unknown[number].settings.root).keep(requests[number], seen.examined)
+                results.append(self._judged_again(seen, unknown[number]))
+        finally:
+            # What an interrupted run has found out is not lost.
+            if self._stores:
+                self._stores.save()
+        return RunResult(tuple(sorted(results, key=lambda result: result.path.split(os.sep))), discovery.missing)
 
     def check_bytes(self, data: bytes, found: Found, filename: str) -> FileResult:
         """Check the content of a file."""
-        if len(data) > found.settings.limits.max_file_size:
-            return self._too_large(len(data), found, filename)
-        try:
-            source = decode(data)
-        except Undecodable as error:
-            text = data.decode("utf-8", "replace")
-            unreadable = OwnReports(self._index.pages, filename).unreadable(
-                error.reason, error.position, _line(text, error.position)
-            )
-            return FileResult(found.path, filename, found.settings, (unreadable,), text=text)
-        return self.check_text(source.text, found, filename)
+        seen = examine_bytes(data, self._request(found, filename), self._index.pages, Projects())
+        return self._judged(seen, found, filename)
 
     def check_text(self, text: str, found: Found, filename: str) -> FileResult:
-        """Check a decoded text. A fault of the analysis is one more finding: it must not end the run."""
-        own = OwnReports(self._index.pages, filename)
-        findings: tuple[Finding, ...]
-        gaps: tuple[Gap, ...] = ()
-        suppressed, failure = 0, ""
-        try:
-            text, left_out = python_of(text, own)
-            findings, suppressed, gaps = self._analysed(text, found, own)
-            findings += left_out
-        except (Unreadable, Undecodable) as error:
-            findings = (own.unreadable(error.reason, error.position, _line(text, error.position)),)
-        except OverLimit as error:
-            outcome = self._suppressions(text).apply((own.over_limit(error),), enabled=lambda code: False)
+        """Check a decoded text."""
+        seen = examine_text(text, self._request(found, filename), self._index.pages, Projects())
+        return self._judged(seen, found, filename)
+
+    def _replayed(self, known: Examined, found: Found) -> FileResult | None:
+        """What is known of a file as a result, or `None` if its text is needed and is not the one that was examined."""
+        text = None
+        if known.findings or known.commented:
+            text = self._text_of(found, known.digest)
+            if text is None:
+                return None
+        return self._judged(Seen(known, text), found, relative_posix(found.path, found.settings.root))
+
+    def _judged_again(self, seen: Seen, found: Found) -> FileResult:
+        """The result of an examination, which may have happened elsewhere, without handing the text back."""
+        examined, text = seen
+        request = self._request(found)
+        if text is None and examined.digest and (examined.findings or examined.commented):
+            text = self._text_of(found, examined.digest)
+            # `None`: it was changed in between.
+            seen = Seen(examined, text) if text is not None else examine_file(request, self._index.pages, Projects())
+        return self._judged(seen, found, request.filename)
+
+    def _judged(self, seen: Seen, found: Found, filename: str) -> FileResult:
+        """What is shown of an examined file: comments, settings and selection are applied."""
+        examined, text = seen
+        findings, suppressed = examined.findings, 0
+        if text is not None and examined.outcome in (Outcome.ANALYSED, Outcome.LIMITED):
+            ignored = found.settings.ignored_in(found.path)
+            suppressions = Suppressions(text, self._index.expand, self._index.names)
+            analysed = examined.outcome is Outcome.ANALYSED
+            outcome = suppressions.apply(
+                findings,
+                enabled=lambda code: analysed and code not in ignored and found.settings.selection.enabled(code),
+            )
             findings, suppressed = outcome.kept, len(outcome.suppressed)
-        except Exception as error:
-            findings = (own.internal(_summary(error)),)
-            failure = "".join(format_exception(error))
-        shown = in_cells(_shown(findings, found), filename, text)
+            if analysed:
+                own = OwnReports(self._index.pages, filename)
+                findings += tuple(own.about(problem, _at(text, problem.span)) for problem in outcome.problems)
+        shown = in_cells(_shown(findings, found), filename, text or "")
         # An internal error is about no line.
-        kept = text if shown and not failure else None
-        modules = self.modules_for(found)
-        used = modules.dependencies(found.path) if modules is not None else NOTHING
-        return FileResult(found.path, filename, found.settings, shown, suppressed, gaps, kept, failure, used)
-
-    def _analysed(self, text: str, found: Found, own: OwnReports) -> tuple[tuple[Finding, ...], int, tuple[Gap, ...]]:
-        """The findings that no comment hides, how many one hid, and the gaps."""
-        refuse_null(text)
-        analysis = analyse(text, found, own.filename, self.modules_for(found))
-        ignored = found.settings.ignored_in(found.path)
-        outcome = self._suppressions(text).apply(
-            analysis.findings,
-            enabled=lambda code: code not in ignored and found.settings.selection.enabled(code),
+        kept = text if shown and not examined.failure else None
+        return FileResult(
+            path=found.path,
+            filename=filename,
+            settings=found.settings,
+            findings=shown,
+            suppressed=suppressed,
+            gaps=examined.gaps,
+            text=kept,
+            failure=examined.failure,
+            dependencies=examined.dependencies,
         )
-        about = tuple(own.about(problem, _at(text, problem.span)) for problem in outcome.problems)
-        return (*outcome.kept, *about), len(outcome.suppressed), analysis.gaps
 
-    def _suppressions(self, text: str) -> Suppressions:
-        return Suppressions(text, self._index.expand, self._index.names)
+    def _text_of(self, found: Found, digest: str) -> str | None:
+        """The text of a file, of a notebook its Python, or `None` if its content is not the one with this digest."""
+        try:
+            data = read_file(found.path, found.settings.limits.max_file_size)
+        except (CannotRead, TooLarge):
+            return None
+        if digest_of(data) != digest:
+            return None
+        try:
+            text = decode(data).text
+        except Undecodable:
+            return data.decode("utf-8", "replace")
+        try:
+            return python_of(text, OwnReports(self._index.pages, relative_posix(found.path, found.settings.root)))[0]
+        except Undecodable:
+            return text
 
-    def _too_large(self, size: int, found: Found, filename: str) -> FileResult:
-        maximum = found.settings.limits.max_file_size
-        skipped = OwnReports(self._index.pages, filename).too_large(size, maximum)
-        return FileResult(found.path, filename, found.settings, _shown((skipped,), found))
+    def _request(self, found: Found, filename: str | None = None) -> Request:
+        """What is asked about a file; `filename` is its name in findings if it is not that of its path."""
+        name = relative_posix(found.path, found.settings.root) if filename is None else filename
+        return Request(found.path, name, found.settings.limits, found.settings.root, self._screen)
 
     def _unlisted(self, directory: Unlisted) -> FileResult:
         filename = relative_posix(directory.path, directory.settings.root) or "."
         unreadable = OwnReports(self._index.pages, filename).unreadable(directory.reason)
         return FileResult(directory.path, filename, directory.settings, (unreadable,))
-
-
-def analyse(text: str, found: Found, filename: str, modules: Modules | None) -> Analysis:
-    """The analysis of one file, among the others of its project if it has any. Raises `Unreadable` and `OverLimit`."""
-    if modules is None:
-        return analyse_alone(text, filename=filename, limits=found.settings.limits)
-    return modules.analyse(found.path, text, filename)
 
 
 def _shown(findings: Iterable[Finding], found: Found) -> tuple[Finding, ...]:
@@ -202,20 +223,7 @@ def _shown(findings: Iterable[Finding], found: Found) -> tuple[Finding, ...]:
     return tuple(sorted((finding for finding in kept if selection.shows(finding)), key=lambda finding: finding.order))
 
 
-def _line(text: str, position: Position | None) -> str:
-    row = position.row if position else 1
-    return next(iter(split_lines(text)[row - 1 : row]), "")
-
-
 def _at(text: str, span: Span) -> str:
     """What stands at a span of one line."""
-    return _line(text, span.start)[span.start.column - 1 : span.end.column - 1]
-
-
-def _summary(error: Exception) -> str:
-    """The exception and the innermost place in this package where it happened, in one line."""
-    frames = extract_tb(error.__traceback__)
-    text = " ".join(str(error).split())
-    what = f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
-    place = next((frame for frame in reversed(frames) if "torchcopylint" in frame.filename), None)
-    return f"{what} ({os.path.basename(place.filename)}:{place.lineno} in {place.name})" if place else what
+    line = next(iter(split_lines(text)[span.start.row - 1 : span.start.row]), "")
+    return line[span.start.column - 1 : span.end.column - 1]

@@ -10,7 +10,7 @@ from torchcopylint.base.finding import Confidence, Severity
 from torchcopylint.project.patterns import DEFAULT_EXCLUDES, Patterns, PatternStack
 from torchcopylint.project.select import RuleIndex, Selection, choose
 
-FORMATS = ("full", "concise", "json", "jsonl", "github", "sarif")
+FORMATS = ("full", "concise", "json", "jsonl", "github", "sarif", "shard")
 LIMITS = tuple(limit.name for limit in fields(Limits))
 FAIL_ON = ("error", "warning", "info", "never")
 VERIFY_POLICIES = ("annotate", "gate", "require")

@@ -10,6 +10,11 @@ _ELSEWHERE = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
 INIT = "__init__.py"
 
 
+def never(dotted: str) -> bool:
+    """Whether a name is none of any project's, whatever files there are."""
+    return dotted.partition(".")[0] in _ELSEWHERE
+
+
 class Sources:
     """The files of one project, for one run: a directory is listed once."""
 
@@ -38,7 +43,7 @@ class Sources:
         return (*self._walk(directory, names), *own)
 
     def _absolute(self, directory: str, names: str) -> tuple[tuple[str, str], ...]:
-        if names.partition(".")[0] in _ELSEWHERE:
+        if never(names):
             return ()
         roots = self._roots_of(directory)
         found = [places for root in roots if (places := self._walk(root, names))]

@@ -16,6 +16,7 @@ _MODULES = {
     "jsonl": "as_jsonl",
     "github": "github",
     "sarif": "sarif",
+    "shard": "as_shard",
 }
 FOR_PEOPLE = frozenset({"full", "concise"})
 """The formats that people read: these alone have colours and a summary."""

@@ -49,10 +49,26 @@ def place(row: int, cell: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """The findings of one file. `sources` has every file that they speak of, by the name used in the findings."""
+    """The findings of one file. `sources` has every file that they speak of, by the name used in the findings.
+
+    `place` is which of all files of the run it is, from 0, where a run is done in parts.
+    """
 
     findings: tuple[Finding, ...]
     sources: Mapping[str, Source]
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which part of a run a report is about: part `number` (from 1) of `count`; `total` is the number of all files."""
+
+    number: int
+    count: int
+    total: int
+
+
+WHOLE = Part(1, 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +88,7 @@ class Report:
     gaps: tuple[Gap, ...] = ()
     missing: tuple[str, ...] = ()
     exit_code: int = 0
+    part: Part = WHOLE
 
     def findings(self) -> Iterator[tuple[Finding, Mapping[str, Source]]]:
         """Every finding with the files that it speaks of, in order."""

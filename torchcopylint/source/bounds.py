@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from torchcopylint.source.limits import LOOPS
+
 _DOUBLE = r'"""[^\\"]*(?:(?:\\.|"(?!""))[^\\"]*)*(?:"""|\\?\Z)'
 _SINGLE = r"'''[^\\']*(?:(?:\\.|'(?!''))[^\\']*)*(?:'''|\\?\Z)"
 STRINGS = re.compile(
@@ -22,6 +24,7 @@ _GROUP = re.compile(r"[(\[{][^][(){}]*[)\]}]")
 # Substrings of all words that `measure` counts.
 _WORDS = ("not", "if", "lambda", "await", "else")
 _TERMS = ("and", "or")
+_FOR = re.compile(r"\bfor\b")
 
 DEEPEST = 24
 """Each level of brackets is one more pass, and nobody writes so many."""
@@ -31,7 +34,9 @@ class Bounds(NamedTuple):
     """What `limits.Size` has, each at most so large."""
 
     nesting: int
+    patterns: int
     terms: int
+    strings: int
     chain: int
 
 
@@ -40,8 +45,9 @@ def bounds(text: str) -> Bounds | None:
 
     Linear in the length of the text; never raises.
     """
-    code = _OTHER.sub("", STRINGS.sub("", text).replace("\\\r\n", "").replace("\\\n", "").replace("\\\r", ""))
-    words = sum(map(text.count, _WORDS))
+    bare, strings = STRINGS.subn("", text)
+    code = _OTHER.sub("", bare.replace("\\\r\n", "").replace("\\\n", "").replace("\\\r", ""))
+    words = sum(map(text.count, _WORDS)) + LOOPS * len(_FOR.findall(text))
     terms = sum(map(text.count, _TERMS))
     longest = nesting = 0
     while "(" in code or "[" in code or "{" in code:
@@ -56,4 +62,4 @@ def bounds(text: str) -> Bounds | None:
     if ")" in code or "]" in code or "}" in code:
         return None
     longest = max(longest, *map(len, re.split("[\r\n]", code)))
-    return Bounds(nesting, terms, longest + words)
+    return Bounds(nesting, nesting, terms, strings, longest + words)

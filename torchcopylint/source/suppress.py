@@ -88,6 +88,11 @@ class _Directive:
         return self.rows is None or any(first <= row <= last for row in self.rows)
 
 
+def mentions_this_tool(text: str) -> bool:
+    """Whether a text can have comments of this tool: without one, there is nothing to say of its suppressions."""
+    return "torchcopylint" in text.lower()
+
+
 class Suppressions:
     """The suppressions of one text."""
 
@@ -97,8 +102,7 @@ class Suppressions:
         self._names = frozenset(names)
         self._problems: list[Problem] = []
         self._directives: list[_Directive] = []
-        lowered = text.lower()
-        if "torchcopylint" in lowered or "noqa" in lowered:
+        if mentions_this_tool(text) or "noqa" in text.lower():
             found = list(comments(text))
             alone = {comment.row for comment in found if comment.alone}
             for comment in found:

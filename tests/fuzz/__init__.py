@@ -1,0 +1,1 @@
+"""Programs that nobody wrote, and what holds for each."""

@@ -1,0 +1,215 @@
+"""What the content of one file comes to, whoever asks: all that is known before comments and settings select from it.
+
+This is what a worker sends back and what the cache keeps. It depends on the content, the file's name in findings, the
+limits, and the other files in its `dependencies`, and on no other setting.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import NamedTuple
+
+from torchcopylint.analysis import Analysis, Limits, OverLimit, Unreadable, within_limits
+from torchcopylint.analysis import analyse as analyse_alone
+from torchcopylint.base.collecting import rare_collections
+from torchcopylint.base.finding import Finding, Position
+from torchcopylint.base.gap import Gap
+from torchcopylint.pages import Page
+from torchcopylint.project.modules import NOTHING, Dependencies, Lookup, Modules, digest_of
+from torchcopylint.project.notebooks import python_of
+from torchcopylint.project.own import OwnReports
+from torchcopylint.project.read import CannotRead, TooLarge, read_file
+from torchcopylint.project.sources import never
+from torchcopylint.source.suppress import mentions_this_tool
+from torchcopylint.source.text import Undecodable, decode, refuse_null, split_lines
+
+
+class Request(NamedTuple):
+    """A file to examine: its absolute path, its name in findings, and what holds for it.
+
+    `root` is the absolute root of its project. A file whose path is not absolute, such as `<stdin>`, has no other files
+    beside it. `screen` says whether files that cannot matter may be recognised without a full analysis.
+    """
+
+    path: str
+    filename: str
+    limits: Limits
+    root: str
+    screen: bool = True
+
+
+class Outcome(StrEnum):
+    """How far the examination of a file came: to its end, to a limit, to a text that is no Python, or to a fault of
+    the linter or of the process that it ran in."""
+
+    ANALYSED = "analysed"
+    LIMITED = "limited"
+    UNREADABLE = "unreadable"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What one content came to.
+
+    `findings` are all of them, whatever is selected. `digest` is that of the content, empty if there is none to speak
+    of. `commented` says whether the text can have comments of this tool, about which something may be to say even if
+    there is no finding. `dependencies` are what else it came to this by. `failure` is the traceback of an internal
+    error, or empty.
+    """
+
+    outcome: Outcome
+    findings: tuple[Finding, ...]
+    digest: str = ""
+    commented: bool = False
+    gaps: tuple[Gap, ...] = ()
+    dependencies: Dependencies = NOTHING
+    failure: str = ""
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the same content will come to the same again."""
+        return bool(self.digest) and self.outcome is not Outcome.FAILED
+
+
+class Seen(NamedTuple):
+    """An examination together with the text that was examined, if it could be decoded or there is something to show."""
+
+    examined: Examined
+    text: str | None = None
+
+
+def died(request: Request, how: str, pages: Mapping[str, Page]) -> Examined:
+    """What a file came to whose examination ended the process that it was in."""
+    reason = f"the process that checked the file died ({how})"
+    return Examined(Outcome.FAILED, (OwnReports(pages, request.filename).internal(reason),), failure=f"{reason}\n")
+
+
+class Projects:
+    """The projects that files are examined in: in each, a file that others use is followed once."""
+
+    def __init__(self, requests: Iterable[Request] = ()) -> None:
+        """`requests` are what will be asked, as far as that is known: one that is used by another need not be parsed
+        twice."""
+        self._modules: dict[tuple[str, Limits], Modules] = {}
+        wanted: dict[tuple[str, Limits], dict[str, str]] = {}
+        for request in requests:
+            wanted.setdefault((request.root, request.limits), {})[request.path] = request.filename
+        for key, names in wanted.items():
+            self._modules[key] = Modules(*key, names)
+
+    def of(self, request: Request) -> Modules | None:
+        """The files of the project that a file is in, or `None` for a text that is no file."""
+        if not os.path.isabs(request.path):
+            return None
+        key = (request.root, request.limits)
+        if key not in self._modules:
+            self._modules[key] = Modules(*key)
+        return self._modules[key]
+
+
+def examine_file(request: Request, pages: Mapping[str, Page], projects: Projects) -> Seen:
+    """Read and examine one file. Whatever is wrong with it becomes a finding."""
+    data = content(request, pages)
+    return data if isinstance(data, Seen) else examine_bytes(data, request, pages, projects)
+
+
+def content(request: Request, pages: Mapping[str, Page]) -> bytes | Seen:
+    """The content of a file, or what it comes to if it cannot be read or is too large."""
+    try:
+        return read_file(request.path, request.limits.max_file_size)
+    except CannotRead as error:
+        return Seen(Examined(Outcome.UNREADABLE, (OwnReports(pages, request.filename).unreadable(str(error)),)))
+    except TooLarge as error:
+        return _too_large(error.size, request, pages)
+
+
+def examine_bytes(data: bytes, request: Request, pages: Mapping[str, Page], projects: Projects) -> Seen:
+    """Examine the content of a file."""
+    if len(data) > request.limits.max_file_size:
+        return _too_large(len(data), request, pages)
+    digest = digest_of(data)
+    try:
+        source = decode(data)
+    except Undecodable as error:
+        text = data.decode("utf-8", "replace")
+        line = _line(text, error.position)
+        finding = OwnReports(pages, request.filename).unreadable(error.reason, error.position, line)
+        return Seen(Examined(Outcome.UNREADABLE, (finding,), digest), text)
+    return examine_text(source.text, request, pages, projects, digest)
+
+
+def examine_text(text: str, request: Request, pages: Mapping[str, Page], projects: Projects, digest: str = "") -> Seen:
+    """Examine a decoded text. A fault of the analysis is one more finding: it must not end the run."""
+    own = OwnReports(pages, request.filename)
+    commented = False
+    try:
+        text, left_out = python_of(text, own)
+        commented = mentions_this_tool(text)
+        refuse_null(text)
+        analysis, used = analyse(text, request, projects.of(request), digest)
+    except (Unreadable, Undecodable) as error:
+        finding = own.unreadable(error.reason, error.position, _line(text, error.position))
+        return Seen(Examined(Outcome.UNREADABLE, (finding,), digest), text)
+    except OverLimit as error:
+        return Seen(Examined(Outcome.LIMITED, (own.over_limit(error),), digest, commented), text)
+    except Exception as error:
+        from traceback import format_exception  # for faults of our own only
+
+        failure = "".join(format_exception(error))
+        return Seen(Examined(Outcome.FAILED, (own.internal(_summary(error)),), digest, failure=failure), text)
+    findings = (*analysis.findings, *left_out)
+    return Seen(Examined(Outcome.ANALYSED, findings, digest, commented, analysis.gaps, used), text)
+
+
+def analyse(text: str, request: Request, modules: Modules | None, digest: str) -> tuple[Analysis, Dependencies]:
+    """The analysis of a text among the other files of its project, if it has any, and what it depended on.
+
+    Raises `Unreadable` and `OverLimit`.
+    """
+    if request.screen:
+        from torchcopylint.screen import spares  # not needed where everything is known
+
+        within_limits(text, request.limits)
+        looked: list[Lookup] = []
+        if spares(text, partial(_leads, request.path, modules, looked)):
+            return Analysis((), ()), Dependencies((), tuple(looked))
+    with rare_collections():
+        if modules is None:
+            return analyse_alone(text, filename=request.filename, limits=request.limits), NOTHING
+        analysis = modules.analyse(request.path, text, request.filename, digest)
+    return analysis, modules.dependencies(request.path)
+
+
+def _leads(path: str, modules: Modules | None, looked: list[Lookup], name: str) -> bool:
+    """Whether a module's name leads to a file of the project; what was looked up is noted."""
+    if modules is None or never(name):
+        return False
+    lookup = modules.leads(path, name)
+    looked.append(lookup)
+    return bool(lookup.found)
+
+
+def _too_large(size: int, request: Request, pages: Mapping[str, Page]) -> Seen:
+    skipped = OwnReports(pages, request.filename).too_large(size, request.limits.max_file_size)
+    return Seen(Examined(Outcome.LIMITED, (skipped,)))
+
+
+def _line(text: str, position: Position | None) -> str:
+    row = position.row if position else 1
+    return next(iter(split_lines(text)[row - 1 : row]), "")
+
+
+def _summary(error: Exception) -> str:
+    """The exception and the innermost place in this package where it happened, in one line."""
+    from traceback import extract_tb
+
+    frames = extract_tb(error.__traceback__)
+    text = " ".join(str(error).split())
+    what = f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
+    place = next((frame for frame in reversed(frames) if "torchcopylint" in frame.filename), None)
+    return f"{what} ({os.path.basename(place.filename)}:{place.lineno} in {place.name})" if place else what

@@ -1,0 +1,191 @@
+"""Examining files in several processes at once.
+
+Each worker is asked for one file at a time, so that it is known which file a worker was at when it died: that file is
+reported, another worker takes the place, and the rest is examined. A thread waits for each worker; the thread that
+asked for all of it collects the answers, and ends the workers whatever happens to itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from queue import Empty, SimpleQueue
+
+from torchcopylint.base.plain import NotPlain, from_plain, to_plain
+from torchcopylint.pages import Page
+from torchcopylint.project.engine import Advanced, one_by_one, size_of
+from torchcopylint.project.examined import Examined, Request, Seen, died
+from torchcopylint.project.worker import READY
+
+_PATIENCE = 5
+"""Seconds for a process that has closed its output to end by itself, so that it is known how."""
+_PACKAGE_PARENT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Without -P the directory in which the linter is started would be searched first, with whatever lies there.
+_PROGRAM = "import sys; sys.path.append(sys.argv[1]); from torchcopylint.project.worker import main; main()"
+COMMAND = ("-P", "-c", _PROGRAM)
+"""The arguments for Python that start a worker."""
+
+
+class CannotStart(Exception):
+    """A worker did not come to life."""
+
+
+class Died(Exception):
+    """A worker ended in the middle of a file; the message says how."""
+
+
+class Processes:
+    """An engine with a number of worker processes."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+
+    def __call__(
+        self, requests: Sequence[Request], pages: Mapping[str, Page], advanced: Advanced
+    ) -> Iterator[tuple[int, Seen]]:
+        """Examine files, in any order. What no worker could be started for is examined in this process."""
+        # The largest first, so that none of them is left for the end.
+        todo = deque(sorted(range(len(requests)), key=lambda number: -size_of(requests[number])))
+        answers: SimpleQueue[tuple[int, Examined] | None] = SimpleQueue()
+        workers = [_Worker(COMMAND) for _ in range(self._jobs)]
+        threads = [
+            threading.Thread(target=_ask_all, args=(worker, todo, requests, pages, answers), daemon=True)
+            for worker in workers
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            waiting = len(threads)
+            while waiting:
+                answer = _next(answers)
+                if answer is None:
+                    waiting -= 1
+                    continue
+                number, examined = answer
+                advanced(requests[number].path)
+                yield number, Seen(examined)
+        finally:
+            # Also when Ctrl-C, or whoever takes the answers, ends this in the middle.
+            left = list(todo)
+            todo.clear()
+            for worker in workers:
+                worker.end()
+            for thread in threads:
+                thread.join()
+        for number, seen in one_by_one([requests[number] for number in left], pages, advanced):
+            yield left[number], seen
+
+
+def _next(answers: SimpleQueue[tuple[int, Examined] | None]) -> tuple[int, Examined] | None:
+    """Wait for the next answer. It is waited for in pieces, since on Windows Ctrl-C does not end a wait."""
+    while True:
+        try:
+            return answers.get(timeout=0.5)
+        except Empty:
+            continue
+
+
+def _ask_all(
+    worker: _Worker,
+    todo: deque[int],
+    requests: Sequence[Request],
+    pages: Mapping[str, Page],
+    answers: SimpleQueue[tuple[int, Examined] | None],
+) -> None:
+    """What a thread does: ask a worker for one file after the other, until none is left or it does not start."""
+    try:
+        while True:
+            try:
+                number = todo.popleft()
+            except IndexError:
+                return
+            try:
+                answers.put((number, worker.ask(requests[number])))
+            except CannotStart:
+                todo.append(number)
+                return
+            except Died as error:
+                answers.put((number, died(requests[number], str(error), pages)))
+    finally:
+        worker.end()
+        answers.put(None)
+
+
+class _Worker:
+    """A worker process, started when it is first asked and again after it has died."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
+        self._over = False
+        self._lock = threading.Lock()
+
+    def ask(self, request: Request) -> Examined:
+        """What a file came to. Raises `CannotStart` and `Died`."""
+        process = self._process or self._start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(to_plain(request)).encode() + b"\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except (OSError, ValueError):
+            line = b""
+        try:
+            examined: Examined = from_plain(Examined, json.loads(line))
+        except (NotPlain, ValueError):
+            self._process = None
+            raise Died(_ending(process)) from None
+        return examined
+
+    def end(self) -> None:
+        """End the process, for good."""
+        with self._lock:
+            self._over = True
+            if self._process is not None:
+                self._process.kill()
+                self._process.wait()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._over:
+                raise CannotStart
+            try:
+                process = subprocess.Popen(
+                    [sys.executable, *self._command, _PACKAGE_PARENT],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    # Ctrl-C is for the process that was started by the user; it ends this one.
+                    start_new_session=True,
+                )
+            except OSError:
+                raise CannotStart from None
+            self._process = process
+        assert process.stdout is not None
+        if process.stdout.readline() != READY:
+            process.kill()
+            process.wait()
+            raise CannotStart
+        return process
+
+
+def _ending(process: subprocess.Popen[bytes]) -> str:
+    """How a process ended that does not answer any more."""
+    try:
+        code = process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        code = process.wait()
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"

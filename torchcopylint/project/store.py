@@ -1,0 +1,360 @@
+"""What files came to in earlier runs, in one file for each project root.
+
+A file is known by its date and size, or, where those differ, by its content. What is kept is what the analysis found,
+before comments and settings select from it, so that a change of `select` costs nothing. It holds as long as the linter
+itself, its rules and Python are the same, the limits are, and every file that the analysis depended on is unchanged.
+
+The file is replaced as a whole, by renaming: whoever reads it sees one state or another. A process that writes keeps
+what others have written meanwhile. Nothing that happens to the file, or to its directory, ends a run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torchcopylint import __version__
+from torchcopylint.base.plain import from_plain, to_plain
+from torchcopylint.pages import pages_directory
+from torchcopylint.project.examined import Examined, Request
+from torchcopylint.project.modules import Dependencies, Lookup, digest_of
+from torchcopylint.project.patterns import relative_posix
+from torchcopylint.project.read import CannotRead, TooLarge, read_file, reason_of
+from torchcopylint.project.sources import Sources
+
+FORMAT = 1
+"""The form of the file; another number means that it is made anew."""
+SUFFIX = ".torchcopylint-cache"
+_RACY = 2_000_000_000
+"""Nanoseconds: a file that was changed so shortly before it was looked at may change again without its date."""
+_LARGEST = 1_000_000_000
+
+Stat = tuple[int, int, int]
+"""The times of the last change of content and of metadata in nanoseconds, and the size; zeros if not to be trusted."""
+_NEVER: Stat = (0, 0, 0)
+
+
+class _Seen(NamedTuple):
+    """A file as it was when it was last looked at."""
+
+    stat: Stat
+    digest: str
+
+
+class Store:
+    """The cache of a run. `notes` collects what a user should know of it; there is one note for each thing."""
+
+    def __init__(self, directory: str, root: str) -> None:
+        """`directory` is where caches are, `root` the absolute project root that this one is for."""
+        self.path = os.path.join(directory, f"{_name(root)}{SUFFIX}")
+        self.notes: list[str] = []
+        self._root = root
+        self._sources = Sources(root)
+        self._entries: dict[str, list[Any]] = {}
+        self._files: dict[str, _Seen] = {}
+        self._looked: dict[str, _Seen | None] = {}
+        self._changed = False
+        self._header = [FORMAT, identity(), root]
+        self._load()
+
+    def recall(self, request: Request) -> Examined | None:
+        """What a file came to when it was as it is now, or `None` if that is not known. Never raises."""
+        seen = self._look(request.path)
+        entry = self._entries.get(request.filename)
+        if seen is None or entry is None:
+            return None
+        try:
+            digest, asked, used, rest = entry
+            if digest != seen.digest or asked != _asked(request):
+                return None
+            outcome, commented, findings, gaps = rest
+            plain = [outcome, findings, digest, commented, gaps, used, ""]
+            examined: Examined = from_plain(Examined, plain)
+            dependencies = _moved(examined.dependencies, self._absolute)
+            if not self._holds(dependencies):
+                return None
+        except (ValueError, TypeError) as error:
+            self._note(f"an entry of the cache is damaged and is made anew: {error}")
+            return None
+        return replace(examined, dependencies=dependencies)
+
+    def _holds(self, dependencies: Dependencies) -> bool:
+        """Whether everything is as it was that an examination depended on."""
+        return all(
+            tuple(path for path, _ in self._sources.places(importer, dotted)) == found
+            for importer, dotted, found in dependencies.lookups
+        ) and all(self._digest_now(path) == digest for path, digest in dependencies.files)
+
+    def keep(self, request: Request, examined: Examined) -> None:
+        """Remember what a file came to."""
+        known = self._looked.get(request.path)
+        if not examined.lasting:
+            self._changed |= self._entries.pop(request.filename, None) is not None
+            return
+        # The date was taken before the content was read: if it changed in between, the digest tells.
+        seen = _Seen(known.stat if known else _NEVER, examined.digest)
+        self._looked[request.path] = self._files[request.path] = seen
+        used = to_plain(_moved(examined.dependencies, self._relative))
+        rest = [examined.outcome.value, examined.commented, to_plain(examined.findings), to_plain(examined.gaps)]
+        self._entries[request.filename] = [examined.digest, _asked(request), used, rest]
+        self._changed = True
+
+    def save(self) -> None:
+        """Write what was learnt, together with what other processes have written meanwhile. Never raises."""
+        if not self._changed:
+            return
+        mine, my_files = self._entries, self._files
+        self._entries, self._files = {}, {}
+        self._load(quiet=True)
+        self._entries.update(mine)
+        self._files.update(my_files)
+        self._forget_deleted(mine)
+        try:
+            self._write()
+            self._changed = False
+        except OSError as error:
+            self._note(f"the cache cannot be written, so the next run starts anew: {self.path}: {reason_of(error)}")
+
+    def _look(self, path: str) -> _Seen | None:
+        """A file as it is now, with its digest if that is known without much ado; `None` if it cannot be read."""
+        if path in self._looked:
+            return self._looked[path]
+        known = self._files.get(path)
+        try:
+            status = os.stat(path)
+        except OSError:
+            self._looked[path] = None
+            return None
+        stat = (status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+        seen = _Seen(stat, "")
+        if known is not None and known.stat == stat:
+            seen = known
+        elif known is not None and status.st_size <= _LARGEST:
+            seen = _Seen(_settled(stat), self._read_digest(path))
+            if seen.digest == known.digest:
+                self._files[path] = seen
+                self._changed = True
+        else:
+            seen = _Seen(_settled(stat), "")
+        self._looked[path] = seen
+        return seen
+
+    def _digest_now(self, path: str) -> str:
+        """The digest of a file as it is now; empty if there is none."""
+        seen = self._look(path)
+        if seen is None:
+            return ""
+        if not seen.digest:
+            seen = seen._replace(digest=self._read_digest(path))
+            self._looked[path] = self._files[path] = seen
+            self._changed = True
+        return seen.digest
+
+    def _read_digest(self, path: str) -> str:
+        try:
+            return digest_of(read_file(path, _LARGEST))
+        except (CannotRead, TooLarge):
+            return ""
+
+    def _absolute(self, path: str) -> str:
+        return path if os.path.isabs(path) else os.path.join(self._root, *path.split("/"))
+
+    def _relative(self, path: str) -> str:
+        inside = path.startswith(self._root.rstrip(os.sep) + os.sep)
+        return relative_posix(path, self._root) if inside else path
+
+    def _forget_deleted(self, mine: Mapping[str, object]) -> None:
+        """Leave out files that are gone, so that the cache does not grow for ever."""
+        for filename in [name for name in self._entries if not os.path.lexists(self._absolute(name))]:
+            del self._entries[filename]
+        for path in [path for path in self._files if path not in self._looked and not os.path.lexists(path)]:
+            del self._files[path]
+
+    def _load(self, *, quiet: bool = False) -> None:
+        """Read the file. One that is missing, or of another version, is an empty one; a damaged one as well."""
+        try:
+            data = Path(self.path).read_bytes()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if not quiet:
+                self._note(f"the cache cannot be read: {self.path}: {reason_of(error)}")
+            return
+        try:
+            head, _, body = data.partition(b"\n")
+            whole = json.loads(head)
+            if type(whole) is not list:
+                raise ValueError("it is something else")
+            *header, check = whole
+            if header != self._header:
+                return
+            if check != zlib.crc32(body):
+                raise ValueError("its checksum is wrong")
+            entries, files = json.loads(body)
+            self._files = {self._absolute(path): _Seen((a, b, c), digest) for path, (a, b, c, digest) in files.items()}
+            self._entries = dict(entries)
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            self._entries, self._files = {}, {}
+            self._changed = True
+            if not quiet:
+                self._note(f"the cache is damaged and is made anew: {self.path}: {error}")
+
+    def _write(self) -> None:
+        files = {self._relative(path): [*seen.stat, seen.digest] for path, seen in self._files.items()}
+        body = json.dumps([self._entries, files], separators=(",", ":")).encode("utf-8", "surrogatepass")
+        head = json.dumps([*self._header, zlib.crc32(body)]).encode("utf-8", "surrogatepass")
+        prepare(os.path.dirname(self.path))
+        # In the same directory, since only there renaming replaces; of this process, since there may be others.
+        temporary = f"{self.path}.{os.getpid()}.tmp"
+        try:
+            with open(temporary, "wb") as file:
+                file.write(head + b"\n" + body)
+            os.replace(temporary, self.path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+
+
+def _moved(dependencies: Dependencies, name: Callable[[str], str]) -> Dependencies:
+    """Dependencies with their files under other names."""
+    return Dependencies(
+        tuple(file._replace(path=name(file.path)) for file in dependencies.files),
+        tuple(
+            Lookup(name(lookup.importer), lookup.dotted, tuple(map(name, lookup.found)))
+            for lookup in dependencies.lookups
+        ),
+    )
+
+
+def _settled(stat: Stat) -> Stat:
+    """The stat if the file cannot change without changing it, else one that no file has."""
+    import time
+
+    return stat if stat[0] + _RACY < time.time_ns() else _NEVER
+
+
+def _asked(request: Request) -> list[Any]:
+    """What of the settings an examination depends on."""
+    return [to_plain(request.limits), request.screen]
+
+
+def _name(root: str) -> str:
+    """A file name that tells people which project it is about. It differs between projects; the header is surer."""
+    shown = "".join(c if c.isalnum() and c.isascii() else "-" for c in os.path.basename(root))[:40]
+    return f"{shown or 'root'}-{zlib.crc32(os.fsencode(root)):08x}"
+
+
+def identity() -> str:
+    """What stands for this linter and what it runs with: `edition`, and the versions of Python and LibCST."""
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    return f"{edition()} python {python} libcst {_libcst()}"
+
+
+def edition() -> str:
+    """What stands for this linter: its version, its code, rules and tables.
+
+    Contents are read, not dates: a released version is the same wherever it is installed.
+    """
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    check = 0
+    for top in sorted({package, str(pages_directory())}):
+        for directory, inner, names in os.walk(top):
+            inner[:] = sorted(name for name in inner if name != "__pycache__")
+            for name in sorted(names):
+                if name.endswith((".py", ".md")):
+                    check = zlib.crc32(Path(directory, name).read_bytes(), zlib.crc32(name.encode(), check))
+    return f"{__version__} {check:08x}"
+
+
+def _libcst() -> str:
+    """The version of LibCST, without importing it."""
+    from importlib.util import find_spec
+
+    spec = find_spec("libcst")
+    if spec is None or spec.origin is None:
+        return "unknown"
+    try:
+        version = Path(spec.origin).with_name("_version.py").read_bytes()
+    except OSError:
+        return "unknown"
+    return f"{zlib.crc32(version):08x}"
+
+
+def prepare(directory: str) -> None:
+    """Make the cache's directory, marked so that version control and backups leave it out. Raises `OSError`."""
+    if os.path.isdir(directory):
+        return
+    os.makedirs(directory, exist_ok=True)
+    for name, text in _MARKS.items():
+        Path(directory, name).write_text(text, encoding="utf-8")
+
+
+_MARKS = {
+    ".gitignore": "# Made by torchcopylint.\n*\n",
+    "CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55\n# Made by torchcopylint.\n",
+}
+
+
+class Stores:
+    """The caches of a run that is about several project roots, each opened when it is first asked for."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._stores: dict[str, Store] = {}
+
+    def of(self, root: str) -> Store:
+        """The cache for an absolute project root."""
+        if root not in self._stores:
+            self._stores[root] = Store(self._directory, root)
+        return self._stores[root]
+
+    def save(self) -> None:
+        """Write them all."""
+        for store in self._stores.values():
+            store.save()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know, in order and once."""
+        return tuple(dict.fromkeys(note for store in self._stores.values() for note in store.notes))
+
+
+def default_directory(environment: Mapping[str, str]) -> str:
+    """Where caches are if `--cache-dir` does not say: `TORCHCOPYLINT_CACHE_DIR`, else the user's cache directory."""
+    named = environment.get("TORCHCOPYLINT_CACHE_DIR")
+    if named:
+        return os.path.abspath(named)
+    from platformdirs import user_cache_dir  # not needed where the directory is named
+
+    return user_cache_dir("torchcopylint", appauthor=False)
+
+
+def clean(directory: str) -> int:
+    """Remove the caches in a directory, and the directory if nothing else is in it; how many there were.
+
+    What this tool did not make stays. Raises `OSError`.
+    """
+    try:
+        names = os.listdir(directory)
+    except FileNotFoundError:
+        return 0
+    removed = 0
+    for name in names:
+        if name.endswith(SUFFIX) or (name.endswith(".tmp") and SUFFIX in name):
+            Path(directory, name).unlink(missing_ok=True)
+            removed += name.endswith(SUFFIX)
+    if removed and set(os.listdir(directory)) <= set(_MARKS):
+        for name in _MARKS:
+            Path(directory, name).unlink(missing_ok=True)
+        os.rmdir(directory)
+    return removed
