@@ -31,6 +31,7 @@ MEANT: dict[str, str] = {
     "legacy-tensor-constructor-3": "a window is asked for by name",
     "conditional-copy-mutated-5": "the function's name says that it writes its argument",
     "model-aliased-2": "a wrapped module is used under its own name",
+    "buffer-keeps-graph-3": "the penalty is taken out, with its graph, before the next call",
 }
 """Good examples in which the effect happens on purpose: no run can tell a purpose."""
 

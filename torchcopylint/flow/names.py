@@ -77,7 +77,14 @@ def _bind(m: Machine, event: t.Bind) -> None:
         if not obj.text or obj.text.endswith(")") or obj.text == "...":
             m.state.set_object(ref, obj._replace(text=event.name.partition("#")[0]))
     rebinding.note_bind(m, event, m.state.cell(event.name), value)
-    if value.marks and value.root is not None and value.root != event.name:
+    before, kept = m.state.cell(event.name), m.state.cell(value.root) if value.root is not None else None
+    if (
+        value.marks
+        and before is not None
+        and kept is not None
+        and before.refs == value.refs
+        and before.site < kept.site
+    ):
         # `model = best_model`: what was kept apart takes the place of the other.
         aliasing.note_use(m, value, event.site, "look")
     memory.bind(m, event.name, value, event.site)

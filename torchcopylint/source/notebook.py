@@ -311,7 +311,8 @@ def _refusal(python: str) -> tuple[str, Position]:
     size = measure(python)
     if size.nesting.value > _SAFE_NESTING or max(size.chain.value, size.terms.value) > _SAFE_CHAIN:
         return "", START
-    from torchcopylint.source.tree import ParseError, parse  # loads LibCST, of which most runs have no need here
+    # LibCST takes its time to be imported, and most runs meet no notebook.
+    from torchcopylint.source.tree import ParseError, parse
 
     try:
         parse(python)
