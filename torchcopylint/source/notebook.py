@@ -27,7 +27,7 @@ from torchcopylint.source.text import START, Undecodable, split_lines
 SUFFIX = ".ipynb"
 _MARKER = re.compile(r"^# %% cell (\d+)(?: shows (\d+):(\d+))?$")
 _PYTHON = ("python", "ipython", "pyspark")
-_SAFE_NESTING, _SAFE_CHAIN = 200, 2_000
+_SAFE_NESTING, _SAFE_CHAIN, _SAFE_PATTERNS = 200, 2_000, 8
 """What LibCST surely survives; a cell beyond it is left to the limits of the analysis."""
 
 _TIMED = r"time|timeit|prun"
@@ -309,7 +309,8 @@ def _refusal(python: str) -> tuple[str, Position]:
     if _accepted(python):
         return "", START
     size = measure(python)
-    if size.nesting.value > _SAFE_NESTING or max(size.chain.value, size.terms.value) > _SAFE_CHAIN:
+    longest = max(size.chain.value, size.terms.value, size.strings.value)
+    if size.nesting.value > _SAFE_NESTING or size.patterns.value > _SAFE_PATTERNS or longest > _SAFE_CHAIN:
         return "", START
     # LibCST takes its time to be imported, and most runs meet no notebook.
     from torchcopylint.source.tree import ParseError, parse
