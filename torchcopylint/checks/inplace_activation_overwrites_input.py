@@ -32,7 +32,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             values = {"name": read.name, "op": write.op, "source": write.root or write.name}
             points = (*shared_points(() if read.own else read.links), written_point(write), read_point(read, write))
             variant = "input" if read.own else ""
-            yield Report(write.site, points, values, confidence(write.sure, read.sure), variant)
+            # What is read sits on the memory of what is written: where that is a tensor, this is one.
+            yield Report(write.site, points, values, confidence(write.sure), variant)
 
 
 def _kept_apart(read: ReadAfter) -> bool:
