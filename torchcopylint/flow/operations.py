@@ -123,7 +123,8 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
         # What a function writes beside what it returns are statistics, which take no graph: `F.batch_norm`.
         graphs = [] if op.shares == "fresh" and not inplace else sources
         for value in written:
-            write_through(m, value, graphs, at, reads_old=not op.overwrites, versioned=op.bumps)
+            named = at if value is first else at._replace(name=naming.key_text(m, value.root) or at.name)
+            write_through(m, value, graphs, named, reads_old=not op.overwrites, versioned=op.bumps)
     elif op.pair:
         # `t_`, `transpose_`: no element changes, but to autograd it is a write.
         for value in written:
