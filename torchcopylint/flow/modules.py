@@ -355,8 +355,7 @@ def call_instance(m: Machine, base: Value, arguments: Arguments, site: int, text
         bound = Arguments(positional, arguments.keywords)
         return summaries.call(m, FunctionReference(unit), bound, site, f"{text}.{name}")
     rest = Arguments(arguments.positional[1:], arguments.keywords)
-    stepping.maybe_trains(m, rest, site, f"{text}.{name}", base)
-    return unknowns.call_unknown(m, rest, site, f"{text}.{name}")
+    return unknowns.call_unknown(m, rest, site, f"{text}.{name}", base)
 
 
 def call_super(m: Machine, event: t.Invoke, arguments: Arguments) -> Value:

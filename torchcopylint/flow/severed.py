@@ -55,10 +55,11 @@ def _ends_here(m: Machine, value: Value) -> tuple[bool, bool]:
 
 def _of_which(m: Machine, register: int, value: Value) -> tuple[int, Value]:
     """What a value was computed from, and nothing else: `torch.tensor(losses)` behind its `.mean()`."""
-    made = _definition(m, register)
-    while isinstance(made, t.Invoke) and not made.arguments and m.value(made.base).refs:
-        register, value = made.base, m.value(made.base)
+    for _ in range(MAX_EVENTS):
         made = _definition(m, register)
+        if not isinstance(made, t.Invoke) or made.arguments or not m.value(made.base).refs:
+            break
+        register, value = made.base, m.value(made.base)
     return register, value
 
 

@@ -10,12 +10,15 @@ from torchcopylint.flow.sites import Arguments
 BACKWARD_NAMES = frozenset({"backward", "manual_backward"})
 
 
-def call_unknown(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
-    """Nobody knows what is called: it looks at its arguments, and makes something."""
+def call_unknown(m: Machine, arguments: Arguments, site: int, name: str, receiver: Value | None = None) -> Value:
+    """Nobody knows what is called: it looks at its arguments, and makes something.
+
+    `receiver` is the object whose method it is, if what it trains by its name may be held there.
+    """
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
         slots.field_read(m, value.root, site, "argument", name)
-    stepping.maybe_trains(m, arguments, site, name)
+    stepping.maybe_trains(m, arguments, site, name, receiver)
     stepping.maybe_step(m, arguments, site, name)
     maybe_backward(m, arguments, site, name)
     return memory.fresh(m, site, Object(text=f"{name}(...)", graph=graph_behind(m, arguments)))

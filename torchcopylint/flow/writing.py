@@ -88,9 +88,9 @@ def write(
     }
     m.regions[site].update({s.storage | 1: (*s.region, *region) for _, s in shares})
     held = reading.held_part(m, value.root, chain)
-    m.chains[site].update(
-        {s.storage | 1: reading.held_part(m, value.root, reading.chain_of(m, r, s)) for r, s in reversed(shares)}
-    )
+    for other, sat_on in reversed(shares[1:]):
+        m.chains[site][sat_on.storage | 1] = reading.held_part(m, value.root, reading.chain_of(m, other, sat_on))
+    m.chains[site][share.storage | 1] = held
     note_root(m, site, value.root)
     storages = tuple(sorted({s.storage for _, s in shares}))
     owners = [m.state.object(storage) for storage in storages]
