@@ -10,7 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from torchcopylint import check_source
+from torchcopylint.pages import load_pages
+from torchcopylint.project.discover import discover
+from torchcopylint.project.pipeline import Checker
+from torchcopylint.project.resolver import Resolver
+from torchcopylint.project.select import RuleIndex
 
 HERE = Path(__file__).parent
 SAMPLED = ("TCL103", "TCL104", "TCL903")
@@ -39,14 +43,13 @@ def place(row: dict[str, str]) -> Place:
 
 
 def said(folder: Path, source: str) -> Iterator[tuple[Place, str, str]]:
-    """What the linter says by default about every Python file of a source, with severity and confidence."""
-    for file in sorted((folder / source).rglob("*.py")):
-        path = file.relative_to(folder / source).as_posix()
-        try:
-            text = file.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            continue
-        for finding in check_source(text, filename=path):
+    """What the linter says by default about a source as a whole, facts across files included, but for its `info`."""
+    top = (folder / source).resolve()
+    index = RuleIndex(load_pages())
+    found = discover([str(top)], Resolver(index, cwd=str(top), isolated=True))
+    for file in Checker(index).check(found).files:
+        path = Path(file.path).relative_to(top).as_posix()
+        for finding in file.findings:
             if finding.severity.value != "info" and not finding.code.startswith("TCL0"):
                 where = Place(source, path, finding.span.start.row, finding.code, finding.variant)
                 yield where, finding.severity.value, finding.confidence.value

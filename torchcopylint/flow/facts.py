@@ -25,15 +25,15 @@ class Link(NamedTuple):
 class Write(NamedTuple):
     """At `site`, memory was written through `name`, by `op`.
 
-    `form` is `method`, `augmented`, `item`, `out`, `call`, `activation` (told to by `inplace=True`), `step` or
-    `load`; of an activation, `result` is what its result is bound to (empty: dropped, `...`: used on) at `used`.
-    `root` is the name or slot that the expression started from, `derived` whether it went on from there
-    (`x[0].zero_()`, not `x.zero_()`). `chain` leads from what was written to the owner of the memory. `owner` says
-    who else can see that memory: an empty text for nobody. `named` is whether a name was bound to an alias on the
-    way there, so that it is not all one expression. `reads_old` is whether the old content mattered. `recording` is
-    grad mode. `copied` says how sure it is that what was written is the copy that an advanced index made, and that no
-    other holder has it; `dropped` whether the value of the writing call is thrown away. `bound` is the site where the
-    root was bound, or -1.
+    `form` is `method`, `augmented`, `item`, `out`, `call`, `activation` (told to by `inplace=True`), `statistics` (what
+    an operation writes beside its result, unseen by autograd), `step` or `load`; of an activation, `result` is what its
+    result is bound to (empty: dropped, `...`: used on) at `used`. `root` is the name or slot that the expression
+    started from, `derived` whether it went on from there (`x[0].zero_()`, not `x.zero_()`). `chain` leads from what was
+    written to the owner of the memory. `owner` says who else can see that memory: an empty text for nobody. `named` is
+    whether a name was bound to an alias on the way there, so that it is not all one expression. `reads_old` is whether
+    the old content mattered. `recording` is grad mode. `copied` says how sure it is that what was written is the copy
+    that an advanced index made, and that no other holder has it; `dropped` whether the value of the writing call is
+    thrown away. `bound` is the site where the root was bound, or -1.
     """
 
     site: int

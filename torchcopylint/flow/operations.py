@@ -40,7 +40,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.sites import Arguments, Site
+from torchcopylint.flow.sites import STATISTICS, Arguments, Site
 from torchcopylint.flow.state import kind_of
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.knowledge.table import Op
@@ -124,6 +124,8 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
         graphs = [] if op.shares == "fresh" and not inplace else sources
         for value in written:
             named = at if value is first else at._replace(name=naming.key_text(m, value.root) or at.name)
+            if not (graphs or op.bumps):
+                named = named._replace(form=STATISTICS)
             write_through(m, value, graphs, named, reads_old=not op.overwrites, versioned=op.bumps)
     elif op.pair:
         # `t_`, `transpose_`: no element changes, but to autograd it is a write.

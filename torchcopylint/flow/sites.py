@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from torchcopylint.flow.model import UNKNOWN, Value
 
+STATISTICS = "statistics"
+"""The form of a write of what an operation keeps count in, beside its result and behind the version counter."""
+
 
 class Arguments(NamedTuple):
     """The arguments of a call: by position (0 is the receiver of a method) and by keyword."""

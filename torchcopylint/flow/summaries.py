@@ -23,7 +23,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.references import FunctionReference
-from torchcopylint.flow.sites import Arguments
+from torchcopylint.flow.sites import STATISTICS, Arguments
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -267,7 +267,7 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
         target,
         site,
         op=item.op,
-        form="call" if item.form not in ("step", "load", "assign") else item.form,
+        form="call" if item.form not in ("step", "load", "assign", STATISTICS) else item.form,
         name=naming.key_text(m, target.root) or m.state.object(target.refs[0]).text,
         reads_old=item.reads_old,
         versioned=item.versioned,

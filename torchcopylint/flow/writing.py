@@ -31,6 +31,7 @@ from torchcopylint.flow.model import (
     overlap,
 )
 from torchcopylint.flow.reading import Chain
+from torchcopylint.flow.sites import STATISTICS
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -127,7 +128,7 @@ def write(
     for _, sat_on in shares:
         _mark_holders(m, (value.root, also_own), sat_on, region, fact)
         certain = sat_on.sure and not sat_on.when and sat_on.storage in m.certain_storages[site]
-        spoil_saved(m, sat_on, site, certain=certain)
+        spoil_saved(m, sat_on, site, certain=certain, statistics=form == STATISTICS)
     _note_data(m, chain, fact)
     return fact
 
@@ -192,9 +193,14 @@ def _mark_holders(m: Machine, roots: tuple[Key | None, ...], share: Share, regio
             m.state.put_cell(key, cell._replace(marks=frozenset(marks)))
 
 
-def spoil_saved(m: Machine, share: Share, site: int, *, certain: bool) -> None:
-    """What backward needs, once it has been saved and until it has been used, knows who wrote it."""
+def spoil_saved(m: Machine, share: Share, site: int, *, certain: bool, statistics: bool = False) -> None:
+    """What backward needs, once it has been saved and until it has been used, knows who wrote it.
+
+    Of a network as a whole it needs the parameters, and not the statistics that its layers write.
+    """
     for saved in m.state.object(share.storage).saved:
+        if statistics and saved in m.saves and m.saves[saved].what == "network":
+            continue
         key = f"@spoilt{saved}"
         spoilt = m.state.get(key)
         field = m.saved_fields.get((max(saved, ~saved), share.storage | 1))
