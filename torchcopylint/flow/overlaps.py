@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 BOUNDED = frozenset({"int", "slice", "name"})
 PARTS = frozenset({How.INDEX, How.ROW})
 COPIES = frozenset({"[...] =", "copy_"})
+FILLS = frozenset({"fill_", "masked_fill_", "index_fill_"})
+"""These take their one value before they write anything."""
 
 
 def note(m: Machine, target: Value, region: Region, sources: Sequence[Value], at: Site) -> None:
     """`target` (of it, `region`) is written from `sources`, element by element: do they overlap without being equal?"""
-    if len(target.refs) != 1:
+    if len(target.refs) != 1 or at.op in FILLS:
         return
     written = target.refs[0]
     mine = {share.storage: share for share in m.state.object(written).shares if share.sure and not share.storage & 1}

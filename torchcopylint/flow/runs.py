@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import naming
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.earlier import may_come_from_before
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
 from torchcopylint.flow.model import CONTAINERS, PART, TENSORS, Fact, Key, Kind, Object, Sure, Value
 
@@ -225,9 +226,15 @@ def found(m: Machine) -> list[Relation]:
         loop = loops.around(site)
         through = m.runs.through.get(site, frozenset())
         carried = loop is not None and _carrier(m, loop, site, through) is not None
-        if carried or site not in m.runs.used_again:
+        if carried or (site not in m.runs.used_again and not _is_on_earlier(m, loop, site)):
             relations.append(RetainedForNothing(site, name, carried))
     return relations
+
+
+def _is_on_earlier(m: Machine, loop: t.Loop | None, site: int) -> bool:
+    """Whether backward at a site may run over a graph that was there before the loop's turn."""
+    event = next((each for each in t.events(m.unit.tape) if each.site == site), None)
+    return loop is not None and event is not None and may_come_from_before(m, loop, event)
 
 
 def _kept_in_fields(m: Machine, known: set[int]) -> Iterator[Relation]:

@@ -1,0 +1,75 @@
+"""Whether a value may hang on a graph that was there before a loop's turn began."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Value
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+
+def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
+    """Whether something that an event of a loop works on may carry a graph that was made before the loop.
+
+    It does not if all that comes from there is known: modules and parameters, data, arguments of the function. What
+    an unknown call returned there may be what a network computed.
+    """
+    inside = {each.site for part in (loop.test, loop.body) for each in t.events(part)}
+    bound = _bindings(m.unit.tape)
+    pending = list(t.operands(event))
+    seen: set[int] = set()
+    while pending:
+        register = pending.pop()
+        made = m.unit.definitions[register] if register >= 0 else None
+        if made is None or register in seen:
+            continue
+        seen.add(register)
+        if isinstance(made, t.Load):
+            places = bound.get(made.name, ())
+            within = [value for value, site in places if site in inside]
+            pending += within or [value for value, _ in places]
+        elif made.site in inside:
+            pending += t.operands(made)[1:] if isinstance(made, t.Call) else t.operands(made)
+        elif isinstance(made, t.Make) or (isinstance(made, t.Call | t.Invoke) and not _is_known(m, made)):
+            if _may_carry(m, m.value(register)):
+                return True
+        else:
+            pending += t.operands(made)[1:] if isinstance(made, t.Call) else t.operands(made)
+    return False
+
+
+def _bindings(tape: t.Tape) -> dict[str, list[tuple[int, int]]]:
+    """For each name, the registers that it is bound to, and where."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for event in t.events(tape):
+        if isinstance(event, t.Bind):
+            found.setdefault(event.name, []).append((event.value, event.site))
+    return found
+
+
+def _is_known(m: Machine, call: t.Call | t.Invoke) -> bool:
+    """Whether a call makes its result of its operands and of nothing else."""
+    if isinstance(call, t.Invoke):
+        return table.tensor_method(call.name) is not None
+    function = m.unit.definitions[call.function]
+    return isinstance(function, t.Import) and function.dotted.partition(".")[0] in ("torch", "numpy")
+
+
+def _may_carry(m: Machine, value: Value) -> bool:
+    """Whether a value, or what a container holds, is of unknown origin."""
+    if not value.refs:
+        return value.kind is Kind.UNKNOWN and value.const is None
+    objects: list[Object] = []
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        slots = m.state.slot_names(ref) if obj.kind in CONTAINERS else ()
+        objects += [m.state.object(held) for slot in slots for held in m.state.refs_of(slot)]
+        if obj.kind not in CONTAINERS:
+            objects.append(obj)
+    return any(
+        obj.kind in (*TENSORS, Kind.UNKNOWN) and obj.leaf <= 0 and obj.requires_grad is not Fact.NO for obj in objects
+    )
