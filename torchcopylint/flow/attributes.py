@@ -168,22 +168,23 @@ def _of_tensor(m: Machine, base: Value, ref: int, obj: Object, name: str, site: 
 
 
 def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) -> Value:
-    gradient = text.endswith(".grad")
-    m.fact(
-        DataAccess(
-            site,
-            text,
-            "read",
-            "",
-            gradient,
-            obj.scalar,
-            obj.kind,
-            data_evidence(m, obj, text),
-            m.world.context(m),
-            kinds.named_loss(text),
+    if site >= 0:
+        # Where a summary leads through `.data`, it was read in the function.
+        m.fact(
+            DataAccess(
+                site,
+                text,
+                "read",
+                "",
+                text.endswith(".grad"),
+                obj.scalar,
+                obj.kind,
+                data_evidence(m, obj, text),
+                m.world.context(m),
+                kinds.named_loss(text),
+            )
         )
-    )
-    m.data_reads[out] = site
+        m.data_reads[out] = site
     made = Object(
         obj.kind if obj.kind is not Kind.PARAMETER else Kind.TENSOR,
         obj.sure,

@@ -226,7 +226,7 @@ def telling(uses: frozenset[str]) -> frozenset[str]:
 def from_uses(uses: frozenset[str]) -> tuple[Kind, Sure]:
     """What the attributes and methods used on something say of it; all must agree."""
     found = {kind for use in uses if (kind := evidence(use.removesuffix("()"), called=use.endswith("()")))}
-    if found == {"tensor"} and not all(_of_tensors(use.removesuffix("()")) for use in uses):
+    if found == {"tensor"} and used_otherwise(uses):
         return Kind.UNKNOWN, Sure.NOT
     if {"zero_grad()", "step()"} <= uses and found <= {"optimizer"}:
         # Modules have no `step`, schedulers no `zero_grad`.
@@ -235,6 +235,11 @@ def from_uses(uses: frozenset[str]) -> tuple[Kind, Sure]:
         return Kind.UNKNOWN, Sure.NOT
     kinds = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
     return kinds[found.pop()], Sure.LIKELY
+
+
+def used_otherwise(uses: frozenset[str]) -> bool:
+    """Whether something is used with attributes or methods that no tensor has."""
+    return not all(_of_tensors(use.removesuffix("()")) for use in uses)
 
 
 @lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Order: TypeAlias = "tuple[int | str, ...]"
 """Which dimension of the memory each one is; or `swap` and two of them, `reverse`, or `?` for some other order."""
-PERMUTED, EXPANDED, COUNT = "permuted", "expanded", "dimensions"
+PERMUTED, EXPANDED, COUNT, UNIT = "permuted", "expanded", "dimensions", "one of size one"
 MOST_DIMENSIONS = 6
 _SWAPPING = frozenset({"transpose", "swapaxes", "swapdims"})
 _EXPANDING = frozenset({"expand", "expand_as", "broadcast_to"})
@@ -59,14 +59,24 @@ def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> O
 
 
 def counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
-    """What a result's configuration says of the number of its dimensions, where an operation is given their sizes."""
+    """What an operation is told of its result's dimensions: how many there are, and if one is of size one."""
+    if name == "unsqueeze" or arguments.flag("keepdim") is True:
+        return ((UNIT, True),)
     if name in _SIZED:
-        count = _count(m, arguments.positional[1:])
+        given = arguments.positional[1:]
     elif name in _SIZED_MAKERS:
-        count = _count(m, arguments.positional or [v for k, v in arguments.keywords.items() if k == "size"])
+        given = arguments.positional or [v for k, v in arguments.keywords.items() if k == "size"]
     else:
         return ()
-    return () if count is None else ((COUNT, count),)
+    sizes = _sizes(m, given)
+    count = None if sizes is None else len(sizes) or None
+    unit = ((UNIT, True),) if any(size.const == 1 for size in sizes or ()) else ()
+    return unit if count is None else ((COUNT, count), *unit)
+
+
+def all_grow(m: Machine, values: Sequence[Value]) -> bool:
+    """Whether all tensors that are broadcast together have a dimension of size one, so that each is expanded."""
+    return all(value.refs and all(UNIT in dict(m.state.object(r).config) for r in value.refs) for value in values)
 
 
 def is_permuted(obj: Object) -> bool:
@@ -97,16 +107,21 @@ def _dimensions(arguments: Arguments, names: tuple[str, ...]) -> tuple[int, ...]
     return tuple(d for d in found if isinstance(d, int)) if all(isinstance(d, int) for d in found) else ()
 
 
-def _count(m: Machine, sizes: Sequence[Value]) -> int | None:
+def _count(m: Machine, given: Sequence[Value]) -> int | None:
     """How many dimensions a view is asked to have."""
-    if len(sizes) != 1:
-        return len(sizes) or None
-    only = sizes[0]
-    if only.kind is Kind.NUMBER:
-        return 1
-    held = [m.state.slot_names(ref) for ref in only.refs if m.state.object(ref).kind in CONTAINERS]
-    apart = len(held) == 1 and held[0] and all(name == f"[{i}]" for i, (_, name) in enumerate(held[0]))
-    return len(held[0]) if apart else None
+    sizes = _sizes(m, given)
+    return None if sizes is None else len(sizes) or None
+
+
+def _sizes(m: Machine, given: Sequence[Value]) -> Sequence[Value] | None:
+    """The sizes that an operation is given, one by one or in a list; `None` if it is not known how many there are."""
+    if len(given) != 1 or given[0].kind is Kind.NUMBER:
+        return given
+    held = [(ref, m.state.slot_names(ref)) for ref in given[0].refs if m.state.object(ref).kind in CONTAINERS]
+    if len(held) != 1 or not held[0][1] or any(name != f"[{i}]" for i, (_, name) in enumerate(held[0][1])):
+        return None
+    cells = [m.state.cell(slot) for slot in held[0][1]]
+    return [Value(const=cell.const if cell is not None else None) for cell in cells]
 
 
 def _refuses(order: Order, count: int) -> bool:

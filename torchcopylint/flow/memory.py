@@ -16,6 +16,7 @@ from torchcopylint.flow.model import (
     BUFFERS,
     INFERENCE,
     NO_GRAD_VIEW,
+    OTHERWISE,
     PARTS,
     TENSORS,
     Cell,
@@ -151,7 +152,8 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, **changes: object) 
 def _note_data_of_tensor(m: Machine, obj: Object, sure: Sure) -> None:
     """What some `.data` gave turns out to be a tensor: so is what it was taken from."""
     for share in obj.shares:
-        if share.how is How.DATA and not kinds.named_otherwise(m.state.object(share.of).text):
+        source = m.state.object(share.of)
+        if share.how is How.DATA and OTHERWISE not in source.flags and not kinds.named_otherwise(source.text):
             for index, fact in enumerate(m.facts.get(share.site, ())):
                 if isinstance(fact, DataAccess) and fact.sure < sure:
                     m.facts[share.site][index] = fact._replace(sure=sure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import aliasing, imports, indexing, kinds, memory, naming, rebinding, runs
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import TENSORS, UNKNOWN, Fact, Kind, Object, Value
+from torchcopylint.flow.model import OTHERWISE, TENSORS, UNKNOWN, Fact, Kind, Object, Value
 from torchcopylint.flow.outside import Foreign
 from torchcopylint.flow.state import kind_of
 from torchcopylint.flow.tape import Dotted
@@ -69,6 +69,10 @@ def _bind(m: Machine, event: t.Bind) -> None:
         if kind is not Kind.UNKNOWN:
             memory.refine(m, value, kind, sure)
             m.note_evidence(value, kinds.telling(uses))
+        elif kinds.used_otherwise(uses):
+            for ref in value.refs:
+                obj = m.state.object(ref)
+                m.state.set_object(ref, obj._replace(flags=obj.flags | {OTHERWISE}))
     if uses is not None and "backward()" in uses:
         _begin_graph(m, value, event.site)
     _note_sum(m, event, value)

@@ -239,6 +239,8 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
         flags.add(INFERENCE)
     if short in refusals.EXPANDING and any(value.const != -1 for value in arguments.positional[1:] or (UNKNOWN,)):
         flags.add(EXPANDED)
+    if short == "broadcast_tensors" and layout.all_grow(m, arguments.positional):
+        flags.add(EXPANDED)
     scalar = _scalar(op, arguments)
     if short in _CONVERTING and arguments.at(0).kind is Kind.NUMBER and not arguments.at(0).refs:
         scalar = Fact.YES

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torchcopylint.knowledge.table import Op
 
 EXPANDING = frozenset({"expand", "expand_as", "broadcast_to", "meshgrid"})
-"""Operations whose results repeat one memory along a dimension. Some of what `broadcast_tensors` returns need not."""
+"""Operations whose results repeat one memory along a dimension. What `broadcast_tensors` returns need not: `layout`."""
 _READING_AGAIN = {"mm": 0, "matmul": 0, "bmm": 0, "mv": 0, "addmm": 1, "addmv": 1, "baddbmm": 1}
 """Products, and from which operand on `out=` must not be one; those that add take their first one as a start."""
 _FILLING = frozenset({"fill_", "zero_"})

@@ -22,6 +22,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     GLOBAL,
     LOCAL,
+    OTHERWISE,
     PINNED,
     PLACEHOLDER,
     TENSORS,
@@ -263,7 +264,8 @@ class World:
             kind, sure = kinds.from_name(parameter.name)
             if kind is Kind.TENSOR:
                 kind, sure = Kind.UNKNOWN, Sure.NOT
-        return Object(kind, sure)
+        other = kind is Kind.UNKNOWN and kinds.used_otherwise(uses)
+        return Object(kind, sure, flags=frozenset({OTHERWISE}) if other else frozenset())
 
     def _is_index(self, unit: t.Unit, parameter: t.Parameter) -> bool:
         """The index that a sequence or a dataset is asked for is a number."""
