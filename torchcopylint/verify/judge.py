@@ -12,7 +12,7 @@ from torchcopylint.verify.model import Attempt, Group
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.predicates import PREDICATES, Case, Opinion, Seen
 
-MOST_FAILED = 3
+MOST_FAILED = 4
 """So many attempts of a group may run out of time, or have no answer, before the search ends."""
 
 Ask = Callable[[Attempt, str, tuple[int, ...]], Run]
@@ -72,6 +72,8 @@ def judge_group(group: Group, rule: Rule, ask: Ask) -> Outcome:
     failed = 0
     for attempt in group.attempts:
         run = ask(attempt, "", ())
+        if group.heard is not None:
+            group.heard(run)
         reached = sum(bool(times) for times in run.passes)
         if furthest is None or furthest[2].failed or reached > furthest[0]:
             furthest = (reached, attempt, run)

@@ -47,6 +47,7 @@ REFUSED = frozenset(
         "torch.sys",
         "torch.ctypes",
         "torch.hub",
+        "torch.testing._internal",
         "torch.multiprocessing",
         "torch.distributed",
         "torch.utils.cpp_extension",
