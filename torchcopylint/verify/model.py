@@ -52,12 +52,14 @@ class Attempt:
 class Group:
     """Attempts of which the first that reaches every mark counts (a bounded search for shapes), under one setting.
 
+    `branch`: of a copy that is made under a condition, what happens under this setting: `shares` or `copies`, or empty.
     `heard` is told what came of each attempt before the next one is asked for, so that the search can learn from it.
     """
 
     label: str
     attempts: Iterable[Attempt]
     heard: Callable[[Run], None] | None = None
+    branch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,5 +201,7 @@ def version_bypassed(case: Case) -> Opinion:
             row = next((case.row(index) for index in sorted(change.marks & written)), None)
             text = f"line {row} changed {text_of(name)}, {holder.before} -> {holder.after}"
             text = f"{text}, and its version stayed {holder.version}"
-            return Opinion(Seen.YES, (Evidence("version-bypassed", text, row), without(kind)))
+            waiting = any(state.buffers for state in case.run.states if state.mark in written and state.when == "enter")
+            harmless = () if waiting else (Evidence("harmless", "at that moment, no graph held what it still needs"),)
+            return Opinion(Seen.YES, (Evidence("version-bypassed", text, row), without(kind), *harmless))
     return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)

@@ -222,6 +222,7 @@ class Calls:
         """A module whose class is known is called: it says something of its input."""
         result = Thing()
         result.vote("tensor", WEAK + 1)
+        result.graph = module.made.startswith("torch.nn.") and module.made.rsplit(".", 1)[-1] in tables.TRAINED
         if not arguments:
             return result
         given = find(arguments[0])

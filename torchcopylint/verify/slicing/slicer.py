@@ -8,7 +8,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from torchcopylint.base.finding import Finding
+from torchcopylint.base.finding import Finding, Severity
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.pages import Page
 from torchcopylint.verify.model import Attempt, Group, Slice
@@ -28,6 +28,7 @@ from torchcopylint.verify.slicing.values import Maker, Setting
 _SIZES = (4, 6)
 _SIDES = (28, 32, 64, 84, 96, 128, 224)
 """Usual sides of images."""
+_SHARING = frozenset({"two-names-change", "two-tensors-change", "same-object"})
 _LESSONS = 24
 """So many times the least part is run again without what failed."""
 _GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-kept", "raises"})
@@ -41,7 +42,8 @@ def slice_of(text: str, finding: Finding, page: Page, *, device: str = "cpu") ->
     confirm = _words(page.get("confirm", finding.variant))
     try:
         with deep_recursion():
-            slicer = _Slicer(parse(text), finding, confirm, device)
+            conditional = page.severity(finding.variant) is Severity.WARNING and bool(_SHARING & set(confirm))
+            slicer = _Slicer(parse(text), finding, confirm, device, conditional=conditional)
             return Slice(finding.code, finding.variant, confirm, slicer.groups())
     except (NotRunnable, RecursionError) as error:
         return Slice(finding.code, finding.variant, confirm, unsupported=str(error) or "the code nests too deeply")
@@ -52,11 +54,14 @@ def _words(confirm: str) -> tuple[str, ...]:
 
 
 class _Slicer:
-    def __init__(self, source: Source, finding: Finding, confirm: tuple[str, ...], device: str) -> None:
+    def __init__(
+        self, source: Source, finding: Finding, confirm: tuple[str, ...], device: str, *, conditional: bool
+    ) -> None:
         self.source = source
         self.finding = finding
         self.confirm = confirm
         self.device = device
+        self._conditional = conditional
         self._worked: tuple[Plan, Setting] | None = None
         self._failed = False
         self._heard: dict[str, Run] = {}
@@ -92,7 +97,21 @@ class _Slicer:
     def groups(self) -> tuple[Group, ...]:
         """The settings to try: two seeds with two sizes each on its own."""
         settings = [(f"seed {seed}, size {size}", size, seed) for seed, size in enumerate(_SIZES)]
-        return tuple(Group(label, self._attempts(size, seed), self._hear) for label, size, seed in settings)
+        groups = tuple(Group(label, self._attempts(size, seed), self._hear) for label, size, seed in settings)
+        if not self._conditional:
+            return groups
+        copied = Group("inputs that are converted", self._converted(), self._hear, "copies")
+        return (*(replace(group, branch="shares") for group in groups), copied)
+
+    def _converted(self) -> Iterator[Attempt]:
+        """What worked, with inputs of another type and another order in memory: a conversion then copies."""
+        if self._worked is not None:
+            plan, like = self._worked
+            attempt = self._attempt(plan, replace(like, dtype="float64", turned=True))
+            before = self._attempt(plan, like)
+            if attempt is not None and before is not None and attempt.script != before.script:
+                self._given = attempt.script
+                yield attempt
 
     # -- attempts
 
@@ -146,10 +165,16 @@ class _Slicer:
         inside = [chain[-1] for chain in self.plans.targets() if chain]
         learner = Learner(self.source.tree, inside, self.plans.rows)
         for _ in range(_LESSONS):
-            plan = next(self.plans.least(lesson.without, bare=lesson.bare), None) if lesson is not None else None
-            if plan is None or lesson is None:
+            if lesson is None:
                 return
-            settings = list(self._settings(plan, size, seed))
+            plan = next(self.plans.least(lesson.without, bare=lesson.bare), None)
+            if plan is None and not lesson.bare:
+                lesson = replace(lesson, bare=True)
+                plan = next(self.plans.least(lesson.without, bare=True), None)
+            if plan is None:
+                return
+            # What is made in the middle of a function has the graph that what came before gave it.
+            settings = sorted(self._settings(plan, size, seed), key=lambda setting: not setting.grad)
             if lesson.setting >= len(settings):
                 return
             attempt = self._attempt(plan, settings[lesson.setting])

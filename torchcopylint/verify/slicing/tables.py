@@ -324,6 +324,10 @@ LAST_LAYERS = {"Linear": 0, "BatchNorm1d": 2, "LayerNorm": 0, "GRUCell": 2, "LST
 LAST_LAYERS |= {"GRU": 3, "RNN": 3, "TransformerEncoderLayer": 3, "MultiheadAttention": 3, "RMSNorm": 0}
 """Layers whose first argument is the size of the last dimension, with the number of dimensions (0: any)."""
 
+TRAINED = frozenset(["Embedding", "EmbeddingBag", "Bilinear", "PReLU", "Transformer", "TransformerEncoder"])
+TRAINED |= LAST_LAYERS.keys() | {name for name in IMAGE_LAYERS if name.startswith(("Conv", "BatchNorm"))}
+"""Layers that have parameters unless told otherwise: what they give has a graph."""
+
 CONSTRUCTED = {
     "Linear": "({n}, {n})",
     "Conv1d": "({n}, {n}, 3, padding=1)",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.source import FunctionNode
-from torchcopylint.verify.slicing.things import Thing, find, hinted, kind_of
+from torchcopylint.verify.slicing.things import Thing, find, has_graph, hinted, kind_of
 
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mult": "*", "FloorDiv": "//", "Div": "/", "Pow": "**", "Mod": "%"}
 _DEEPEST = 5
@@ -20,7 +20,7 @@ class Setting:
     """What one attempt chooses: the size of unknown dimensions, how many there are, and the kind of unknown inputs.
 
     `dimensions` is for tensors that do not say themselves. `grad` gives floating inputs a graph. `dtype` is that of
-    floating inputs: `float32` or `float64`.
+    floating inputs: `float32` or `float64`. `turned`: what has two or more dimensions is not contiguous.
     """
 
     size: int
@@ -32,6 +32,7 @@ class Setting:
     spatial: int = 16
     batch: int = 0
     channels: int = 0
+    turned: bool = False
 
     @property
     def sample(self) -> tuple[int, ...]:
@@ -190,9 +191,15 @@ class Maker:
             text = f"torch.rand({written}{on}) > 0.5"
         else:
             exact = ", dtype=torch.float64" if setting.dtype == "float64" else ""
-            text = f"torch.randn({written}{exact}{on}{', requires_grad=True' if setting.grad else ''})"
+            known = has_graph(thing)
+            text = f"torch.randn({written}{exact}{on}{', requires_grad=True' if setting.grad or known else ''})"
             # What a function is given is seldom a leaf.
-            text += " * 1.0" if setting.grad else ""
+            text += " * 1.0" if setting.grad or known else ""
+            if known:
+                self.assumed.append(f"`{name}` has a graph, since a module computes it")
+                return text
+        if setting.turned and len(shape) > 1:
+            text = f"({text}).transpose(0, -1).contiguous().transpose(0, -1)"
         kind = {"long": "of integers", "bool": "of booleans"}.get(dtype, f"of {setting.dtype}")
         graph = ", with a graph" if setting.grad and not dtype else ""
         if graph:
@@ -208,7 +215,8 @@ class Maker:
         self.assumed.append(f"`{name}` is an array of {self.setting.dtype} with shape {list(shape)}")
         if self._dtype(thing) == "long":
             return f"np.random.randint(0, 2, {shape})"
-        return f"np.random.randn({', '.join(map(str, shape))}).astype(np.{self.setting.dtype})"
+        order = ", order='F'" if self.setting.turned else ""
+        return f"np.random.randn({', '.join(map(str, shape))}).astype(np.{self.setting.dtype}{order})"
 
     def _number_(self, thing: Thing, name: str) -> str:
         value = self.number(thing)

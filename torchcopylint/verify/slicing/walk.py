@@ -358,7 +358,8 @@ class Walk:
                 left.last = left.last or find(right.arguments[0])
             return Thing(near=[left])
         result = Thing(near=[left, right], formula=(type(node.op).__name__, left, right))
-        if not isinstance(node.op, ast.Mod) or "str" not in left.votes:
+        # A power says nothing: a whole number is raised to a half.
+        if not isinstance(node.op, ast.Pow) and (not isinstance(node.op, ast.Mod) or "str" not in left.votes):
             left.near.append(right)
             right.near.append(left)
         return result
