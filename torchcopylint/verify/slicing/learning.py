@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from torchcopylint.verify.model import Mark
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.slicing.narrow import NOTHING, Without
-from torchcopylint.verify.slicing.source import bound_by, names_in
+from torchcopylint.verify.slicing.source import Scope, bound_by, names_in
 
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 _QUOTED = re.compile(r"'(\w+)'")
@@ -19,11 +19,12 @@ _BLOCKS = (ast.If, ast.For, ast.While)
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What is known so far: what does not run, whether objects are made without their `__init__`, and how many of the
-    settings for inputs did not do."""
+    """What is known so far: what does not run, whether objects are made without their `__init__` (`bare`) and of
+    stand-ins (`plain`), and how many of the settings for inputs did not do."""
 
     without: Without = NOTHING
     bare: bool = False
+    plain: bool = False
     setting: int = 0
 
 
@@ -38,6 +39,7 @@ class Learner:
         self._rows = rows
         self._spans = [(node.lineno, node.end_lineno or node.lineno) for node in inside]
         self._blocks = [node for node in ast.walk(tree) if isinstance(node, _BLOCKS)]
+        self._top = tree.body
         self._at: dict[int, list[ast.stmt]] = {}
         for part in inside or tree.body:
             for node in ast.walk(part):
@@ -62,10 +64,13 @@ class Learner:
             if before:
                 return replace(lesson, without=replace(lesson.without, rows=lesson.without.rows | before))
             return replace(lesson, setting=lesson.setting + 1)
+        mine = mine or self._outside(rows)
         if mine and mine[-1] not in lesson.without.rows:
             return replace(lesson, without=replace(lesson.without, rows=lesson.without.rows | {mine[-1]}))
         if not lesson.bare:
             return replace(lesson, bare=True)
+        if not lesson.plain:
+            return replace(lesson, plain=True)
         return replace(lesson, setting=lesson.setting + 1)
 
     def _untaken(self, lesson: Lesson, run: Run, marks: Collection[Mark]) -> Lesson | None:
@@ -90,6 +95,13 @@ class Learner:
                 if isinstance(node, _PLAIN):
                     found |= dict.fromkeys(bound_by(node) & needed, other)
         return frozenset(other for other in found.values() if not self._is_step(other) and self._is_inside(other))
+
+    def _outside(self, rows: list[int]) -> list[int]:
+        """The row of the statement at module level that some rows are in, if the steps are not."""
+        if not self._spans:
+            return []
+        plain = [node for node in self._top if not isinstance(node, Scope)]
+        return [node.lineno for row in rows for node in plain if node.lineno <= row <= (node.end_lineno or row)][-1:]
 
     def _is_inside(self, row: int) -> bool:
         return not self._spans or any(first < row <= last for first, last in self._spans)

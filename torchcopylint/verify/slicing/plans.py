@@ -20,7 +20,8 @@ class Plan:
     """One way of running: the statements that are kept, and the scopes that the driver calls, `()` for none.
 
     `made` are local names that have to be passed to what is called, by its number in `targets`. `bare`: objects of the
-    file's classes are not made by their own `__init__`. `bound` are names at module level that have to be made.
+    file's classes are not made by their own `__init__`; `plain`: nor are those that they hold. `bound` are names at
+    module level that have to be made.
     """
 
     label: str
@@ -31,6 +32,7 @@ class Plan:
     bound: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     cut: bool = False
+    plain: bool = False
 
 
 class Plans:
@@ -120,14 +122,14 @@ class Plans:
             assumed += narrower.assumed
         if cut or bare:
             roots = {id(chain[0]): self._with_cut(chain[0], cut, keep_init=not bare) for chain in targets}
-            kept = self._replaced(roots)
+            kept = self._replaced(roots, without)
             yield Plan(label, kept, targets, tuple(made), bare, assumed=tuple(assumed), cut=True)
 
-    def _replaced(self, roots: dict[int, ast.stmt]) -> tuple[ast.stmt, ...]:
+    def _replaced(self, roots: dict[int, ast.stmt], without: Without) -> tuple[ast.stmt, ...]:
         """What cut scopes depend on, with them in the place of their originals."""
         originals = [node for node in self._tree.body if id(node) in roots]
         others = [node for node in self._tree.body if id(node) not in roots]
-        wanted = {id(node) for node in self._closure(list(roots.values()), others)}
+        wanted = {id(node) for node in self._closure(list(roots.values()), others, without)}
         wanted |= {id(node) for node in originals}
         return tuple(roots.get(id(node), node) for node in self._tree.body if id(node) in wanted)
 
@@ -176,9 +178,15 @@ class Plans:
                 pending.extend(names_in(definitions[name]))
         return bool(wanted & reached)
 
-    def _closure(self, roots: Sequence[ast.stmt], among: Sequence[ast.stmt] | None = None) -> tuple[ast.stmt, ...]:
+    def _closure(
+        self, roots: Sequence[ast.stmt], among: Sequence[ast.stmt] | None = None, without: Without = NOTHING
+    ) -> tuple[ast.stmt, ...]:
         """The statements at module level, or among some, that some statements depend on, in the file's order."""
-        body = self._tree.body if among is None else among
+        body = [
+            statement
+            for statement in (self._tree.body if among is None else among)
+            if isinstance(statement, Scope) or not _holds(statement, without.rows)
+        ]
         kept = {id(root) for root in roots}
         needed: set[str] = set()
         pending: list[ast.stmt] = list(roots)
@@ -205,3 +213,8 @@ class Plans:
             if any(statement.lineno <= row <= (statement.end_lineno or row) for row in self.rows)
         ]
         return self._closure(roots)
+
+
+def _holds(statement: ast.stmt, rows: frozenset[int]) -> bool:
+    """Whether one of some rows is in a statement."""
+    return any(statement.lineno <= row <= (statement.end_lineno or statement.lineno) for row in rows)

@@ -20,10 +20,11 @@ from torchcopylint.verify.slicing.learning import Learner, Lesson
 from torchcopylint.verify.slicing.plans import Plan, Plans
 from torchcopylint.verify.slicing.prune import Pruner, imported
 from torchcopylint.verify.slicing.script import assemble, marks_of, names_spoken, prelude
+from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Source, bound_by, parse, scopes_at
 from torchcopylint.verify.slicing.standins import helpers
 from torchcopylint.verify.slicing.things import Thing, kind_of
-from torchcopylint.verify.slicing.values import Maker, Setting
+from torchcopylint.verify.slicing.values import Maker
 
 _SIZES = (4, 6)
 _SIDES = (28, 32, 64, 84, 96, 128, 224)
@@ -173,6 +174,7 @@ class _Slicer:
                 plan = next(self.plans.least(lesson.without, bare=True), None)
             if plan is None:
                 return
+            plan = replace(plan, plain=lesson.plain)
             # What is made in the middle of a function has the graph that what came before gave it.
             settings = sorted(self._settings(plan, size, seed), key=lambda setting: not setting.grad)
             if lesson.setting >= len(settings):
@@ -219,7 +221,7 @@ class _Slicer:
         pruner.known = self._known_names
         tree = pruner.visit(ast.Module(kept, []))
         tree.body = [statement for statement in tree.body if not isinstance(statement, ast.Pass)]
-        maker = Maker(self.world, setting, bare=_bare_classes(tree, plan))
+        maker = Maker(self.world, setting, bare=_bare_classes(tree, plan), plain=plan.plain)
         maker.taken |= set().union(*(bound_by(statement) for statement in tree.body)) | set(self.imports)
         unknown = dict.fromkeys((*self._unknown(tree, pruner), *plan.bound))
         bindings = []
