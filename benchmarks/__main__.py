@@ -1,8 +1,9 @@
 """`python -m benchmarks PATH...`: the linter beside parsers and other linters over the same files, as Markdown.
 
 `python -m benchmarks --growth` measures the linter alone over files of more and more lines, and of deeper and deeper
-nesting. A tool that is to take part is installed into an environment of its own, whose programs `--tools DIRECTORY`
-names (repeat it for several); those that are not found are left out.
+nesting. `python -m benchmarks --verify PATH...` runs the code around what is found there, and says what that costs
+beside importing torch. A tool that is to take part is installed into an environment of its own, whose programs
+`--tools DIRECTORY` names (repeat it for several); those that are not found are left out.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.measure import Cost, cost, side_by_side
+from benchmarks.verifying import table, times
 
 _EACH = "import sys, {imports}\nfor path in sys.argv[1:]:\n    try: {call}\n    except Exception: pass\n"
 PARSERS = {
@@ -52,8 +54,15 @@ def main() -> None:
     parser.add_argument("--tools", action="append", default=[], metavar="DIRECTORY", help="where other linters are")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--verify", action="store_true")
     options = parser.parse_args()
     print(_machine())
+    if options.verify:
+        try:
+            print(table(times(options.paths)))
+        except ValueError as error:
+            sys.exit(str(error))
+        return
     if options.growth:
         _growth()
     for path in options.paths:

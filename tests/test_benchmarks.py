@@ -28,3 +28,12 @@ def test_a_table_has_a_row_for_everything_that_takes_part(tmp_path: Path) -> Non
         "torchcopylint, warm cache",
         "ruff",
     ]
+
+
+def test_what_verification_costs_is_told_beside_the_import_of_torch(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\nx = torch.ones(1)\nx.clamp(0)\nprint(x)\n")
+    command = [sys.executable, "-m", "benchmarks", "--verify", str(tmp_path)]
+    out = subprocess.check_output(command, text=True, cwd=ROOT)
+    assert "1 findings" in out
+    rows = [line.split("|")[1].strip() for line in out.splitlines() if line.startswith("| ")][2:]
+    assert rows == ["importing torch, once for all findings", "a finding, median"]

@@ -50,6 +50,24 @@ if __name__ == "__main__":
     LOGGER.info("start")
     wrapped()
 """
+IN_CLASS = """\
+import logging
+{imports}
+
+LOGGER = logging.getLogger(__name__)
+
+
+class Wrapped:
+    def __init__(self, name="wrapped", turns=3):
+        self.name = name
+        self.turns = turns
+
+    def describe(self):
+        return f"{{self.name}} turns {{self.turns}} times"
+
+    def run(self):
+{body}
+"""
 WITHOUT_EFFECT = {
     ("TCL103", "slow.data.copy_("): "both models have been set to the same values, so the copy changes none",
     ("TCL211", "ctx.left = left"): "the program writes the other input between forward and backward",
@@ -68,12 +86,15 @@ def verifier() -> Iterator[Verifier]:
         yield started
 
 
-def embedded(code: str) -> str:
-    """A program as a function of a larger file; what it imports is imported by the file."""
+def embedded(code: str, where: str) -> str:
+    """A program as a function, or a method of a class, of a larger file; what it imports is imported by the file."""
+    if where == "file":
+        return code
     lines = code.split("\n")
     imports = [line for line in lines if line.startswith(("import ", "from "))]
     body = ["" if line.startswith(("import ", "from ")) else line for line in lines]
-    return EMBEDDING.format(imports="\n".join(imports), body=textwrap.indent("\n".join(body), "    "))
+    outer, indent = (EMBEDDING, "    ") if where == "function" else (IN_CLASS, "        ")
+    return outer.format(imports="\n".join(imports), body=textwrap.indent("\n".join(body), indent))
 
 
 def findings(text: str, code: str) -> list[Finding]:
@@ -85,12 +106,12 @@ def first(text: str, finding: Finding) -> Attempt:
     return next(iter(slice_of(text, finding, page).groups[0].attempts))
 
 
-@pytest.mark.parametrize("inside", [False, True], ids=["file", "function"])
+@pytest.mark.parametrize("where", ["file", "function", "class"])
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_bad_examples_are_confirmed_through_the_slicer(page: Page, inside: bool, verifier: Verifier) -> None:
+def test_bad_examples_are_confirmed_through_the_slicer(page: Page, where: str, verifier: Verifier) -> None:
     bad = [example for example in page.examples if example.kind == "bad"]
     for number, example in enumerate(bad):
-        text = embedded(example.code) if inside else example.code
+        text = embedded(example.code, where)
         for finding in findings(text, page.code):
             verification = verifier.verify(slice_of(text, finding, page), page)
             reached = verification.verdict
@@ -185,3 +206,82 @@ def test_a_file_that_this_python_cannot_parse_is_unsupported() -> None:
 def test_hostile_programs_are_there() -> None:
     assert len(HOSTILE) >= 20
     assert len(TEMPTING) >= 30
+
+
+def test_what_ends_the_run_is_left_out_the_next_time(verifier: Verifier) -> None:
+    text = (
+        "import torch\n\n\nclass Step:\n    def __init__(self, sizes):\n        self.sizes = sizes\n\n"
+        "    def run(self, batch: torch.Tensor, options):\n"
+        "        mixed = batch.view(7, 11, 13)\n        rows = torch.split(mixed, options.parts[0] / 'x')\n"
+        "        if options.really == 'really':\n            first = rows[0]\n            again = first\n"
+        "            first.add_(1)\n            return again, first\n"
+    )
+    (finding,) = findings(text, "TCL501")
+    verification = verifier.verify(slice_of(text, finding, load_pages()["TCL501"]))
+    kinds = {item.kind: item.text for item in verification.evidence}
+    assert verification.verdict in (Verdict.CONFIRMED, Verdict.INCONCLUSIVE), verification.evidence
+    assert "two-names-change" in kinds, verification.evidence
+
+
+@pytest.mark.parametrize(
+    ("call", "branch"),
+    [
+        ("batch.float()", True),
+        ("batch.to(torch.float32)", True),
+        ("batch.contiguous()", True),
+        ("batch.reshape(-1)", True),
+        ("batch.type(torch.float32)", True),
+        ("torch.from_numpy(batch).float()", True),
+        ("torch.as_tensor(batch, dtype=torch.float32)", True),
+        ("torch.from_numpy(batch)", False),
+    ],
+)
+def test_both_branches_of_a_conditional_copy_are_run(call: str, branch: bool, verifier: Verifier) -> None:
+    kind = "np.ndarray" if "(batch" in call else "torch.Tensor"
+    text = (
+        f"import numpy as np\nimport torch\n\n\ndef center(batch: {kind}):\n    flat = {call}\n"
+        "    flat -= flat.mean()\n    return flat, batch\n"
+    )
+    (finding,) = [f for f in analyse(text, filename="program.py").findings if f.code.startswith(("TCL4", "TCL5"))]
+    verification = verifier.verify(slice_of(text, finding, load_pages()[finding.code]))
+    assert verification.verdict is Verdict.CONFIRMED, verification.evidence
+    told = [item.text for item in verification.evidence if item.kind == "branch"]
+    if branch:
+        assert told == [
+            "it is observed where nothing has to be converted, and not with inputs of another type or order in memory"
+        ]
+    else:
+        assert told in ([], ["it is observed as well with inputs of another type and another order in memory"])
+
+
+def test_what_only_another_device_would_copy_says_that_it_needs_one() -> None:
+    text = "import torch\n\n\ndef move(x: torch.Tensor):\n    x.cuda()\n    return x\n"
+    (finding,) = findings(text, "TCL602")
+    page = load_pages()["TCL602"]
+    assert slice_of(text, finding, page).unsupported == "needs a CUDA device"
+    assert not slice_of(text, finding, page, device="cuda").unsupported
+
+
+def test_on_a_gpu_inputs_and_modules_are_made_there_and_calls_are_kept() -> None:
+    text = (
+        "import torch\n\n\ndef move(model: torch.nn.Module, x: torch.Tensor):\n    y = x.cuda()\n"
+        "    model(y).sum().backward()\n    x.data.add_(1)  # <- TCL103, written\n    return y\n"
+    )
+    page = load_pages()["TCL103"]
+    here, there = (
+        next(iter(slice_of(text, forced(text), page, device=device).groups[0].attempts)) for device in ("cpu", "cuda")
+    )
+    assert ".cuda()" not in here.script
+    assert "cuda" not in here.script
+    assert "x.cuda()" in there.script
+    assert "device='cuda'" in there.script
+    assert ".to('cuda')" in there.script
+
+
+def test_without_a_gpu_everything_that_is_to_run_there_is_unsupported() -> None:
+    text = "import torch\n\n\ndef f(x: torch.Tensor):\n    x.data.add_(1)  # <- TCL103, written\n    return x\n"
+    page = load_pages()["TCL103"]
+    with Verifier(device="cuda") as verifier:
+        verification = verifier.verify(slice_of(text, forced(text), page, device="cuda"), page)
+    assert verification.verdict is Verdict.UNSUPPORTED
+    assert verification.evidence[0].text == "needs a CUDA device"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,14 @@ BAD = [
     # There, to be lost is that the altered run is no other.
     if set(rule_of(page, piece.variant).words) - {"write-lost"}
 ]
+LOST = [
+    pytest.param(page, piece, id=f"{page.name}-{number}")
+    for page in load_pages().values()
+    for number, example in enumerate(page.examples, start=1)
+    if example.kind == "bad"
+    for piece in slices_of(page, example)
+    if set(rule_of(page, piece.variant).words) == {"write-lost"}
+]
 
 
 class Unaltered(Verifier):
@@ -46,6 +55,14 @@ class Unaltered(Verifier):
 
     def _run(self, attempt: Attempt, kind: str, marks: tuple[int, ...]) -> Any:
         return super()._run(attempt, "", ())
+
+
+class Other(Verifier):
+    """Answers every request for an altered run with one that prints something else."""
+
+    def _run(self, attempt: Attempt, kind: str, marks: tuple[int, ...]) -> Any:
+        run = super()._run(attempt, kind, marks)
+        return replace(run, printed=f"{run.printed}something else") if kind else run
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +93,19 @@ def told(verifier: Verifier, piece: Slice) -> tuple[Verdict, dict[str, str]]:
 @pytest.mark.parametrize(("page", "piece"), BAD)
 def test_what_the_altered_run_shows_as_well_confirms_nothing(page: Page, piece: Slice, unaltered: Unaltered) -> None:
     assert unaltered.verify(piece, page).verdict is not Verdict.CONFIRMED
+
+
+@pytest.mark.parametrize(("page", "piece"), LOST)
+def test_a_write_that_makes_a_difference_is_not_lost(page: Page, piece: Slice) -> None:
+    with Other(timeout=20.0) as other:
+        assert other.verify(piece, page).verdict is not Verdict.CONFIRMED
+
+
+def test_every_rule_with_an_observation_must_lose_it() -> None:
+    covered = {case.values[0].code for case in (*BAD, *LOST)}
+    for page in load_pages().values():
+        if any(rule_of(page, variant).words for variant in ("", *page.variants)) and not page.keys.get("needs"):
+            assert page.code in covered, page.code
 
 
 def test_two_names_on_one_storage_are_told_with_their_values(verifier: Verifier) -> None:

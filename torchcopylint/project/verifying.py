@@ -114,7 +114,7 @@ class _Session:
         used: list[list[Attempt]] = []
         try:
             piece = slice_of(text, finding, page, device=self._how.device)
-            groups = tuple(Group(group.label, _noted(group, used)) for group in piece.groups)
+            groups = tuple(replace(group, attempts=_noted(group, used)) for group in piece.groups)
             result = self._verifier.verify(replace(piece, groups=groups), page)
         except Exception as error:
             reason = f"the verification itself failed: {type(error).__name__}: {error}"[:300]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchcopylint.base.finding import Role, Severity
 from torchcopylint.base.verification import Evidence, Verdict
@@ -12,7 +12,7 @@ from torchcopylint.verify.model import Attempt, Group
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.predicates import PREDICATES, Case, Opinion, Seen
 
-MOST_FAILED = 3
+MOST_FAILED = 4
 """So many attempts of a group may run out of time, or have no answer, before the search ends."""
 
 Ask = Callable[[Attempt, str, tuple[int, ...]], Run]
@@ -57,13 +57,14 @@ def rule_of(page: Page, variant: str, confirm: tuple[str, ...] = ()) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one group: a verdict, its evidence, and the attempt that counted, if any."""
+    """What came of one group: a verdict, its evidence, and the attempt that counted, if any. `branch` as in `Group`."""
 
     verdict: Verdict
     evidence: tuple[Evidence, ...]
     label: str
     attempt: Attempt | None = None
     run: Run | None = None
+    branch: str = ""
 
 
 def judge_group(group: Group, rule: Rule, ask: Ask) -> Outcome:
@@ -72,6 +73,8 @@ def judge_group(group: Group, rule: Rule, ask: Ask) -> Outcome:
     failed = 0
     for attempt in group.attempts:
         run = ask(attempt, "", ())
+        if group.heard is not None:
+            group.heard(run)
         reached = sum(bool(times) for times in run.passes)
         if furthest is None or furthest[2].failed or reached > furthest[0]:
             furthest = (reached, attempt, run)
@@ -86,7 +89,7 @@ def judge_group(group: Group, rule: Rule, ask: Ask) -> Outcome:
     if furthest is None:
         return Outcome(Verdict.UNSUPPORTED, (Evidence("unsupported", "there was nothing to run"),), group.label)
     _, attempt, run = furthest
-    return _judged(attempt, run, rule, ask, group.label)
+    return replace(_judged(attempt, run, rule, ask, group.label), branch=group.branch)
 
 
 def _raised_as_expected(run: Run, rule: Rule) -> bool:
@@ -168,6 +171,8 @@ def combine(outcomes: list[Outcome], rule: Rule) -> tuple[Verdict, tuple[Evidenc
 
     A warning claims that something happens under a condition, so one group in which it happens confirms it.
     """
+    branches = _branches(outcomes)
+    outcomes = [outcome for outcome in outcomes if outcome.branch != "copies"]
     verdicts = {outcome.verdict for outcome in outcomes}
     confirmed = [outcome for outcome in outcomes if outcome.verdict is Verdict.CONFIRMED]
     others = [outcome for outcome in outcomes if outcome.verdict is not Verdict.CONFIRMED]
@@ -179,10 +184,11 @@ def combine(outcomes: list[Outcome], rule: Rule) -> tuple[Verdict, tuple[Evidenc
             return Verdict.INCONCLUSIVE, (*first.evidence, Evidence("guessed", text))
         against = [o for o in others if o.verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE)]
         if not against:
-            return Verdict.CONFIRMED, first.evidence
+            return Verdict.CONFIRMED, (*first.evidence, *branches)
         where = "; ".join(f"{o.label or 'one setting'}: {o.verdict}" for o in [*confirmed, *against])
         if rule.conditional:
-            return Verdict.CONFIRMED, (*first.evidence, Evidence("depends", f"it depends on the input: {where}"))
+            depends = Evidence("depends", f"it depends on the input: {where}")
+            return Verdict.CONFIRMED, (*first.evidence, depends, *branches)
         return Verdict.INCONCLUSIVE, (*first.evidence, Evidence("differs", f"it differs between inputs: {where}"))
     if len(verdicts) == 1:
         return outcomes[0].verdict, outcomes[0].evidence
@@ -194,3 +200,21 @@ def combine(outcomes: list[Outcome], rule: Rule) -> tuple[Verdict, tuple[Evidenc
                     continue
                 return verdict, outcome.evidence
     return Verdict.INCONCLUSIVE, ()
+
+
+def _branches(outcomes: list[Outcome]) -> tuple[Evidence, ...]:
+    """Of a copy that is made under a condition, whether it was also observed with inputs that are converted.
+
+    A group in which nothing had to be tried, or that did not get there, says nothing.
+    """
+    ran = [o for o in outcomes if o.branch == "copies" and o.run is not None and o.attempt is not None]
+    ran = [o for o in ran if o.run is not None and o.attempt is not None and o.run.reached(len(o.attempt.marks))]
+    if not ran:
+        return ()
+    if any(outcome.verdict is Verdict.CONFIRMED for outcome in ran):
+        text = "it is observed as well with inputs of another type and another order in memory"
+    else:
+        text = (
+            "it is observed where nothing has to be converted, and not with inputs of another type or order in memory"
+        )
+    return (Evidence("branch", text),)

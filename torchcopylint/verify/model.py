@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from torchcopylint.base.finding import Role
+from torchcopylint.verify.observed import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,16 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Attempts of which the first that reaches every mark counts (a bounded search for shapes), under one setting."""
+    """Attempts of which the first that reaches every mark counts (a bounded search for shapes), under one setting.
+
+    `branch`: of a copy that is made under a condition, what happens under this setting: `shares` or `copies`, or empty.
+    `heard` is told what came of each attempt before the next one is asked for, so that the search can learn from it.
+    """
 
     label: str
     attempts: Iterable[Attempt]
+    heard: Callable[[Run], None] | None = None
+    branch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

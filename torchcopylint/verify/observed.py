@@ -59,7 +59,8 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception, caught or not. `row` is the innermost row of the script, 0 if there is none.
+    """An exception, caught or not. `row` is the innermost row of the script, 0 if there is none; `rows` are
+    all of them, from the outermost call to the innermost.
 
     `in_backward`: a backward pass raised it.
     """
@@ -70,6 +71,7 @@ class Raised:
     marks: frozenset[int]
     time: int
     in_backward: bool
+    rows: tuple[int, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -215,6 +217,7 @@ def _raised(raised: Any) -> Raised:
         marks=_marks(raised["marks"]),
         time=_number(raised["time"]),
         in_backward=_flag(raised["in_backward"]),
+        rows=tuple(_number(row) for row in _items(raised["rows"])),
     )
 
 

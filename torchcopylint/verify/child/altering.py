@@ -13,6 +13,8 @@ from typing import Any
 from .instrument import OBSERVER, Numbered, call
 
 Replacements = dict[int, list[ast.stmt]]
+DISCARDED = "discarded_result"
+"""The name that a discarded result gets; the predicates know it."""
 
 
 class CannotAlter(Exception):
@@ -373,6 +375,16 @@ def _assigned_back(numbered: Numbered, number: int, mark: dict[str, Any], replac
     statement.altered = True  # type: ignore[attr-defined]
 
 
+def _named(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """The discarded result is given a name of its own, and nothing else happens to it."""
+    statement = numbered.statements[number]
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        raise CannotAlter("no discarded call")
+    target = ast.Name(DISCARDED, ast.Store())
+    replaced[number] = [ast.copy_location(ast.Assign(targets=[target], value=statement.value), statement)]
+    statement.altered = True  # type: ignore[attr-defined]
+
+
 def _root(node: ast.AST) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
@@ -446,6 +458,7 @@ _STATEMENTS = {
     "versioned": _versioned,
     "added-up": _added_up,
     "assigned-back": _assigned_back,
+    "named": _named,
     "unretained": _without_retaining,
     "mode-entered": _mode_entered,
     "flag-set": _flag_set,

@@ -314,12 +314,15 @@ class Observer(Alterations):
                     marks.update(i for i, (row, end) in enumerate(self.rows) if row <= trace.tb_lineno <= end)
             trace = trace.tb_next
         # The callers up to the module are not in the traceback yet while it travels.
+        first = error.__traceback__.tb_frame if error.__traceback__ is not None else None
+        callers = frames_of_script(first.f_back) if first is not None else []
         kind = type(error)
         self.raised.append(
             {
                 "kinds": [base.__name__ for base in kind.__mro__[:-1]],
                 "message": str(error)[:600],
                 "row": rows[-1] if rows else 0,
+                "rows": [*(frame.f_lineno for frame in reversed(callers)), *rows],
                 "marks": sorted(marks | set(self._active_marks)),
                 "time": self._time,
                 "in_backward": backward,

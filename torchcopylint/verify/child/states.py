@@ -152,7 +152,9 @@ def unheld_at_end(reach: Reach, names: dict[str, Any]) -> list[list[str]]:
 def ends(last: dict[tuple[str, str], Any], names: dict[str, Any]) -> dict[str, str]:
     """The end values of everything that was ever reached, by scope and path, and of plain values of the globals."""
     found = {}
-    for (scope, path), value in list(last.items())[:MOST_ENDS]:
+    # What a name holds itself comes before what is deep inside something.
+    ordered = sorted(last.items(), key=lambda item: item[0][1].count(".") + item[0][1].count("["))
+    for (scope, path), value in ordered[:MOST_ENDS]:
         found[f"{scope}|{path}"] = summary(value)
     for name, value in list(names.items()):
         if isinstance(value, (bool, int, float, str, type(None))) and not name.startswith("_"):

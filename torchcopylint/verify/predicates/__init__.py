@@ -14,6 +14,7 @@ from torchcopylint.verify.predicates.graphs import flag_lost, gradient_differs, 
 from torchcopylint.verify.predicates.outcomes import (
     raises,
     raises_later,
+    result_lost,
     returns_differ,
     values_differ,
     version_bypassed,
@@ -36,6 +37,7 @@ PREDICATES: dict[str, Callable[[Case], Opinion]] = {
     "graph-cut": graph_cut,
     "flag-lost": flag_lost,
     "returns-differ": returns_differ,
+    "result-lost": result_lost,
     "two-tensors-change": two_tensors_change,
     "not-held": not_held,
 }

@@ -94,6 +94,8 @@ class Case:
         return self.blamed
 
 
+DISCARDED = "discarded_result"
+"""The name under which an altered run keeps what a statement computes and drops."""
 WHOLE_RUN = frozenset({"saves", "retain", "reiterable", "deduplicated"})
 """Alterations that need no marks."""
 
@@ -115,6 +117,7 @@ ALTERED = {
     "versioned": "when the tensor itself is written",
     "added-up": "when every index is counted",
     "assigned-back": "when the result is used",
+    "named": "when the result is given a name",
     "retain": "when gradients of computed tensors are retained",
     "reiterable": "when the generators can be iterated again",
     "wide": "when what is written is floating point",

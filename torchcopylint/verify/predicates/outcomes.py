@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from torchcopylint.base.finding import Role
 from torchcopylint.base.verification import Evidence
-from torchcopylint.verify.observed import Raised, Run
-from torchcopylint.verify.predicates.case import ALTERED, Case, Opinion, Seen, text_of, without
+from torchcopylint.verify.observed import Name, Raised, Run
+from torchcopylint.verify.predicates.case import ALTERED, DISCARDED, Case, Opinion, Seen, text_of, without
 
 
 def raises(case: Case) -> Opinion:
@@ -110,6 +110,33 @@ def write_lost(case: Case) -> Opinion:
     return Opinion(Seen.UNCLEAR)
 
 
+def result_lost(case: Case) -> Opinion:
+    """The marked statement computes something new that nothing holds, and without it all is the same."""
+    marks = case.at(Role.DISCARDED) or case.blamed
+    named, skipped = case.ask("named", marks), case.ask("skipped", marks)
+    if named is None or skipped is None or named.failed or skipped.failed or named.ended != case.run.ended:
+        return Opinion(Seen.UNCLEAR)
+    results = {name: value for name, value in named.ends if name.endswith(f"|{DISCARDED}")}
+    if not results:
+        return Opinion(Seen.NO)
+    row = case.row(marks[0])
+    given_back = {name[1] for state in named.states for group in state.same if _names(group) for name in group}
+    if given_back - {DISCARDED}:
+        text = f"with these inputs, line {row} gives back what it was given"
+        return Opinion(Seen.NO, (Evidence("same-object", text, row),))
+    if difference(case.run, skipped, gradients=True):
+        return Opinion(Seen.NO)
+    made = short(next(iter(results.values())))
+    text = (
+        f"line {row} computes {made}, which nothing holds; without it all that is printed, returned or kept is the same"
+    )
+    return Opinion(Seen.YES, (Evidence("result-lost", text, row),))
+
+
+def _names(group: Iterable[Name]) -> bool:
+    return any(path == DISCARDED for _, path in group)
+
+
 def difference(mine: Run, theirs: Run, *, gradients: bool, apart: Iterable[str] = ()) -> str:
     """The first difference in what two runs printed, raised, returned and ended with; empty if there is none."""
     if mine.ended != theirs.ended:
@@ -174,5 +201,7 @@ def version_bypassed(case: Case) -> Opinion:
             row = next((case.row(index) for index in sorted(change.marks & written)), None)
             text = f"line {row} changed {text_of(name)}, {holder.before} -> {holder.after}"
             text = f"{text}, and its version stayed {holder.version}"
-            return Opinion(Seen.YES, (Evidence("version-bypassed", text, row), without(kind)))
+            waiting = any(state.buffers for state in case.run.states if state.mark in written and state.when == "enter")
+            harmless = () if waiting else (Evidence("harmless", "at that moment, no graph held what it still needs"),)
+            return Opinion(Seen.YES, (Evidence("version-bypassed", text, row), without(kind), *harmless))
     return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)

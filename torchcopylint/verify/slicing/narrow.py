@@ -10,11 +10,27 @@ import ast
 import builtins
 import copy
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.prune import allowed
 from torchcopylint.verify.slicing.source import FunctionNode, bound_by, changed_by, names_in
 
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """What runs have shown not to run, by rows of the user's file.
+
+    `rows` are those of statements that raised, and of conditions that cannot be asked; `taken` those of conditions that
+    did not lead to the steps. `names` were not bound when they were needed, so they are made.
+    """
+
+    rows: frozenset[int] = frozenset()
+    taken: frozenset[int] = frozenset()
+    names: frozenset[str] = frozenset()
+
+
+NOTHING = Without()
 _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
 
 
@@ -22,13 +38,20 @@ class Narrower:
     """Cuts one body down.
 
     `rows` are those of the steps, `imports` what imported names stand for, `known` the names that the module defines.
-    `changes`: statements that only change what is needed are kept as well. After `cut`, `free` are the names that
-    have to be made, `assumed` what was taken for granted.
+    `changes`: statements that only change what is needed are kept as well.
+    `without` is not kept. After `cut`, `free` are the names that have to be made, `assumed` what was taken for granted.
     """
 
     def __init__(
-        self, rows: Collection[int], imports: dict[str, str], known: Collection[str], *, changes: bool = True
+        self,
+        rows: Collection[int],
+        imports: dict[str, str],
+        known: Collection[str],
+        *,
+        changes: bool = True,
+        without: Without = NOTHING,
     ) -> None:
+        self._without = without
         self._changes = changes
         self._rows = rows
         self._imports = imports
@@ -43,7 +66,7 @@ class Narrower:
         `given` are names that need no making, `wanted` names that something else needs.
         """
         simple = list(_simple(body))
-        essential = [statement for statement in simple if self._has_step(statement)]
+        essential = [node for node in simple if self._has_step(node) or _is_init_of_base(node)]
         headers = [node for node in _compounds(body) if self._header_has_step(node)]
         needed: set[str] = set(wanted)
         for statement in essential:
@@ -90,7 +113,7 @@ class Narrower:
         self.free = [
             name
             for name in used
-            if name not in defined | set(given) | self._imports.keys()
+            if name not in (defined - self._without.names) | set(given) | self._imports.keys()
             and name not in self._known
             and not hasattr(builtins, name)
         ]
@@ -114,7 +137,9 @@ class Narrower:
         return found
 
     def hard(self, node: ast.AST) -> bool:
-        """Whether running this would need something from elsewhere."""
+        """Whether running this would need something from elsewhere, or is known to fail."""
+        if isinstance(node, ast.stmt | ast.expr) and node.lineno in self._without.rows:
+            return True
         for part in ast.walk(node):
             if isinstance(part, ast.Yield | ast.YieldFrom | ast.Await):
                 return True
@@ -158,20 +183,30 @@ class Narrower:
         if isinstance(node, ast.Try):
             return [*inner, *other, *self._rebuild(node.finalbody, headed)]
         hard = any(self.hard(part) for part in _header(node))
-        if isinstance(node, ast.If) and hard:
-            self.assumed.append(f"the branch of line {node.lineno} is taken" if inner else "the other branch is taken")
-            return inner or other
+        if isinstance(node, ast.If) and (hard or node.lineno in self._without.taken):
+            return self._branch(node, inner, other)
         if isinstance(node, ast.With | ast.AsyncWith) and hard:
             return inner
         if isinstance(node, ast.While) and hard:
             shell.test = ast.copy_location(ast.Constant(True), node.test)  # type: ignore[attr-defined]
             self.assumed.append(f"the loop of line {node.lineno} turns")
-        if isinstance(node, ast.For) and hard and isinstance(node.target, ast.Name):
+        if isinstance(node, ast.For) and node.iter.lineno in self._without.rows:
+            shell.target = ast.copy_location(ast.Name("_", ast.Store()), node)  # type: ignore[attr-defined]
+            shell.iter = ast.copy_location(ast.parse("range(2)", mode="eval").body, node)  # type: ignore[attr-defined]
+            self.assumed.append(f"the loop of line {node.lineno} turns twice")
+        elif isinstance(node, ast.For) and hard and isinstance(node.target, ast.Name):
             return inner
         shell.body = inner or [ast.copy_location(ast.Pass(), node)]  # type: ignore[attr-defined]
         if isinstance(node, ast.If | ast.For | ast.While):
             shell.orelse = other if isinstance(node, ast.If) else []  # type: ignore[attr-defined]
         return [copy.deepcopy(shell)]
+
+    def _branch(self, node: ast.If, inner: list[ast.stmt], other: list[ast.stmt]) -> list[ast.stmt]:
+        """The branch with a step in it, or else the first."""
+        first = not any(self._has_step(part) for part in other) or any(self._has_step(part) for part in inner)
+        taken = inner if inner and first else other or inner
+        self.assumed.append(f"the {'first' if taken is inner else 'other'} branch of line {node.lineno} is taken")
+        return taken
 
 
 def narrowed(function: FunctionNode, narrower: Narrower) -> FunctionNode | None:
@@ -194,6 +229,13 @@ def narrowed(function: FunctionNode, narrower: Narrower) -> FunctionNode | None:
         made.args.kwonlyargs.append(ast.arg(name))
         made.args.kw_defaults.append(None)
     return made
+
+
+def _is_init_of_base(node: ast.stmt) -> bool:
+    """Whether a statement makes the part of an object that its base has: without it, a module takes no parameter."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    func = call.func if isinstance(call, ast.Call) else None
+    return isinstance(func, ast.Attribute) and func.attr == "__init__"
 
 
 def _uses(node: ast.AST) -> set[str]:

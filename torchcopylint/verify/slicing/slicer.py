@@ -5,38 +5,33 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from torchcopylint.base.finding import Finding, Role
+from torchcopylint.base.finding import Finding, Severity
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.pages import Page
 from torchcopylint.verify.model import Attempt, Group, Slice
+from torchcopylint.verify.observed import Run
+from torchcopylint.verify.slicing import tables
+from torchcopylint.verify.slicing.driver import Driver
 from torchcopylint.verify.slicing.inference import Inference
-from torchcopylint.verify.slicing.narrow import Narrower, narrowed
+from torchcopylint.verify.slicing.learning import Learner, Lesson
+from torchcopylint.verify.slicing.plans import Plan, Plans
 from torchcopylint.verify.slicing.prune import Pruner, imported
 from torchcopylint.verify.slicing.script import assemble, marks_of, names_spoken, prelude
-from torchcopylint.verify.slicing.source import (
-    FunctionNode,
-    NotRunnable,
-    Scope,
-    Source,
-    bound_by,
-    changed_by,
-    names_in,
-    parse,
-    scopes_at,
-)
+from torchcopylint.verify.slicing.sizes import Setting
+from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Source, bound_by, parse, scopes_at
 from torchcopylint.verify.slicing.standins import helpers
 from torchcopylint.verify.slicing.things import Thing, kind_of
-from torchcopylint.verify.slicing.values import Maker, Setting
+from torchcopylint.verify.slicing.values import Maker
 
 _SIZES = (4, 6)
 _SIDES = (28, 32, 64, 84, 96, 128, 224)
 """Usual sides of images."""
-_IMPORTS = (ast.Import, ast.ImportFrom)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_SCOPES = (*_FUNCTIONS, ast.ClassDef)
+_SHARING = frozenset({"two-names-change", "two-tensors-change", "same-object"})
+_LESSONS = 24
+"""So many times the least part is run again without what failed."""
 _GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-kept", "raises"})
 
 
@@ -48,7 +43,8 @@ def slice_of(text: str, finding: Finding, page: Page, *, device: str = "cpu") ->
     confirm = _words(page.get("confirm", finding.variant))
     try:
         with deep_recursion():
-            slicer = _Slicer(parse(text), finding, confirm, device)
+            conditional = page.severity(finding.variant) is Severity.WARNING and bool(_SHARING & set(confirm))
+            slicer = _Slicer(parse(text), finding, confirm, device, conditional=conditional)
             return Slice(finding.code, finding.variant, confirm, slicer.groups())
     except (NotRunnable, RecursionError) as error:
         return Slice(finding.code, finding.variant, confirm, unsupported=str(error) or "the code nests too deeply")
@@ -58,32 +54,20 @@ def _words(confirm: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in confirm.split(",") if part.strip())
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """One way of running: the statements that are kept, and the scopes that the driver calls, `()` for none.
-
-    `made` are local names that have to be passed to what is called, by its number in `targets`. `bare`: objects of the
-    file's classes are not made by their own `__init__`. `bound` are names at module level that have to be made.
-    """
-
-    label: str
-    kept: tuple[ast.stmt, ...]
-    targets: tuple[tuple[Scope, ...], ...] = ()
-    made: tuple[tuple[str, ...], ...] = ()
-    bare: bool = False
-    bound: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
-    cut: bool = False
-
-
 class _Slicer:
-    def __init__(self, source: Source, finding: Finding, confirm: tuple[str, ...], device: str) -> None:
+    def __init__(
+        self, source: Source, finding: Finding, confirm: tuple[str, ...], device: str, *, conditional: bool
+    ) -> None:
         self.source = source
         self.finding = finding
         self.confirm = confirm
         self.device = device
-        self._worked: tuple[int, Setting] | None = None
+        self._conditional = conditional
+        self._worked: tuple[Plan, Setting] | None = None
         self._failed = False
+        self._heard: dict[str, Run] = {}
+        self._given = ""
+        self._row_of: dict[int, int] = {}
         self.world = Inference(source.tree)
         self.imports = imported(source.tree)
         self._known_names = {
@@ -95,169 +79,69 @@ class _Slicer:
         self.scopes = [scopes_at(source.tree, span.start.row, span.start.column, source.lines) for span in spans]
         if any(isinstance(scope, ast.AsyncFunctionDef) for scopes in self.scopes for scope in scopes):
             raise NotRunnable("a step stands in an asynchronous function")
+        if device == "cpu" and "result-lost" in confirm and self._moves_to_a_device():
+            raise NotRunnable("needs a CUDA device")
+        self.plans = Plans(source.tree, self.scopes, {span.start.row for span in spans}, self.imports)
+        self.driver = Driver(self.world, finding, confirm)
+
+    def _moves_to_a_device(self) -> bool:
+        """Whether what is dropped is a copy on another device: on the one that everything is on, there is none."""
+        row = self.finding.span.start.row
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.Expr) and node.lineno == row and isinstance(node.value, ast.Call):
+                func = node.value.func
+                method = func.attr if isinstance(func, ast.Attribute) else ""
+                told = ast.unparse(node.value).rpartition(f".{method}(")[2].lower()
+                return method in tables.DEVICES or (method == "to" and ("device" in told or "cuda" in told))
+        return False
 
     def groups(self) -> tuple[Group, ...]:
         """The settings to try: two seeds with two sizes each on its own."""
         settings = [(f"seed {seed}, size {size}", size, seed) for seed, size in enumerate(_SIZES)]
-        return tuple(Group(label, self._attempts(size, seed)) for label, size, seed in settings)
+        groups = tuple(Group(label, self._attempts(size, seed), self._hear) for label, size, seed in settings)
+        if not self._conditional:
+            return groups
+        copied = Group("inputs that are converted", self._converted(), self._hear, "copies")
+        return (*(replace(group, branch="shares") for group in groups), copied)
 
-    # -- ways of running
-
-    def _plans(self) -> Iterator[_Plan]:
-        body = self.source.tree.body
-        targets = tuple(dict.fromkeys(chain for chain in self._targets() if chain))
-        outer = {chain[0].name for chain in targets}
-        if not targets or self._reached_from_module(outer):
-            yield _Plan("the whole file", tuple(body))
-        if targets:
-            yield _Plan("a call", self._closure([chain[0] for chain in targets]), targets)
-        if any(not chain for chain in self._targets()):
-            yield _Plan("what the steps depend on", self._narrow(), cut=True)
-            yield from self._cut_module()
-        if targets:
-            yield from self._cut_functions(targets)
-
-    def _rows(self) -> set[int]:
-        rows = {step.span.start.row for step in self.finding.steps if step.filename == self.finding.filename}
-        return rows or {self.finding.span.start.row}
-
-    def _module_names(self) -> set[str]:
-        return set().union(*(bound_by(node) for node in self.source.tree.body if not isinstance(node, _IMPORTS)), set())
-
-    def _cut_module(self) -> Iterator[_Plan]:
-        """The module's own statements, cut down."""
-        body = self.source.tree.body
-        definitions = [node for node in body if isinstance(node, (*_SCOPES, *_IMPORTS))]
-        narrower = Narrower(self._rows(), self.imports, {name for node in definitions for name in bound_by(node)})
-        plain = [node for node in body if node not in definitions]
-        wanted = self._closure(narrower.cut(plain, ()), definitions)
-        kept = narrower.cut(plain, (), {name for node in wanted for name in names_in(node)})
-        if kept:
-            wanted = self._closure(kept, definitions)
-            bound = tuple(name for name in narrower.free if name not in self.imports)
-            yield _Plan("a part", (*wanted, *kept), bound=bound, assumed=tuple(narrower.assumed), cut=True)
-
-    def _cut_functions(self, targets: tuple[tuple[Scope, ...], ...]) -> Iterator[_Plan]:
-        """The called functions, cut down."""
-        yield from self._cut(targets, "a part", changes=True, bare=False)
-        bare = any(isinstance(chain[0], ast.ClassDef) for chain in targets)
-        yield from self._cut(targets, "the least part", changes=False, bare=bare)
-
-    def _cut(self, targets: tuple[tuple[Scope, ...], ...], label: str, *, changes: bool, bare: bool) -> Iterator[_Plan]:
-        known = self._module_names()
-        cut: dict[int, FunctionNode] = {}
-        made = []
-        assumed: list[str] = []
-        for chain in targets:
-            function = chain[-1]
-            narrower = Narrower(self._rows(), self.imports, known, changes=changes)
-            found = narrowed(function, narrower) if isinstance(function, _FUNCTIONS) else None
-            if found is not None:
-                cut[id(function)] = found
-            made.append(tuple(narrower.free) if found is not None else ())
-            assumed += narrower.assumed
-        if cut or bare:
-            roots = {id(chain[0]): self._with_cut(chain[0], cut, keep_init=not bare) for chain in targets}
-            kept = self._replaced(roots)
-            yield _Plan(label, kept, targets, tuple(made), bare, assumed=tuple(assumed), cut=True)
-
-    def _replaced(self, roots: dict[int, ast.stmt]) -> tuple[ast.stmt, ...]:
-        """What cut scopes depend on, with them in the place of their originals."""
-        originals = [node for node in self.source.tree.body if id(node) in roots]
-        others = [node for node in self.source.tree.body if id(node) not in roots]
-        wanted = {id(node) for node in self._closure(list(roots.values()), others)}
-        wanted |= {id(node) for node in originals}
-        return tuple(roots.get(id(node), node) for node in self.source.tree.body if id(node) in wanted)
-
-    def _with_cut(self, scope: Scope, cut: dict[int, FunctionNode], *, keep_init: bool) -> ast.stmt:
-        """A function or class with its cut parts, and of a class only the methods that those need."""
-        if not isinstance(scope, ast.ClassDef):
-            return cut.get(id(scope), scope)
-        methods = {item.name: item for item in scope.body if isinstance(item, _FUNCTIONS)}
-        wanted = {chain[1].name for chain in self._targets() if len(chain) > 1 and chain[0] is scope}
-        wanted |= {"__init__"} & methods.keys() if keep_init else set()
-        pending = list(wanted)
-        while pending:
-            method = methods.get(pending.pop())
-            for node in ast.walk(cut.get(id(method), method)) if method is not None else ():
-                if isinstance(node, ast.Attribute) and node.attr in methods and node.attr not in wanted:
-                    wanted.add(node.attr)
-                    pending.append(node.attr)
-        made = copy.copy(scope)
-        made.body = [
-            cut.get(id(item), item) for item in scope.body if not isinstance(item, _FUNCTIONS) or item.name in wanted
-        ] or [ast.Pass(lineno=scope.lineno)]
-        return made
-
-    def _targets(self) -> Iterator[tuple[Scope, ...]]:
-        """For each step the function, or the class and method, that has to be called for it."""
-        for scopes in self.scopes:
-            if not scopes:
-                yield ()
-            elif isinstance(scopes[0], FunctionNode):
-                yield scopes[:1]
-            else:
-                inner = next((scope for scope in scopes[1:] if isinstance(scope, FunctionNode)), None)
-                yield (scopes[0], inner) if inner is not None else (scopes[0],)
-
-    def _reached_from_module(self, wanted: set[str]) -> bool:
-        """Whether statements at module level use one of these functions or classes, themselves or through others."""
-        reached: set[str] = set()
-        definitions = {node.name: node for node in self.source.tree.body if isinstance(node, Scope)}
-        pending = [name for node in self.source.tree.body if not isinstance(node, Scope) for name in names_in(node)]
-        while pending:
-            name = pending.pop()
-            if name in reached:
-                continue
-            reached.add(name)
-            if name in definitions:
-                pending.extend(names_in(definitions[name]))
-        return bool(wanted & reached)
-
-    def _closure(self, roots: Sequence[ast.stmt], among: Sequence[ast.stmt] | None = None) -> tuple[ast.stmt, ...]:
-        """The statements at module level, or among some, that some statements depend on, in the file's order."""
-        body = self.source.tree.body if among is None else among
-        kept = {id(root) for root in roots}
-        needed: set[str] = set()
-        pending: list[ast.stmt] = list(roots)
-        bound = {id(statement): bound_by(statement) for statement in body}
-        changed = {
-            id(statement): changed_by(statement) if not isinstance(statement, Scope) else set() for statement in body
-        }
-        while pending:
-            needed |= set(names_in(pending.pop()))
-            for statement in body:
-                if id(statement) in kept:
-                    continue
-                plain = isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign)
-                if bound[id(statement)] & needed or (plain and changed[id(statement)] & needed - self.imports.keys()):
-                    kept.add(id(statement))
-                    pending.append(statement)
-        return tuple(statement for statement in body if id(statement) in kept)
-
-    def _narrow(self) -> tuple[ast.stmt, ...]:
-        """The statements at module level that the steps stand in, and what they depend on."""
-        rows = [step.span.start.row for step in self.finding.steps] or [self.finding.span.start.row]
-        roots = [
-            statement
-            for statement in self.source.tree.body
-            if any(statement.lineno <= row <= (statement.end_lineno or row) for row in rows)
-        ]
-        return self._closure(roots)
+    def _converted(self) -> Iterator[Attempt]:
+        """What worked, with inputs of another type and another order in memory: a conversion then copies."""
+        if self._worked is not None:
+            plan, like = self._worked
+            attempt = self._attempt(plan, replace(like, dtype="float64", turned=True))
+            before = self._attempt(plan, like)
+            if attempt is not None and before is not None and attempt.script != before.script:
+                self._given = attempt.script
+                yield attempt
 
     # -- attempts
+
+    def _hear(self, run: Run) -> None:
+        """What came of the attempt that was given last."""
+        self._heard[self._given] = run
 
     def _attempts(self, size: int, seed: int) -> Iterator[Attempt]:
         """Attempts until the caller has what it wants. What worked under one setting comes first under the next."""
         seen: set[str] = set()
-        plans = list(self._plans())
-        if self._worked is not None:
-            number, like = self._worked
-            ordered = [(number, replace(like, size=size if like.size in _SIZES else like.size, seed=seed))]
-        else:
-            ordered = []
+        slow: set[str] = set()
+        for plan, setting in self._tries(size, seed):
+            attempt = self._attempt(plan, setting) if plan.label not in slow else None
+            if attempt is not None and attempt.script not in seen:
+                seen.add(attempt.script)
+                self._worked = (plan, setting)
+                self._given = attempt.script
+                yield attempt
+                if attempt.script in self._heard and self._heard[attempt.script].failed:
+                    # Other inputs will not make it faster, less code may.
+                    slow.add(plan.label)
+        if not self._failed:
+            yield from self._learning(size, seed, seen)
+        self._worked, self._failed = None, True
+
+    def _tries(self, size: int, seed: int) -> list[tuple[Plan, Setting]]:
+        """Ways of running with their settings, in the order in which they are tried."""
         tries = []
-        for number, plan in enumerate(plans):
+        for plan in self.plans.plans():
             settings = list(self._settings(plan, size, seed))
             settings = (
                 settings
@@ -267,19 +151,47 @@ class _Slicer:
             # A program that makes its own inputs does not change with ours, but for its datasets.
             if not plan.targets and not plan.bound:
                 settings = [*settings[:2], *(setting for setting in settings[2:] if setting.channels)]
-            tries += [(number, setting) for setting in settings]
+            tries += [(plan, setting) for setting in settings]
         if self._failed:
             # Nothing got there under another setting; this one says the same in one run.
             tries = tries[:1]
-        for number, setting in (*ordered, *tries):
-            attempt = self._attempt(plans[number], setting)
-            if attempt is not None and attempt.script not in seen:
-                seen.add(attempt.script)
-                self._worked = (number, setting)
-                yield attempt
-        self._worked, self._failed = None, True
+        if self._worked is not None:
+            plan, like = self._worked
+            return [(plan, replace(like, size=size if like.size in _SIZES else like.size, seed=seed)), *tries]
+        return tries
 
-    def _settings(self, plan: _Plan, size: int, seed: int) -> Iterator[Setting]:
+    def _learning(self, size: int, seed: int, seen: set[str]) -> Iterator[Attempt]:
+        """The least part again and again, each time without what did not run the time before."""
+        lesson: Lesson | None = Lesson()
+        inside = [chain[-1] for chain in self.plans.targets() if chain]
+        learner = Learner(self.source.tree, inside, self.plans.rows)
+        for _ in range(_LESSONS):
+            if lesson is None:
+                return
+            plan = next(self.plans.least(lesson.without, bare=lesson.bare), None)
+            if plan is None and not lesson.bare:
+                lesson = replace(lesson, bare=True)
+                plan = next(self.plans.least(lesson.without, bare=True), None)
+            if plan is None:
+                return
+            plan = replace(plan, plain=lesson.plain)
+            # What is made in the middle of a function has the graph that what came before gave it.
+            settings = sorted(self._settings(plan, size, seed), key=lambda setting: not setting.grad)
+            if lesson.setting >= len(settings):
+                return
+            attempt = self._attempt(plan, settings[lesson.setting])
+            if attempt is None:
+                return
+            if attempt.script not in seen:
+                seen.add(attempt.script)
+                self._given, self._worked = attempt.script, (plan, settings[lesson.setting])
+                row_of = self._row_of
+                yield attempt
+                self._row_of = row_of
+            run = self._heard.get(attempt.script)
+            lesson = learner.after(lesson, run, attempt.marks, self._row_of) if run is not None else None
+
+    def _settings(self, plan: Plan, size: int, seed: int) -> Iterator[Setting]:
         gradient = bool(_GRADIENT & set(self.confirm))
         graphs = (False, True) if gradient and plan.targets else (False,)
         sizes = [size, *(number for number in self._sizes() if number != size)]
@@ -302,14 +214,14 @@ class _Slicer:
                     counts[node.value] = counts.get(node.value, 0) + 1
         return sorted(counts, key=lambda number: (-counts[number], number))
 
-    def _attempt(self, plan: _Plan, setting: Setting) -> Attempt | None:
+    def _attempt(self, plan: Plan, setting: Setting) -> Attempt | None:
         """One script, or `None` if a step is not in it."""
         kept = copy.deepcopy(list(plan.kept))
         pruner = Pruner(self.imports, self.device, frozenset())
         pruner.known = self._known_names
         tree = pruner.visit(ast.Module(kept, []))
         tree.body = [statement for statement in tree.body if not isinstance(statement, ast.Pass)]
-        maker = Maker(self.world, setting, bare=_bare_classes(tree, plan))
+        maker = Maker(self.world, setting, bare=_bare_classes(tree, plan), plain=plan.plain)
         maker.taken |= set().union(*(bound_by(statement) for statement in tree.body)) | set(self.imports)
         unknown = dict.fromkeys((*self._unknown(tree, pruner), *plan.bound))
         bindings = []
@@ -320,7 +232,7 @@ class _Slicer:
             bindings.append(f"{name} = {self._elsewhere(maker, thing, name, dotted)}")
         before = maker.definitions
         maker.definitions = []
-        driver = self._driver(plan, maker) if plan.targets else ""
+        driver = self.driver.text(plan, maker) if plan.targets else ""
         head = [prelude(setting.seed), helpers(maker.helpers | pruner.helpers, setting.size, setting.sample)]
         classes = [text for text in maker.definitions if text.startswith(("class ", "def "))]
         variables = [text for text in maker.definitions if not text.startswith(("class ", "def "))]
@@ -329,6 +241,10 @@ class _Slicer:
         script, placed = assemble(
             "\n\n".join(part.strip("\n") for part in head if part.strip()), tree.body, after, self.source.lines
         )
+        self._row_of = {}
+        for item in placed:
+            # A statement comes before its parts, and is what a row of the script stands for.
+            self._row_of.setdefault(item.here.start.row, item.there.start.row)
         marks = marks_of(self.finding, placed)
         if marks is None:
             return None
@@ -397,104 +313,8 @@ class _Slicer:
         """What stands for a module from elsewhere: what is called of it, and everything else."""
         return maker._anything(name)
 
-    # -- the driver
 
-    def _driver(self, plan: _Plan, maker: Maker) -> str:
-        lines: list[str] = []
-        objects: dict[str, str] = {}
-        backward = bool({"raises-later", "gradient-differs"} & set(self.confirm))
-        calls: list[str] = []
-        for number, chain in enumerate(plan.targets):
-            if isinstance(chain[0], FunctionNode):
-                call = self._call_function(chain[0], maker)
-            else:
-                call = self._call_method(chain, maker, objects, lines)
-            extra = plan.made[number] if plan.made else ()
-            if call and extra:
-                call = self._with_locals(call, chain[-1], extra, maker)
-            if call:
-                calls.append(call)
-        once = len(calls) == 1 and not objects
-        for turn in range(1 if once else 2):
-            for number, call in enumerate(calls):
-                name = f"result_{turn * len(calls) + number + 1}"
-                lines.append(f"{name} = {call}")
-                if backward:
-                    maker.helpers.add("backpropagate")
-                    lines.append(f"backpropagate({name})")
-        if self._written_later():
-            made = [name for cls, name in objects.items() if maker.is_module(cls)]
-            things = [name for name in (*maker.arguments_given, *made) if name.isidentifier()]
-            if things:
-                maker.helpers.add("change")
-                lines += [f"change({name})" for name in things]
-                maker.assumed.append("what was passed is written in place afterwards")
-        if backward:
-            maker.assumed.append("what is returned goes into a backward pass")
-        return "\n".join(lines) + "\n"
-
-    def _with_locals(self, call: str, function: Scope, names: tuple[str, ...], maker: Maker) -> str:
-        """A call with arguments for the local names whose making was cut away."""
-        things = self.world.locals.get(id(function), {})
-        parts = []
-        for name in sorted(names, key=lambda name: kind_of(things.get(name, Thing(name)))[0] == "optimizer"):
-            parts.append(f"{name}={maker._argument(things.get(name, Thing(name)), name, 1)}")
-        tail = "))" if call.startswith("list(") else ")"
-        head = call.removesuffix(tail)
-        return f"{head}{'' if head.endswith('(') else ', '}{', '.join(parts)}{tail}"
-
-    def _written_later(self) -> bool:
-        """Whether the finding is about every later write, and has none of its own."""
-        words = {"two-names-change", "two-tensors-change"} & set(self.confirm)
-        return bool(words) and not any(step.role is Role.WRITTEN for step in self.finding.steps)
-
-    def _call_function(self, function: FunctionNode, maker: Maker) -> str:
-        arguments = maker.arguments(function, None, 1)
-        call = f"{function.name}({arguments})"
-        return f"list({call})" if _is_generator(function) else call
-
-    def _call_method(self, chain: tuple[Scope, ...], maker: Maker, objects: dict[str, str], lines: list[str]) -> str:
-        cls = chain[0]
-        assert isinstance(cls, ast.ClassDef)
-        method = chain[1] if len(chain) > 1 else None
-        decorators = (
-            {ast.unparse(item).split("(")[0] for item in method.decorator_list} if method is not None else set()
-        )
-        if method is not None and _is_autograd_function(cls) and isinstance(method, FunctionNode):
-            return self._apply(cls, maker)
-        if decorators & {"staticmethod", "classmethod"} and isinstance(method, FunctionNode):
-            skip = "classmethod" in decorators
-            arguments = maker.arguments(method, cls.name if skip else None, 1)
-            return f"{cls.name}.{method.name}({arguments})"
-        if cls.name not in objects:
-            variable = f"{cls.name.lower()}_object"
-            text = maker.expression(self.world.self_of(cls.name), cls.name)
-            objects[cls.name] = variable
-            maker.named[id(self.world.self_of(cls.name))] = variable
-            if maker.is_module(cls.name):
-                maker.modules.append(variable)
-            maker.definitions.append(f"{variable} = {text}\n")
-        it = objects[cls.name]
-        if method is None or not isinstance(method, FunctionNode) or method.name == "__init__":
-            return ""
-        if "property" in decorators:
-            return f"{it}.{method.name}"
-        arguments = maker.arguments(method, cls.name, 1)
-        called = f"{it}({arguments})" if method.name in ("forward", "__call__") else f"{it}.{method.name}({arguments})"
-        return f"list({called})" if _is_generator(method) else called
-
-    def _apply(self, cls: ast.ClassDef, maker: Maker) -> str:
-        """A custom autograd Function is applied."""
-        forward = next((m for m in cls.body if isinstance(m, FunctionNode) and m.name == "forward"), None)
-        if forward is None:
-            return ""
-        given, _ = self.world.signature(forward, None)
-        names = [parameter.arg for parameter in forward.args.args[1:]]
-        texts = [maker._argument(given[name], name, 1) for name in names]
-        return f"{cls.name}.apply({', '.join(texts)})"
-
-
-def _bare_classes(tree: ast.Module, plan: _Plan) -> Mapping[str, frozenset[str]]:
+def _bare_classes(tree: ast.Module, plan: Plan) -> Mapping[str, frozenset[str]]:
     """For each class whose objects are stood in for, the fields that its kept methods read."""
     found: dict[str, frozenset[str]] = {}
     for node in tree.body if plan.bare else ():
@@ -522,18 +342,3 @@ def _annotation_names(tree: ast.Module) -> set[int]:
         for annotation in annotations:
             found |= {id(inner) for inner in ast.walk(annotation)}
     return found
-
-
-def _is_generator(function: FunctionNode) -> bool:
-    pending: list[ast.AST] = list(function.body)
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Yield | ast.YieldFrom):
-            return True
-        if not isinstance(node, Scope | ast.Lambda):
-            pending.extend(ast.iter_child_nodes(node))
-    return False
-
-
-def _is_autograd_function(cls: ast.ClassDef) -> bool:
-    return any(ast.unparse(base).rsplit(".", 1)[-1] == "Function" for base in cls.bases)

@@ -47,6 +47,7 @@ REFUSED = frozenset(
         "torch.sys",
         "torch.ctypes",
         "torch.hub",
+        "torch.testing._internal",
         "torch.multiprocessing",
         "torch.distributed",
         "torch.utils.cpp_extension",
@@ -322,6 +323,10 @@ IMAGE_LAYERS |= {"MaxPool1d": 3, "InstanceNorm1d": 3, "Upsample": 4, "PixelShuff
 LAST_LAYERS = {"Linear": 0, "BatchNorm1d": 2, "LayerNorm": 0, "GRUCell": 2, "LSTMCell": 2, "RNNCell": 2, "LSTM": 3}
 LAST_LAYERS |= {"GRU": 3, "RNN": 3, "TransformerEncoderLayer": 3, "MultiheadAttention": 3, "RMSNorm": 0}
 """Layers whose first argument is the size of the last dimension, with the number of dimensions (0: any)."""
+
+TRAINED = frozenset(["Embedding", "EmbeddingBag", "Bilinear", "PReLU", "Transformer", "TransformerEncoder"])
+TRAINED |= LAST_LAYERS.keys() | {name for name in IMAGE_LAYERS if name.startswith(("Conv", "BatchNorm"))}
+"""Layers that have parameters unless told otherwise: what they give has a graph."""
 
 CONSTRUCTED = {
     "Linear": "({n}, {n})",

@@ -18,7 +18,7 @@ class Thing:
     `near` are things that are probably of the same kind. Of tensors: `dimensions`, at least `dimensions_least`, `last`
     and `second` (sizes: numbers or things), `dtype`. `constant` is its value if it is a constant that is known,
     `formula` an arithmetic expression over things. `made` is the dotted class that the code made it of, with
-    `arguments`.
+    `arguments`. `graph`: it was computed from parameters of a module.
     """
 
     name: str = ""
@@ -39,6 +39,7 @@ class Thing:
     arguments: tuple[Thing, ...] = ()
     dotted: str = ""
     arity: int = 0
+    graph: bool = False
     same: Thing | None = None
 
     def vote(self, kind: str, weight: int) -> None:
@@ -111,6 +112,7 @@ def unify(first: Thing, second: Thing) -> Thing:
         a.dimensions_least = max(a.dimensions_least, b.dimensions_least)
         a.arity = max(a.arity, b.arity)
         a.dtype = a.dtype or b.dtype
+        a.graph = a.graph or b.graph
         a.dotted = a.dotted or b.dotted
         if not a.made:
             a.made, a.arguments = b.made, b.arguments
@@ -139,6 +141,18 @@ def kind_of(thing: Thing) -> tuple[str, int]:
             return best, votes[best]
         layer = following
     return hinted(thing), 0
+
+
+def has_graph(thing: Thing) -> bool:
+    """Whether a thing was computed from parameters of a module, as far as its making was seen."""
+    seen: set[int] = set()
+    layer = [find(thing)]
+    for _ in range(6):
+        if any(node.graph for node in layer):
+            return True
+        seen |= {id(node) for node in layer}
+        layer = [node for other in layer for node in map(find, other.near) if id(node) not in seen]
+    return False
 
 
 def hinted(thing: Thing) -> str:

@@ -8,46 +8,26 @@ from dataclasses import dataclass, field
 
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.inference import Inference
+from torchcopylint.verify.slicing.sizes import Setting, Sizes
 from torchcopylint.verify.slicing.source import FunctionNode
-from torchcopylint.verify.slicing.things import Thing, find, hinted, kind_of
+from torchcopylint.verify.slicing.things import Thing, find, has_graph, hinted, kind_of
 
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mult": "*", "FloorDiv": "//", "Div": "/", "Pow": "**", "Mod": "%"}
 _DEEPEST = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What one attempt chooses: the size of unknown dimensions, how many there are, and the kind of unknown inputs.
-
-    `dimensions` is for tensors that do not say themselves. `grad` gives floating inputs a graph. `dtype` is that of
-    floating inputs: `float32` or `float64`.
-    """
-
-    size: int
-    dimensions: int
-    seed: int
-    grad: bool = False
-    dtype: str = "float32"
-    device: str = "cpu"
-    spatial: int = 16
-    batch: int = 0
-    channels: int = 0
-
-    @property
-    def sample(self) -> tuple[int, ...]:
-        """The shape of one sample of a batch."""
-        if self.channels:
-            return (self.channels, self.size, self.size)
-        return (self.size,) * max(self.dimensions - 1, 1)
-
-
 @dataclass(slots=True)
 class Maker:
-    """Makes expressions for things under one setting, and keeps the account of what was assumed."""
+    """Makes expressions for things under one setting, and keeps the account of what was assumed.
+
+    `bare` has the fields of objects that are made without their `__init__`, by class; `plain`: objects of other classes
+    of the file are stood in for.
+    """
 
     world: Inference
     setting: Setting
     bare: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    plain: bool = False
     helpers: set[str] = field(default_factory=set)
     definitions: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -56,78 +36,12 @@ class Maker:
     trained: set[str] = field(default_factory=set)
     modules: list[str] = field(default_factory=list)
     named: dict[int, str] = field(default_factory=dict)
-    _indices: dict[int, int] = field(default_factory=dict)
+    sizes: Sizes = field(init=False)
     _busy: list[str] = field(default_factory=list)
     _count: int = 0
 
-    # -- sizes
-
-    def number(self, thing: Thing | int | None, depth: int = 0) -> int | float:
-        """The number that a thing stands for."""
-        if isinstance(thing, int | float):
-            return thing
-        if thing is None or depth > 8:
-            return self.setting.size
-        thing = find(thing)
-        constant = thing.constant
-        if isinstance(constant, int | float) and not isinstance(constant, bool):
-            return constant
-        if thing.formula is not None:
-            operator, left, right = thing.formula
-            one, two = self.number(left, depth + 1), self.number(right, depth + 1)
-            try:
-                return {
-                    "Add": one + two,
-                    "Sub": one - two,
-                    "Mult": one * two,
-                    "FloorDiv": one // (two or 1),
-                    "Div": one / (two or 1),
-                }.get(operator, self.setting.size)
-            except (ArithmeticError, ValueError):
-                return self.setting.size
-        name = thing.name.lower()
-        if "size" in thing.votes and name in ("dim", "step", "steps", "index", "idx", "i", "item"):
-            return self.setting.size
-        if "index" in thing.votes and "size" not in thing.votes:
-            # Different indices are different numbers: a swap of an element with itself shows nothing.
-            return self._indices.setdefault(id(thing), (len(self._indices) + 1) % 3)
-        numbers: Mapping[str, int | float]
-        for numbers in (tables.INTS, tables.FLOATS):
-            if name in numbers:
-                return numbers[name]
-            last = name.rsplit("_", 1)[-1]
-            if last in numbers and len(last) > 1:
-                return numbers[last]
-        return 0.5 if kind_of(thing)[0] == "float" else self.setting.size
-
-    def size(self, thing: Thing | int | None) -> int:
-        """A dimension: a positive whole number."""
-        return max(1, int(self.number(thing)))
-
-    def shape(self, thing: Thing) -> tuple[int, ...]:
-        """The shape of a tensor or array."""
-        thing = find(thing)
-        for _ in range(3):
-            if thing.dimensions is not None or thing.last is not None or thing.second is not None:
-                break
-            likely = [other for other in map(find, thing.near) if other.dimensions or other.last or other.second]
-            if not likely or likely[0].made:
-                break
-            thing = likely[0]
-        count = thing.dimensions
-        if count is None:
-            count = max(self.setting.dimensions, thing.dimensions_least, 1 if thing.last is not None else 0)
-        shape = [self.setting.size] * count
-        if thing.second is not None and count > 2:
-            shape[2:] = [self.setting.spatial] * (count - 2)
-            shape[1] = self.size(thing.second)
-        if thing.last is not None and count:
-            shape[-1] = self.size(thing.last)
-        if self.setting.channels and count == 4 and thing.second is None:
-            shape[:2] = [2, self.setting.channels]
-        if self.setting.batch and count > 1:
-            shape[0] = self.setting.batch
-        return tuple(shape)
+    def __post_init__(self) -> None:
+        self.sizes = Sizes(self.setting)
 
     # -- expressions
 
@@ -142,7 +56,10 @@ class Maker:
             return "None"
         kind, weight = kind_of(thing)
         if kind.startswith("instance "):
-            return self._instance(kind.removeprefix("instance "), name, depth)
+            class_name = kind.removeprefix("instance ")
+            if not self.plain or class_name in self.bare:
+                return self._instance(class_name, name, depth)
+            kind = "module" if self.is_module(class_name) else "object"
         if thing.made.startswith("torch.nn.") and kind == "module":
             return self._layer(thing, name)
         if weight == 0 and (thing.attributes or thing.items) and kind in ("bool", "str", "number", "callable", "array"):
@@ -180,7 +97,7 @@ class Maker:
         return "tensor"
 
     def _tensor(self, thing: Thing, name: str, depth: int) -> str:
-        shape, setting = self.shape(thing), self.setting
+        shape, setting = self.sizes.shape(thing), self.setting
         on = f", device={setting.device!r}" if setting.device != "cpu" else ""
         written = f"{shape[0]}" if len(shape) == 1 else f"{shape}" if not shape else ", ".join(map(str, shape))
         dtype = self._dtype(thing)
@@ -190,9 +107,15 @@ class Maker:
             text = f"torch.rand({written}{on}) > 0.5"
         else:
             exact = ", dtype=torch.float64" if setting.dtype == "float64" else ""
-            text = f"torch.randn({written}{exact}{on}{', requires_grad=True' if setting.grad else ''})"
+            known = has_graph(thing)
+            text = f"torch.randn({written}{exact}{on}{', requires_grad=True' if setting.grad or known else ''})"
             # What a function is given is seldom a leaf.
-            text += " * 1.0" if setting.grad else ""
+            text += " * 1.0" if setting.grad or known else ""
+            if known:
+                self.assumed.append(f"`{name}` has a graph, since a module computes it")
+                return text
+        if setting.turned and len(shape) > 1:
+            text = f"({text}).transpose(0, -1).contiguous().transpose(0, -1)"
         kind = {"long": "of integers", "bool": "of booleans"}.get(dtype, f"of {setting.dtype}")
         graph = ", with a graph" if setting.grad and not dtype else ""
         if graph:
@@ -204,14 +127,15 @@ class Maker:
         return find(thing).dtype
 
     def _array(self, thing: Thing, name: str, depth: int) -> str:
-        shape = self.shape(thing) or (1,)
+        shape = self.sizes.shape(thing) or (1,)
         self.assumed.append(f"`{name}` is an array of {self.setting.dtype} with shape {list(shape)}")
         if self._dtype(thing) == "long":
             return f"np.random.randint(0, 2, {shape})"
-        return f"np.random.randn({', '.join(map(str, shape))}).astype(np.{self.setting.dtype})"
+        order = ", order='F'" if self.setting.turned else ""
+        return f"np.random.randn({', '.join(map(str, shape))}).astype(np.{self.setting.dtype}{order})"
 
     def _number_(self, thing: Thing, name: str) -> str:
-        value = self.number(thing)
+        value = self.sizes.number(thing)
         if isinstance(value, float) and not value.is_integer():
             return repr(round(value, 6))
         return repr(int(value))
@@ -367,7 +291,7 @@ class Maker:
         cls = thing.made.rsplit(".", 1)[-1]
         arguments = tables.CONSTRUCTED.get(cls)
         if arguments is None:
-            arguments = f"({', '.join(str(self.number(argument)) for argument in thing.arguments)})"
+            arguments = f"({', '.join(str(self.sizes.number(argument)) for argument in thing.arguments)})"
         self.assumed.append(f"`{name}` is a new `{cls}`")
         return f"{thing.made}{arguments.format(n=self.setting.size)}{self._moved()}"
 

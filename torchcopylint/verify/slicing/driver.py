@@ -1,0 +1,131 @@
+"""What runs the kept functions and methods: calls of them, a backward pass, a later write."""
+
+from __future__ import annotations
+
+import ast
+
+from torchcopylint.base.finding import Finding, Role
+from torchcopylint.verify.slicing.inference import Inference
+from torchcopylint.verify.slicing.plans import Plan
+from torchcopylint.verify.slicing.source import FunctionNode, Scope
+from torchcopylint.verify.slicing.things import Thing, kind_of
+from torchcopylint.verify.slicing.values import Maker
+
+
+class Driver:
+    """Writes the calls for one finding; `confirm` are the words of its page."""
+
+    def __init__(self, world: Inference, finding: Finding, confirm: tuple[str, ...]) -> None:
+        self._world = world
+        self._finding = finding
+        self._confirm = confirm
+
+    def text(self, plan: Plan, maker: Maker) -> str:
+        """The statements that call what a plan keeps, with arguments that the maker makes."""
+        lines: list[str] = []
+        objects: dict[str, str] = {}
+        backward = bool({"raises-later", "gradient-differs"} & set(self._confirm))
+        calls: list[str] = []
+        for number, chain in enumerate(plan.targets):
+            if isinstance(chain[0], FunctionNode):
+                call = self._call_function(chain[0], maker)
+            else:
+                call = self._call_method(chain, maker, objects, lines)
+            extra = plan.made[number] if plan.made else ()
+            if call and extra:
+                call = self._with_locals(call, chain[-1], extra, maker)
+            if call:
+                calls.append(call)
+        once = len(calls) == 1 and not objects
+        for turn in range(1 if once else 2):
+            for number, call in enumerate(calls):
+                name = f"result_{turn * len(calls) + number + 1}"
+                lines.append(f"{name} = {call}")
+                if backward:
+                    maker.helpers.add("backpropagate")
+                    lines.append(f"backpropagate({name})")
+        if self._written_later():
+            made = [name for cls, name in objects.items() if maker.is_module(cls)]
+            things = [name for name in (*maker.arguments_given, *made) if name.isidentifier()]
+            if things:
+                maker.helpers.add("change")
+                lines += [f"change({name})" for name in things]
+                maker.assumed.append("what was passed is written in place afterwards")
+        if backward:
+            maker.assumed.append("what is returned goes into a backward pass")
+        return "\n".join(lines) + "\n"
+
+    def _with_locals(self, call: str, function: Scope, names: tuple[str, ...], maker: Maker) -> str:
+        """A call with arguments for the local names whose making was cut away."""
+        things = self._world.locals.get(id(function), {})
+        parts = []
+        for name in sorted(names, key=lambda name: kind_of(things.get(name, Thing(name)))[0] == "optimizer"):
+            parts.append(f"{name}={maker._argument(things.get(name, Thing(name)), name, 1)}")
+        tail = "))" if call.startswith("list(") else ")"
+        head = call.removesuffix(tail)
+        return f"{head}{'' if head.endswith('(') else ', '}{', '.join(parts)}{tail}"
+
+    def _written_later(self) -> bool:
+        """Whether the finding is about every later write, and has none of its own."""
+        words = {"two-names-change", "two-tensors-change"} & set(self._confirm)
+        return bool(words) and not any(step.role is Role.WRITTEN for step in self._finding.steps)
+
+    def _call_function(self, function: FunctionNode, maker: Maker) -> str:
+        arguments = maker.arguments(function, None, 1)
+        call = f"{function.name}({arguments})"
+        return f"list({call})" if _is_generator(function) else call
+
+    def _call_method(self, chain: tuple[Scope, ...], maker: Maker, objects: dict[str, str], lines: list[str]) -> str:
+        cls = chain[0]
+        assert isinstance(cls, ast.ClassDef)
+        method = chain[1] if len(chain) > 1 else None
+        decorators = (
+            {ast.unparse(item).split("(")[0] for item in method.decorator_list} if method is not None else set()
+        )
+        if method is not None and _is_autograd_function(cls) and isinstance(method, FunctionNode):
+            return self._apply(cls, maker)
+        if decorators & {"staticmethod", "classmethod"} and isinstance(method, FunctionNode):
+            skip = "classmethod" in decorators
+            arguments = maker.arguments(method, cls.name if skip else None, 1)
+            return f"{cls.name}.{method.name}({arguments})"
+        if cls.name not in objects:
+            variable = f"{cls.name.lower()}_object"
+            text = maker.expression(self._world.self_of(cls.name), cls.name)
+            objects[cls.name] = variable
+            maker.named[id(self._world.self_of(cls.name))] = variable
+            if maker.is_module(cls.name):
+                maker.modules.append(variable)
+            maker.definitions.append(f"{variable} = {text}\n")
+        it = objects[cls.name]
+        if method is None or not isinstance(method, FunctionNode) or method.name == "__init__":
+            return ""
+        if "property" in decorators:
+            return f"{it}.{method.name}"
+        arguments = maker.arguments(method, cls.name, 1)
+        called = f"{it}({arguments})" if method.name in ("forward", "__call__") else f"{it}.{method.name}({arguments})"
+        return f"list({called})" if _is_generator(method) else called
+
+    def _apply(self, cls: ast.ClassDef, maker: Maker) -> str:
+        """A custom autograd Function is applied."""
+        forward = next((m for m in cls.body if isinstance(m, FunctionNode) and m.name == "forward"), None)
+        if forward is None:
+            return ""
+        given, _ = self._world.signature(forward, None)
+        names = [parameter.arg for parameter in forward.args.args[1:]]
+        texts = [maker._argument(given[name], name, 1) for name in names]
+        return f"{cls.name}.apply({', '.join(texts)})"
+
+
+def _is_generator(function: FunctionNode) -> bool:
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(node, Scope | ast.Lambda):
+            pending.extend(ast.iter_child_nodes(node))
+    return False
+
+
+def _is_autograd_function(cls: ast.ClassDef) -> bool:
+    return any(ast.unparse(base).rsplit(".", 1)[-1] == "Function" for base in cls.bases)

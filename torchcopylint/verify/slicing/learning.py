@@ -1,0 +1,116 @@
+"""What a run that did not get to the steps teaches: what to leave out, take for granted or make otherwise next time."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from torchcopylint.verify.model import Mark
+from torchcopylint.verify.observed import Run
+from torchcopylint.verify.slicing.narrow import NOTHING, Without
+from torchcopylint.verify.slicing.source import Scope, bound_by, names_in
+
+_PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+_QUOTED = re.compile(r"'(\w+)'")
+_BLOCKS = (ast.If, ast.For, ast.While)
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What is known so far: what does not run, whether objects are made without their `__init__` (`bare`) and of
+    stand-ins (`plain`), and how many of the settings for inputs did not do."""
+
+    without: Without = NOTHING
+    bare: bool = False
+    plain: bool = False
+    setting: int = 0
+
+
+class Learner:
+    """Learns about the code around the steps of one finding.
+
+    `inside` are the functions that the steps stand in, empty for steps at module level; `rows` the rows of the steps.
+    All rows are those of the user's file.
+    """
+
+    def __init__(self, tree: ast.Module, inside: Collection[ast.stmt], rows: Collection[int]) -> None:
+        self._rows = rows
+        self._spans = [(node.lineno, node.end_lineno or node.lineno) for node in inside]
+        self._blocks = [node for node in ast.walk(tree) if isinstance(node, _BLOCKS)]
+        self._top = tree.body
+        self._at: dict[int, list[ast.stmt]] = {}
+        for part in inside or tree.body:
+            for node in ast.walk(part):
+                if isinstance(node, ast.stmt):
+                    self._at.setdefault(node.lineno, []).append(node)
+        self._heads = {row: max(map(_end_of_head, nodes)) for row, nodes in self._at.items()}
+
+    def after(self, lesson: Lesson, run: Run, marks: Collection[Mark], row_of: Mapping[int, int]) -> Lesson | None:
+        """What is known after a run, or `None` if there is nothing new. `row_of` gives the user's row of a script's."""
+        if run.failed:
+            return None
+        if not run.ended:
+            return self._untaken(lesson, run, marks)
+        rows = [row_of.get(row, 0) for row in (run.raised[-1].rows if run.raised else ())]
+        mine = [row for row in rows if row in self._heads and self._is_inside(row)]
+        if run.raised and run.raised[-1].kind in ("NameError", "UnboundLocalError"):
+            names = frozenset(_QUOTED.findall(run.raised[-1].message)) - lesson.without.names
+            if names:
+                return replace(lesson, without=replace(lesson.without, names=lesson.without.names | names))
+        if mine and self._is_step(mine[-1]):
+            before = self._before(mine[-1]) - lesson.without.rows
+            if before:
+                return replace(lesson, without=replace(lesson.without, rows=lesson.without.rows | before))
+            return replace(lesson, setting=lesson.setting + 1)
+        mine = mine or self._outside(rows)
+        if mine and mine[-1] not in lesson.without.rows:
+            return replace(lesson, without=replace(lesson.without, rows=lesson.without.rows | {mine[-1]}))
+        if not lesson.bare:
+            return replace(lesson, bare=True)
+        if not lesson.plain:
+            return replace(lesson, plain=True)
+        return replace(lesson, setting=lesson.setting + 1)
+
+    def _untaken(self, lesson: Lesson, run: Run, marks: Collection[Mark]) -> Lesson | None:
+        """The conditions, and then the loops, around what was not reached."""
+        missed = [mark.user_row for mark, times in zip(marks, run.passes, strict=False) if not times]
+        around = [node for node in self._blocks if any(node.lineno < row <= (node.end_lineno or row) for row in missed)]
+        without = lesson.without
+        taken = {node.lineno for node in around if isinstance(node, ast.If)} - without.taken
+        if taken:
+            return replace(lesson, without=replace(without, taken=without.taken | taken))
+        loops = {node.lineno for node in around if not isinstance(node, ast.If)} - without.rows
+        if loops:
+            return replace(lesson, without=replace(without, rows=without.rows | loops))
+        return None
+
+    def _before(self, row: int) -> frozenset[int]:
+        """The rows of the statements that last bound what the statement of a row reads, but for steps."""
+        needed = {name for node in self._at[row] for name in names_in(node)}
+        found: dict[str, int] = {}
+        for other in sorted(self._at):
+            for node in self._at[other] if other < row else ():
+                if isinstance(node, _PLAIN):
+                    found |= dict.fromkeys(bound_by(node) & needed, other)
+        return frozenset(other for other in found.values() if not self._is_step(other) and self._is_inside(other))
+
+    def _outside(self, rows: list[int]) -> list[int]:
+        """The row of the statement at module level that some rows are in, if the steps are not."""
+        if not self._spans:
+            return []
+        plain = [node for node in self._top if not isinstance(node, Scope)]
+        return [node.lineno for row in rows for node in plain if node.lineno <= row <= (node.end_lineno or row)][-1:]
+
+    def _is_inside(self, row: int) -> bool:
+        return not self._spans or any(first < row <= last for first, last in self._spans)
+
+    def _is_step(self, row: int) -> bool:
+        return any(row <= step <= self._heads[row] for step in self._rows)
+
+
+def _end_of_head(node: ast.stmt) -> int:
+    """The last row of a statement, of one with a block the last row before that."""
+    body = getattr(node, "body", None)
+    return max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno

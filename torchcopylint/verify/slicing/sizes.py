@@ -1,0 +1,111 @@
+"""Numbers and shapes: what a thing that is a size, an index or a tensor's shape becomes under one setting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torchcopylint.verify.slicing import tables
+from torchcopylint.verify.slicing.things import Thing, find, kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What one attempt chooses: the size of unknown dimensions, how many there are, and the kind of unknown inputs.
+
+    `dimensions` is for tensors that do not say themselves. `grad` gives floating inputs a graph. `dtype` is that of
+    floating inputs: `float32` or `float64`. `turned`: what has two or more dimensions is not contiguous.
+    """
+
+    size: int
+    dimensions: int
+    seed: int
+    grad: bool = False
+    dtype: str = "float32"
+    device: str = "cpu"
+    spatial: int = 16
+    batch: int = 0
+    channels: int = 0
+    turned: bool = False
+
+    @property
+    def sample(self) -> tuple[int, ...]:
+        """The shape of one sample of a batch."""
+        if self.channels:
+            return (self.channels, self.size, self.size)
+        return (self.size,) * max(self.dimensions - 1, 1)
+
+
+class Sizes:
+    """The numbers of one script: the same thing is the same number everywhere."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._indices: dict[int, int] = {}
+
+    def number(self, thing: Thing | int | None, depth: int = 0) -> int | float:
+        """The number that a thing stands for."""
+        if isinstance(thing, int | float):
+            return thing
+        if thing is None or depth > 8:
+            return self._setting.size
+        thing = find(thing)
+        constant = thing.constant
+        if isinstance(constant, int | float) and not isinstance(constant, bool):
+            return constant
+        if thing.formula is not None:
+            operator, left, right = thing.formula
+            one, two = self.number(left, depth + 1), self.number(right, depth + 1)
+            try:
+                return {
+                    "Add": one + two,
+                    "Sub": one - two,
+                    "Mult": one * two,
+                    "FloorDiv": one // (two or 1),
+                    "Div": one / (two or 1),
+                }.get(operator, self._setting.size)
+            except (ArithmeticError, ValueError):
+                return self._setting.size
+        name = thing.name.lower()
+        if "size" in thing.votes and name in ("dim", "step", "steps", "index", "idx", "i", "item"):
+            return self._setting.size
+        if "index" in thing.votes and "size" not in thing.votes:
+            # Different indices are different numbers: a swap of an element with itself shows nothing.
+            return self._indices.setdefault(id(thing), (len(self._indices) + 1) % 3)
+        numbers: Mapping[str, int | float]
+        for numbers in (tables.INTS, tables.FLOATS):
+            if name in numbers:
+                return numbers[name]
+            last = name.rsplit("_", 1)[-1]
+            if last in numbers and len(last) > 1:
+                return numbers[last]
+        return 0.5 if kind_of(thing)[0] == "float" else self._setting.size
+
+    def size(self, thing: Thing | int | None) -> int:
+        """A dimension: a positive whole number."""
+        return max(1, int(self.number(thing)))
+
+    def shape(self, thing: Thing) -> tuple[int, ...]:
+        """The shape of a tensor or array."""
+        thing = find(thing)
+        for _ in range(3):
+            if thing.dimensions is not None or thing.last is not None or thing.second is not None:
+                break
+            likely = [other for other in map(find, thing.near) if other.dimensions or other.last or other.second]
+            if not likely or likely[0].made:
+                break
+            thing = likely[0]
+        count = thing.dimensions
+        if count is None:
+            count = max(self._setting.dimensions, thing.dimensions_least, 1 if thing.last is not None else 0)
+        shape = [self._setting.size] * count
+        if thing.second is not None and count > 2:
+            shape[2:] = [self._setting.spatial] * (count - 2)
+            shape[1] = self.size(thing.second)
+        if thing.last is not None and count:
+            shape[-1] = self.size(thing.last)
+        if self._setting.channels and count == 4 and thing.second is None:
+            shape[:2] = [2, self._setting.channels]
+        if self._setting.batch and count > 1:
+            shape[0] = self._setting.batch
+        return tuple(shape)

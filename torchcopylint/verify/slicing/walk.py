@@ -1,0 +1,391 @@
+"""One walk over statements in order: what the names hold, and what each use says of it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import itertools
+from collections.abc import Callable, Iterable
+
+from torchcopylint.verify.slicing import tables
+from torchcopylint.verify.slicing.calls import IN_PLACE, OF_BOTH, TRANSPARENT, Calls
+from torchcopylint.verify.slicing.things import USED, WEAK, Thing, find, unify
+from torchcopylint.verify.slicing.world import World, instance_of
+
+
+class Walk:
+    """One walk over the body of a function, with what its names hold at the moment."""
+
+    def __init__(
+        self, world: World, names: dict[str, Thing], result: Thing | None, outer: dict[str, Thing] | None = None
+    ) -> None:
+        self.world = world
+        self.calls = Calls(world)
+        self.names = names
+        self.result = result
+        self.outer = outer if outer is not None else {}
+        self.first: dict[str, Thing] = {}
+
+    # -- statements
+
+    def body(self, statements: Iterable[ast.stmt]) -> None:
+        """Read statements in order."""
+        for statement in statements:
+            handler: Callable[[ast.stmt], None] | None = getattr(self, f"_{type(statement).__name__.lower()}", None)
+            if handler is not None:
+                handler(statement)
+            else:
+                self._parts(statement)
+
+    def _parts(self, node: ast.AST) -> None:
+        for part in ast.iter_child_nodes(node):
+            if isinstance(part, ast.expr):
+                self.value(part)
+            elif isinstance(part, ast.stmt):
+                self.body([part])
+            elif not isinstance(part, ast.expr_context | ast.operator | ast.arguments):
+                self._parts(part)
+
+    def _functiondef(self, node: ast.FunctionDef) -> None:
+        given, result = self.world.signature(node, None)
+        self.names[node.name] = Thing(node.name, result=result)
+        Walk(self.world, {**self.names, **given}, result, self.outer).body(node.body)
+
+    _asyncfunctiondef = _functiondef
+
+    def _classdef(self, node: ast.ClassDef) -> None:
+        self.names[node.name] = Thing(node.name)
+
+    def _import(self, node: ast.stmt) -> None:
+        pass
+
+    _importfrom = _global = _nonlocal = _pass = _import
+
+    def _return(self, node: ast.Return) -> None:
+        if node.value is not None:
+            value = self.value(node.value)
+            if self.result is not None:
+                find(self.result).near.append(value)
+                if isinstance(node.value, ast.Tuple):
+                    for number, _ in enumerate(node.value.elts):
+                        find(self.result).item(number).near.append(value.item(number))
+
+    def _assign(self, node: ast.Assign) -> None:
+        value = self.value(node.value)
+        for target in node.targets:
+            self.bind(target, value)
+            if isinstance(target, ast.Subscript) and not value.votes:
+                value.near.append(self.value(target))
+
+    def _annassign(self, node: ast.AnnAssign) -> None:
+        value = self.value(node.value) if node.value is not None else Thing()
+        self.world.annotate(value, node.annotation)
+        self.bind(node.target, value)
+
+    def _augassign(self, node: ast.AugAssign) -> None:
+        target = self.value(node.target)
+        value = self.value(node.value)
+        target.near.append(value)
+        value.near.append(target)
+
+    def _for(self, node: ast.For) -> None:
+        self.bind(node.target, self._element(node.iter))
+        self.body(node.body)
+        self.body(node.orelse)
+
+    _asyncfor = _for
+
+    def _element(self, iterated: ast.expr) -> Thing:
+        """What a loop over an expression gets, turn by turn."""
+        if isinstance(iterated, ast.Call):
+            name = self.world.dotted(iterated.func).rsplit(".", 1)[-1]
+            if name == "enumerate" and iterated.args:
+                pair = Thing()
+                pair.item(0).vote("int", USED)
+                unify(pair.item(1), self._element(iterated.args[0]))
+                return pair
+            if name == "zip":
+                row = Thing()
+                for number, part in enumerate(iterated.args):
+                    unify(row.item(number), self._element(part))
+                return row
+            if name in TRANSPARENT and iterated.args:
+                return self._element(iterated.args[0])
+            if name in ("range", "trange"):
+                self.value(iterated)
+                number_ = Thing()
+                number_.vote("int", USED)
+                return number_
+            if isinstance(iterated.func, ast.Attribute) and name in ("items", "values", "keys"):
+                owner = self.value(iterated.func.value)
+                owner.vote("dict", USED)
+                pair = Thing()
+                pair.item(0).vote("str", WEAK)
+                unify(pair.item(1), owner.each())
+                return pair if name == "items" else pair.item(1) if name == "values" else pair.item(0)
+        owner = self.value(iterated)
+        if "tensor" not in owner.votes and not owner.made:
+            owner.vote("list", WEAK)
+            return owner.each()
+        element = Thing(owner.name)
+        element.near.append(owner)
+        return element
+
+    def _with(self, node: ast.With) -> None:
+        for item in node.items:
+            value = self.value(item.context_expr)
+            if item.optional_vars is not None:
+                self.bind(item.optional_vars, Thing(near=[value]))
+        self.body(node.body)
+
+    _asyncwith = _with
+
+    def _if(self, node: ast.If) -> None:
+        self.value(node.test)
+        before = dict(self.names)
+        self.body(node.body)
+        after, self.names = self.names, before
+        self.body(node.orelse)
+        for name in after.keys() | self.names.keys():
+            one, two = after.get(name), self.names.get(name)
+            if one is not two and one is not None and two is not None and find(one) is not find(two):
+                self.names[name] = Thing(name, near=[one, two])
+            elif one is not None:
+                self.names[name] = one
+
+    # -- binding
+
+    def bind(self, target: ast.expr, value: Thing) -> None:
+        """A target gets a value."""
+        if isinstance(target, ast.Name):
+            if not find(value).name:
+                find(value).name = target.id
+            self.names[target.id] = value
+            self.first.setdefault(target.id, value)
+        elif isinstance(target, ast.Attribute):
+            unify(self.value(target.value).attribute(target.attr), value)
+        elif isinstance(target, ast.Tuple | ast.List):
+            starred = any(isinstance(part, ast.Starred) for part in target.elts)
+            if find(value).element is None and not starred:
+                find(value).arity = max(find(value).arity, len(target.elts))
+                find(value).vote("tuple", WEAK)
+            for number, part in enumerate(target.elts):
+                if not isinstance(part, ast.Starred):
+                    self.bind(part, value.item(number))
+        elif isinstance(target, ast.Subscript):
+            self.value(target)
+
+    # -- expressions
+
+    def value(self, node: ast.expr) -> Thing:
+        """What an expression gives; looking is a vote."""
+        handler: Callable[[ast.expr], Thing] | None = getattr(self, f"_x_{type(node).__name__.lower()}", None)
+        if handler is not None:
+            return find(handler(node))
+        self._parts(node)
+        return Thing()
+
+    def _x_constant(self, node: ast.Constant) -> Thing:
+        thing = Thing(constant=node.value)
+        if node.value is not None and node.value is not ...:
+            thing.vote(type(node.value).__name__, USED)
+        return thing
+
+    def _x_name(self, node: ast.Name) -> Thing:
+        if node.id in self.names:
+            return self.names[node.id]
+        if node.id in self.outer:
+            return self.outer[node.id]
+        if hasattr(builtins, node.id) or node.id in self.world.functions or node.id in self.world.classes:
+            return Thing(node.id)
+        return self.world.globals.setdefault(node.id, Thing(node.id))
+
+    def _x_attribute(self, node: ast.Attribute) -> Thing:
+        owner = self.value(node.value)
+        name = node.attr
+        if owner.dotted:
+            part = owner.attribute(name)
+            part.dotted = f"{owner.dotted}.{name}"
+            return part
+        if instance_of(owner) in self.world.classes:
+            own = self.world.self_of(instance_of(owner))
+            unify(own, owner)
+            return own.attribute(name)
+        if name in OF_BOTH:
+            owner.vote("tensor", WEAK + 1)
+            owner.vote("module", WEAK)
+        elif name in tables.TENSOR or (name not in ("", "_") and IN_PLACE.fullmatch(name)):
+            owner.vote("tensor", USED)
+        elif name in tables.EITHER:
+            owner.vote("tensor", WEAK + 1)
+            owner.vote("array", WEAK)
+        elif name in tables.ARRAY:
+            owner.vote("array", USED)
+        elif name == "data":
+            owner.vote("tensor", WEAK + 1)
+        for names, kind in (
+            (tables.MODULE, "module"),
+            (tables.OPTIMIZER, "optimizer"),
+            (tables.DICT, "dict"),
+            (tables.LIST, "list"),
+            (tables.ENVIRONMENT, "environment"),
+            (tables.STRING, "str"),
+        ):
+            if name in names:
+                owner.vote(kind, USED if name != "step" else WEAK)
+        if name in ("data", "grad", "T", "mT"):
+            result = Thing(near=[owner], dimensions=owner.dimensions, last=owner.last)
+            result.vote("tensor", WEAK)
+            return result
+        if name in ("shape", "dtype", "device"):
+            return Thing(name, near=[], made=f".{name}", arguments=(owner,))
+        return owner.attribute(name)
+
+    def _x_subscript(self, node: ast.Subscript) -> Thing:
+        owner = self.value(node.value)
+        index = node.slice
+        if owner.made == ".shape":
+            if isinstance(index, ast.Constant) and isinstance(index.value, int) and index.value >= 0:
+                shaped = find(owner.arguments[0])
+                shaped.dimensions_least = max(shaped.dimensions_least, index.value + 1)
+            size = Thing()
+            size.vote("int", WEAK)
+            return size
+        inner = self.value(index)
+        for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+            if isinstance(part, ast.Name) and not self.value(part).near:
+                self.value(part).vote("index", WEAK)
+        if isinstance(index, ast.Constant) and isinstance(index.value, str):
+            owner.vote("dict", USED)
+            return owner.item(index.value)
+        if isinstance(index, ast.Tuple):
+            for part in index.elts:
+                mask = self.value(part)
+                if mask.dtype == "bool" and mask.near:
+                    find(mask.near[0]).dimensions = find(mask.near[0]).dimensions or 1
+            used = [part for part in index.elts if not (isinstance(part, ast.Constant) and part.value is None)]
+            plain = sum(not (isinstance(part, ast.Constant) and part.value is ...) for part in used)
+            find(owner).dimensions_least = max(owner.dimensions_least, plain)
+            owner.vote("tensor", WEAK + 1)
+            owner.vote("array", WEAK)
+        if isinstance(index, ast.Slice | ast.Tuple):
+            return Thing(owner.name, near=[owner])
+        if "tensor" in inner.votes and not isinstance(index, ast.Constant):
+            owner.vote("tensor", WEAK)
+            return Thing(owner.name, near=[owner])
+        if isinstance(index, ast.Constant) and index.value in owner.items:
+            return owner.item(index.value)
+        if "tensor" in owner.votes or "array" in owner.votes:
+            return Thing(owner.name, near=[owner])
+        return owner.each()
+
+    def _x_tuple(self, node: ast.Tuple) -> Thing:
+        whole = Thing()
+        for number, part in enumerate(node.elts):
+            unify(whole.item(number), self.value(part))
+        return whole
+
+    def _x_list(self, node: ast.List) -> Thing:
+        whole = Thing()
+        whole.vote("list", USED)
+        whole.arguments = tuple(self.value(part) for part in node.elts)
+        for part in whole.arguments:
+            whole.each().near.append(part)
+        return whole
+
+    def _x_namedexpr(self, node: ast.NamedExpr) -> Thing:
+        value = self.value(node.value)
+        self.bind(node.target, value)
+        return value
+
+    def _x_starred(self, node: ast.Starred) -> Thing:
+        owner = self.value(node.value)
+        owner.vote("list", WEAK)
+        return owner.each()
+
+    def _x_lambda(self, node: ast.Lambda) -> Thing:
+        inner = {parameter.arg: Thing(parameter.arg) for parameter in node.args.args}
+        walk = Walk(self.world, {**self.names, **inner}, None, self.outer)
+        return Thing(result=walk.value(node.body))
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Thing:
+        walk = Walk(self.world, dict(self.names), None, self.outer)
+        for clause in node.generators:
+            walk.bind(clause.target, walk._element(clause.iter))
+            for test in clause.ifs:
+                walk.value(test)
+        whole = Thing()
+        whole.vote("dict" if isinstance(node, ast.DictComp) else "list", USED)
+        if isinstance(node, ast.DictComp):
+            walk.value(node.key)
+        whole.element = walk.value(node.value if isinstance(node, ast.DictComp) else node.elt)
+        return whole
+
+    _x_listcomp = _x_setcomp = _x_generatorexp = _x_dictcomp = _comprehension
+
+    def _x_ifexp(self, node: ast.IfExp) -> Thing:
+        self.value(node.test)
+        return Thing(near=[self.value(node.body), self.value(node.orelse)])
+
+    def _x_boolop(self, node: ast.BoolOp) -> Thing:
+        return Thing(near=[self.value(part) for part in node.values])
+
+    def _x_unaryop(self, node: ast.UnaryOp) -> Thing:
+        operand = self.value(node.operand)
+        if isinstance(node.op, ast.USub) and isinstance(operand.constant, int | float):
+            return Thing(constant=-operand.constant, votes=dict(operand.votes))
+        if isinstance(node.op, ast.Invert):
+            operand.dtype = operand.dtype or "bool"
+            operand.vote("tensor", WEAK)
+        return Thing(near=[operand], dtype=operand.dtype)
+
+    def _x_compare(self, node: ast.Compare) -> Thing:
+        sides = [self.value(node.left), *(self.value(part) for part in node.comparators)]
+        if isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
+            return Thing()
+        for one, two in itertools.pairwise(sides):
+            one.near.append(two)
+            two.near.append(one)
+        return Thing(near=sides, dtype="bool")
+
+    def _x_binop(self, node: ast.BinOp) -> Thing:
+        left, right = self.value(node.left), self.value(node.right)
+        if isinstance(node.op, ast.MatMult):
+            for side in (left, right):
+                side.vote("tensor", WEAK + 1)
+                side.dimensions_least = max(side.dimensions_least, 1)
+            if right.made == ".sized" and right.arguments:
+                left.last = left.last or find(right.arguments[0])
+            return Thing(near=[left])
+        result = Thing(near=[left, right], formula=(type(node.op).__name__, left, right))
+        # A power says nothing: a whole number is raised to a half.
+        if not isinstance(node.op, ast.Pow) and (not isinstance(node.op, ast.Mod) or "str" not in left.votes):
+            left.near.append(right)
+            right.near.append(left)
+        return result
+
+    # -- calls
+
+    def _x_call(self, node: ast.Call) -> Thing:
+        arguments = [self.value(argument) for argument in node.args]
+        named = {keyword.arg: self.value(keyword.value) for keyword in node.keywords}
+        func = node.func
+        if isinstance(func, ast.Attribute):
+            if isinstance(func.value, ast.Call) and ast.unparse(func.value.func) == "super":
+                return Thing()
+            owner = self.value(func.value)
+            known = isinstance(func.value, ast.Name) and func.value.id not in self.names
+            class_name = func.value.id if known and func.value.id in self.world.classes else ""  # type: ignore[attr-defined]
+            return self.calls.method(owner, func.attr, lambda: self.value(func), arguments, named, class_name)
+        if isinstance(func, ast.Name) and func.id not in self.names:
+            name = func.id
+            if name in self.world.functions:
+                return self.calls.known(self.world.functions[name], None, arguments, named, 0)
+            if name in self.world.classes:
+                return self.calls.construct(name, arguments, named)
+            if hasattr(builtins, name):
+                return self.calls.builtin(name, arguments)
+        function = self.value(func)
+        if function.dotted:
+            return self.calls.library(function, function.dotted, arguments, named)
+        return self.calls.unknown(function, arguments)

@@ -1,0 +1,176 @@
+"""What a file defines, as things: its imports, its functions' parameters and results, one `self` for each class."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from torchcopylint.verify.slicing.source import FunctionNode
+from torchcopylint.verify.slicing.things import PROVEN, WEAK, Thing, find, unify
+
+_ANNOTATIONS = {
+    "Tensor": "tensor",
+    "FloatTensor": "tensor",
+    "LongTensor": "tensor",
+    "Parameter": "tensor",
+    "Variable": "tensor",
+    "ndarray": "array",
+    "NDArray": "array",
+    "ArrayLike": "array",
+    "Module": "module",
+    "Optimizer": "optimizer",
+    "DataLoader": "loader",
+    "Iterable": "list",
+    "Iterator": "list",
+    "Sequence": "list",
+    "List": "list",
+    "list": "list",
+    "Dict": "dict",
+    "dict": "dict",
+    "Mapping": "dict",
+    "OrderedDict": "dict",
+    "Tuple": "tuple",
+    "tuple": "tuple",
+    "int": "int",
+    "float": "float",
+    "bool": "bool",
+    "str": "str",
+    "Path": "str",
+    "Callable": "callable",
+    "device": "device",
+    "dtype": "dtype",
+    "Namespace": "object",
+}
+
+
+class World:
+    """The things that a file's own definitions stand for.
+
+    `functions` and `classes` are those at module level; what is not in them, nor bound by the module, is unknown.
+    """
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.functions = {node.name: node for node in tree.body if isinstance(node, FunctionNode)}
+        self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        self.globals: dict[str, Thing] = {}
+        self.selves: dict[str, Thing] = {}
+        self.parameters: dict[int, dict[str, Thing]] = {}
+        self.locals: dict[int, dict[str, Thing]] = {}
+        self._results: dict[int, Thing] = {}
+        self._imports(tree)
+
+    def _imports(self, tree: ast.Module) -> None:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    name = alias.asname or alias.name.split(".")[0]
+                    self.globals[name] = Thing(name, dotted=alias.name if alias.asname else name)
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    name = alias.asname or alias.name
+                    self.globals[name] = Thing(name, dotted=f"{'.' * node.level}{node.module or ''}.{alias.name}")
+
+    def self_of(self, class_name: str) -> Thing:
+        """The one thing that stands for every `self` of a class."""
+        if class_name not in self.selves:
+            thing = self.selves[class_name] = Thing("self")
+            thing.vote(f"instance {class_name}", PROVEN)
+        return find(self.selves[class_name])
+
+    def signature(self, function: FunctionNode, class_name: str | None) -> tuple[Mapping[str, Thing], Thing]:
+        """The parameters of a function by name, and its result."""
+        key = id(function)
+        if key not in self.parameters:
+            given = self.parameters[key] = {}
+            arguments = function.args
+            ordered = [*arguments.posonlyargs, *arguments.args]
+            defaults = [None] * (len(ordered) - len(arguments.defaults)) + list(arguments.defaults)
+            pairs = [
+                *zip(ordered, defaults, strict=True),
+                *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+            ]
+            for parameter, default in pairs:
+                thing = given[parameter.arg] = Thing(parameter.arg)
+                if parameter.annotation is not None:
+                    self.annotate(thing, parameter.annotation)
+                if isinstance(default, ast.Constant) and default.value is not None:
+                    thing.constant = default.value
+                    thing.vote(type(default.value).__name__, WEAK)
+            for extra in (arguments.vararg, arguments.kwarg):
+                if extra is not None:
+                    given[extra.arg] = Thing(extra.arg)
+            if class_name is not None and ordered and not is_static(function):
+                given[ordered[0].arg] = self.self_of(class_name)
+            self._results[key] = Thing(function.name)
+        return self.parameters[key], self._results[key]
+
+    def annotate(self, thing: Thing, annotation: ast.expr) -> None:
+        """What an annotation says."""
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            try:
+                annotation = ast.parse(annotation.value, mode="eval").body
+            except SyntaxError:
+                return
+        if isinstance(annotation, ast.BinOp):
+            self.annotate(thing, annotation.left)
+            return
+        if isinstance(annotation, ast.Subscript):
+            base = ast.unparse(annotation.value).rsplit(".", 1)[-1]
+            inner = annotation.slice
+            if base in ("Optional", "Union"):
+                self.annotate(thing, inner.elts[0] if isinstance(inner, ast.Tuple) else inner)
+                return
+            self.annotate(thing, annotation.value)
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            if base in ("Tuple", "tuple"):
+                for number, part in enumerate(parts):
+                    if not (isinstance(part, ast.Constant) and part.value is ...):
+                        self.annotate(thing.item(number), part)
+                thing.arity = len(parts)
+            elif base == "Callable":
+                self.annotate(thing.called(), parts[-1])
+            elif base in _ANNOTATIONS and base not in ("ndarray", "NDArray"):
+                self.annotate(thing.each(), parts[-1])
+            return
+        dotted = self.dotted(annotation)
+        name = dotted.rsplit(".", 1)[-1]
+        if name in self.classes:
+            if thing.same is None and not thing.attributes:
+                unify(self.self_of(name), thing)
+            thing.vote(f"instance {name}", PROVEN)
+        elif name in _ANNOTATIONS:
+            thing.vote(_ANNOTATIONS[name], PROVEN)
+            if name == "LongTensor":
+                thing.dtype = "long"
+        elif dotted.startswith("torch.nn.") and name[:1].isupper():
+            thing.vote("module", PROVEN)
+            thing.made = dotted
+
+    def dotted(self, node: ast.expr) -> str:
+        """The full name of an expression made of an import and attributes, else its own text; empty for others."""
+        parts = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        known = self.globals.get(node.id)
+        return ".".join([known.dotted if known and known.dotted else node.id, *reversed(parts)])
+
+
+def instance_of(thing: Thing) -> str:
+    """The class of the same file that a thing is surely an instance of, or an empty text."""
+    for kind, weight in find(thing).votes.items():
+        if kind.startswith("instance ") and weight >= PROVEN:
+            return kind.removeprefix("instance ")
+    return ""
+
+
+def method_named(node: ast.ClassDef, name: str) -> FunctionNode | None:
+    """The method of a class with a name."""
+    return next((item for item in node.body if isinstance(item, FunctionNode) and item.name == name), None)
+
+
+def is_static(function: FunctionNode) -> bool:
+    """Whether a method gets no `self`."""
+    return any(isinstance(item, ast.Name) and item.id == "staticmethod" for item in function.decorator_list)
