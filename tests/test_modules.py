@@ -69,7 +69,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that are followed, once for each time."""
     found: list[str] = []
 
-    def counted(text: str, limits: Limits, around: modules_module.View) -> object:
+    def counted(text: str, limits: Limits | None, around: modules_module.View) -> object:
         found.append(Path(around.path).name)
         return followed(text, limits, around)
 
@@ -149,7 +149,7 @@ class TestWhatCannotBeKnown:
     def test_an_internal_error_in_another_file_is_told_there(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def failing(text: str, limits: Limits, around: modules_module.View) -> object:
+        def failing(text: str, limits: Limits | None, around: modules_module.View) -> object:
             if around.path.endswith("utils.py"):
                 raise KeyError("lost")
             return followed(text, limits, around)

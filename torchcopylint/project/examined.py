@@ -182,17 +182,18 @@ def analyse(text: str, request: Request, modules: Modules | None, digest: str) -
 
     Raises `Unreadable` and `OverLimit`.
     """
+    # Before the screen, which parses; the analysis need not look again.
+    within_limits(text, request.limits)
     if request.screen:
         from torchcopylint.screen import spares  # not needed where everything is known
 
-        within_limits(text, request.limits)
         looked: list[Lookup] = []
         if spares(text, partial(_leads, request.path, modules, looked)):
             return Analysis((), ()), Dependencies((), tuple(looked))
     with rare_collections():
         if modules is None:
-            return analyse_alone(text, filename=request.filename, limits=request.limits), NOTHING
-        analysis = modules.analyse(request.path, text, request.filename, digest)
+            return analyse_alone(text, filename=request.filename, limits=None), NOTHING
+        analysis = modules.analyse(request.path, text, request.filename, digest, within_limits=True)
     return analysis, modules.dependencies(request.path)
 
 

@@ -87,8 +87,11 @@ class Modules:
 
     # -- what a run asks for
 
-    def analyse(self, path: str, text: str, filename: str, content: str = "") -> Analysis:
+    def analyse(
+        self, path: str, text: str, filename: str, content: str = "", *, within_limits: bool = False
+    ) -> Analysis:
         """The analysis of a file among the others. `content` is the digest of its content, if it is more than the text.
+        `within_limits` says that it is known to be within them.
 
         Raises `Unreadable` and `OverLimit`.
         """
@@ -96,16 +99,17 @@ class Modules:
         known = self._ahead.pop(path, None)
         if known is not None and known[0] == content:
             return known[1]
+        limits = None if within_limits else self._limits
         if path not in self._summaries:
-            found = self._settle(path, text, content, lambda run: run.findings(filename))
+            found = self._settle(path, text, content, lambda run: run.findings(filename), limits)
             if found is not None:
                 return found
         with self.around(path) as view:
-            return followed(text, self._limits, view).findings(filename)
+            return followed(text, limits, view).findings(filename)
 
     def prepare(self, path: str, text: str) -> None:
         """Load what a file uses, so that `around` shows it to it. Raises `Unreadable` and `OverLimit`."""
-        self._settle(path, text, digest(text), lambda run: None)
+        self._settle(path, text, digest(text), lambda run: None, self._limits)
 
     @contextmanager
     def around(self, path: str) -> Iterator[View]:
@@ -187,7 +191,11 @@ class Modules:
         filename = self._wanted.get(path)
         try:
             found = self._settle(
-                path, text, self._digests[path], lambda run: run.findings(filename) if filename is not None else None
+                path,
+                text,
+                self._digests[path],
+                lambda run: run.findings(filename) if filename is not None else None,
+                self._limits,
             )
         except Exception:
             # What is wrong with a file, or with us, is told where the file itself is checked.
@@ -224,7 +232,7 @@ class Modules:
             self._circles[path] = circle
 
     def _settle(
-        self, path: str, text: str, content: str, use: Callable[[Followed], Analysis | None]
+        self, path: str, text: str, content: str, use: Callable[[Followed], Analysis | None], limits: Limits | None
     ) -> Analysis | None:
         """Follow a file and keep its summary. Returns what `use` makes of the file, if it is in no circle.
 
@@ -234,7 +242,7 @@ class Modules:
         with self.around(path) as view:
             self._digests[path] = content
             frame = self._stack[-1]
-            run = followed(text, self._limits, view)
+            run = followed(text, limits, view)
             summary = run.summary()
             if path not in self._circles:
                 result = use(run)
