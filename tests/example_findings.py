@@ -9,8 +9,8 @@ from torchcopylint.analysis import Analysis
 from torchcopylint.base.finding import Confidence, Finding, Position, Role, Severity, Span, Step
 from torchcopylint.base.gap import Gap
 from torchcopylint.pages import load_pages
+from torchcopylint.project.dependencies import NOTHING, Dependencies
 from torchcopylint.project.examined import Request
-from torchcopylint.project.modules import NOTHING, Dependencies
 from torchcopylint.report.model import FileReport, Report, Source
 
 TRAINING = """\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -102,6 +103,63 @@ def test_a_run_prints_what_a_local_run_prints(local: LocalCluster, project: Path
     there = lint("--scheduler", local.scheduler_address, *options, ".")
     assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr)
     assert here.stdout.count('"TCL103"') == 1
+
+
+def test_what_takes_several_files_to_see_is_found_there_too(
+    local: LocalCluster, project: Path, lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Helpers through several files, a package, a circle and a notebook; all in one task, and each file in its own."""
+    from test_ways import NOTEBOOK, TRAIN, UTILS
+
+    (project / "lib").mkdir()
+    files = {
+        "utils": "from deep import touch\n",
+        "deep": UTILS,
+        "train": TRAIN,
+        "again": TRAIN.replace("utils", "lib"),
+        "lib/__init__": "from .one import f as touch\n",
+        "lib/one": "from lib import two\n\n\ndef f(x):\n    two.g(x)\n\n\ndef back(x):\n    return x\n",
+        "lib/two": "from lib.one import back\nfrom deep import touch\n\n\ndef g(x):\n    touch(back(x))\n",
+    }
+    for name, text in files.items():
+        (project / f"{name}.py").write_text(text)
+    (project / "study.ipynb").write_text(json.dumps(NOTEBOOK))
+    options = ("--output-format", "json", "--statistics", ".")
+    here = lint(*options)
+    found = [(finding["filename"], finding["code"]) for finding in json.loads(here.stdout)]
+    assert ("train.py", "TCL501") in found
+    assert ("study.ipynb", "TCL501") in found
+    for cache in ("", "1"):
+        there = lint(
+            "--scheduler",
+            local.scheduler_address,
+            *options,
+            TORCHCOPYLINT_NO_CACHE=cache,
+            TORCHCOPYLINT_CACHE_DIR=str(project.parent / "cache"),
+        )
+        assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr)
+    requests = [Request(str(project / f"{name}.py"), f"{name}.py", DEFAULT_LIMITS, str(project)) for name in files]
+    expected = {number: examined.findings for number, examined in alone(requests).items()}
+    monkeypatch.setattr(cluster_module, "BATCH", 1)
+    engine = Cluster(local.scheduler_address)
+    single = {n: seen.examined.findings for n, seen in engine(requests, load_pages(), lambda path: None)}
+    assert single == expected
+    assert sum(len(findings) for findings in expected.values()) >= 1
+
+
+def test_what_a_cluster_told_is_remembered_with_what_it_depends_on(
+    local: LocalCluster, project: Path, lint: Lint
+) -> None:
+    from test_ways import HARMLESS, LINE, TRAIN, UTILS
+
+    for name, text in {"utils": "from deep import touch\n", "deep": UTILS, "train": TRAIN}.items():
+        (project / f"{name}.py").write_text(text)
+    options = ("--output-format", "concise", "--cache-dir", "../cache", ".")
+    assert LINE in lint("--scheduler", local.scheduler_address, *options, TORCHCOPYLINT_NO_CACHE="").stdout
+    # What is known needs no cluster.
+    assert LINE in lint("--scheduler", "tcp://127.0.0.1:1", *options, TORCHCOPYLINT_NO_CACHE="").stdout
+    (project / "deep.py").write_text(HARMLESS)
+    assert LINE not in lint("--scheduler", local.scheduler_address, *options, TORCHCOPYLINT_NO_CACHE="").stdout
 
 
 def test_a_worker_with_another_linter_is_refused() -> None:

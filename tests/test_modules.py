@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,10 @@ from torchcopylint.cli.main import run
 from torchcopylint.flow.outside import ModuleFacts
 from torchcopylint.pages import load_pages
 from torchcopylint.project import modules as modules_module
+from torchcopylint.project.dependencies import Dependencies, Dependency, Used
 from torchcopylint.project.discover import discover
+from torchcopylint.project.engine import one_by_one
+from torchcopylint.project.examined import Request
 from torchcopylint.project.modules import Modules
 from torchcopylint.project.pipeline import Checker, FileResult
 from torchcopylint.project.resolver import Resolver
@@ -66,7 +69,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that are followed, once for each time."""
     found: list[str] = []
 
-    def counted(text: str, limits: Limits, around: modules_module.View) -> object:
+    def counted(text: str, limits: Limits | None, around: modules_module.View) -> object:
         found.append(Path(around.path).name)
         return followed(text, limits, around)
 
@@ -146,7 +149,7 @@ class TestWhatCannotBeKnown:
     def test_an_internal_error_in_another_file_is_told_there(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def failing(text: str, limits: Limits, around: modules_module.View) -> object:
+        def failing(text: str, limits: Limits | None, around: modules_module.View) -> object:
             if around.path.endswith("utils.py"):
                 raise KeyError("lost")
             return followed(text, limits, around)
@@ -163,29 +166,55 @@ class TestWhatCannotBeKnown:
         assert checked(tmp_path / "train.py") == []
 
 
+def dependencies(directory: Path, *paths: Path) -> dict[str, tuple[Dependencies, dict[str, Used]]]:
+    """By the name of each file: what it made use of directly, and all files that the run told of."""
+    files = list(paths) or sorted(directory.glob("*.py"))
+    requests = [Request(str(path), path.name, DEFAULT_LIMITS, str(directory)) for path in files]
+    seen = {requests[number].filename: item for number, item in one_by_one(requests, load_pages(), lambda path: None)}
+    used = {Path(item.path).name: item for one in seen.values() for item in one.used}
+    return {name: (one.examined.dependencies, used) for name, one in seen.items()}
+
+
+def names(files: Iterable[Dependency]) -> list[str]:
+    return [Path(file.path).name for file in files]
+
+
 class TestDependencies:
     def test_the_files_that_count_are_named_with_their_digests(self, tmp_path: Path) -> None:
         write(tmp_path, utils="from deep import touch\n", deep=UTILS, train=TRAIN, other="x = 1\n")
-        found = results(tmp_path)
-        files = found["train.py"].dependencies.files
-        assert [Path(file.path).name for file in files] == ["deep.py", "utils.py"]
-        assert all(len(file.digest) == 32 for file in files)
-        assert found["other.py"].dependencies.files == ()
-        alone = results(tmp_path, tmp_path / "train.py")
-        assert alone["train.py"].dependencies == found["train.py"].dependencies
+        found = dependencies(tmp_path)
+        direct, used = found["train.py"]
+        assert names(direct.files) == ["deep.py", "utils.py"]
+        assert [file.digest for file in direct.files] == [used["deep.py"].digest, used["utils.py"].digest]
+        assert all(len(file.digest) == 32 for file in direct.files)
+        assert found["other.py"][0].files == ()
+        alone, used_alone = dependencies(tmp_path, tmp_path / "train.py")["train.py"]
+        assert alone == direct
+        assert [used_alone[name] for name in ("deep.py", "utils.py")] == [
+            used[name] for name in ("deep.py", "utils.py")
+        ]
         write(tmp_path, deep=UTILS + "# changed\n")
-        changed = results(tmp_path)["train.py"].dependencies.files
-        assert [one == other for one, other in zip(files, changed, strict=True)] == [False, True]
+        changed, _ = dependencies(tmp_path)["train.py"]
+        assert [one == other for one, other in zip(direct.files, changed.files, strict=True)] == [False, True]
+
+    def test_what_a_used_file_uses_itself_is_told_with_it(self, tmp_path: Path) -> None:
+        middle = "import deep\n\n\ndef touch(x):\n    deep.touch(x)\n"
+        write(tmp_path, utils=middle, deep=UTILS, train=TRAIN)
+        direct, used = dependencies(tmp_path, tmp_path / "train.py")["train.py"]
+        assert names(direct.files) == ["utils.py"]
+        assert names(used["utils.py"].dependencies.files) == ["deep.py"]
+        assert used["deep.py"].dependencies.files == ()
 
     def test_a_file_that_could_not_be_read_has_no_digest(self, tmp_path: Path) -> None:
         write(tmp_path, train=TRAIN)
         (tmp_path / "utils.py").symlink_to(tmp_path / "gone.py")
-        (file,) = results(tmp_path, tmp_path / "train.py")["train.py"].dependencies.files
-        assert (Path(file.path).name, file.digest) == ("utils.py", "")
+        direct, used = dependencies(tmp_path, tmp_path / "train.py")["train.py"]
+        assert [(Path(file.path).name, file.digest) for file in direct.files] == [("utils.py", "")]
+        assert used["utils.py"].digest == ""
 
     def test_names_that_led_nowhere_are_named_too(self, tmp_path: Path) -> None:
         write(tmp_path, train=TRAIN)
-        lookups = results(tmp_path)["train.py"].dependencies.lookups
+        lookups = dependencies(tmp_path)["train.py"][0].lookups
         assert ("utils.touch", ()) in [(lookup.dotted, lookup.found) for lookup in lookups]
         write(tmp_path, utils=UTILS)
         sources = Sources(str(tmp_path))
@@ -198,9 +227,10 @@ class TestDependencies:
         one = "import two\n\n\ndef f(x):\n    two.g(x)\n"
         two = "import one\n\n\ndef g(x):\n    one.f(x)\n"
         write(tmp_path, one=one, two=two)
-        found = results(tmp_path)
-        assert [Path(file.path).name for file in found["one.py"].dependencies.files] == ["two.py"]
-        assert [Path(file.path).name for file in found["two.py"].dependencies.files] == ["one.py"]
+        found = dependencies(tmp_path)
+        assert names(found["one.py"][0].files) == ["two.py"]
+        assert names(found["two.py"][0].files) == ["one.py"]
+        assert names(found["one.py"][1]["two.py"].dependencies.files) == ["one.py"]
 
 
 class TestSummaries:

@@ -19,8 +19,8 @@ from torchcopylint import __version__
 from torchcopylint.analysis import Limits
 from torchcopylint.pages import load_pages
 from torchcopylint.project import store as store_module
+from torchcopylint.project.dependencies import NOTHING, Dependencies, Dependency, Used
 from torchcopylint.project.discover import discover
-from torchcopylint.project.modules import Dependencies, Dependency
 from torchcopylint.project.pipeline import Checker, RunResult
 from torchcopylint.project.resolver import Resolver
 from torchcopylint.project.select import RuleIndex
@@ -46,7 +46,9 @@ class Runs:
         self.analysis = ScriptedAnalysis({})
         self.index = RuleIndex(load_pages())
         self.notes: tuple[str, ...] = ()
+        self.used: tuple[Used, ...] = ()
         monkeypatch.setattr("torchcopylint.project.examined.analyse", lambda *a, **k: self.analysis(*a, **k))
+        monkeypatch.setattr("torchcopylint.project.examined.Projects.news", lambda projects: self.used)
 
     def __call__(self, **settings: object) -> RunResult:
         layer = Layer(base=str(self.project), **settings)  # type: ignore[arg-type]
@@ -169,6 +171,7 @@ def test_a_file_is_examined_again_if_what_it_depends_on_is_not_as_it_was(runs: R
         needed.write_text("1")
     digest = store_module.digest_of(b"1") if change != "appeared" else ""
     runs.analysis = ScriptedAnalysis({"a.py": Dependencies((Dependency(str(needed), digest),), ())})
+    runs.used = (Used(str(needed), digest, NOTHING),)
     runs()
     runs()
     assert runs.asked == []
@@ -226,10 +229,10 @@ def test_a_damaged_cache_is_made_anew_with_a_note(runs: Runs, damage: str) -> No
 def test_an_entry_that_is_well_formed_json_and_no_examination_is_made_anew(runs: Runs) -> None:
     runs()
     head, _, body = runs.file.read_bytes().partition(b"\n")
-    entries, files = json.loads(body)
+    entries, files, graph = json.loads(body)
     entries["a.py"][3][2] = [["TCL104"]]
     entries["b.py"] = 7
-    body = json.dumps([entries, files]).encode()
+    body = json.dumps([entries, files, graph]).encode()
     runs.file.write_bytes(json.dumps([*json.loads(head)[:-1], zlib.crc32(body)]).encode() + b"\n" + body)
     assert shown(runs()) == []
     assert runs.asked == ["a.py", "b.py"]
@@ -244,7 +247,8 @@ def test_two_processes_keep_what_the_other_found(runs: Runs) -> None:
     for store, name in ((first, "a.py"), (second, "b.py")):
         request = Request(os.path.join(root, name), name, Limits(), root)
         store.recall(request)
-        store.keep(request, examine_file(request, pages, Projects()).examined)
+        seen = examine_file(request, pages, Projects())
+        store.keep(request, seen.examined, seen.used)
     first.save()
     second.save()
     runs()

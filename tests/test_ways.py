@@ -133,6 +133,29 @@ class TestTheCache:
         assert run() == ["alone.py"]
         (several / "deep.py").write_text(HARMLESS)
         assert run() == ["deep.py", "study.ipynb", "train.py"]
+        assert run() == []
+
+    def test_what_many_depend_on_is_kept_once(self, project: Path, lint: Lint) -> None:
+        """The cache of files that import one another through many others grows with their number, not its square."""
+        sizes = []
+        for count in (20, 40):
+            for number in range(count):
+                below = f"from m{number - 1} import f as g\n\n\ndef f(x):\n    g(x)\n" if number else UTILS
+                (project / f"m{number}.py").write_text(below.replace("touch", "f"))
+            lint("--cache-dir", f"../cache{count}", ".", TORCHCOPYLINT_NO_CACHE="")
+            (path,) = (project.parent / f"cache{count}").glob("*-cache")
+            sizes.append(path.stat().st_size)
+        assert sizes[1] < 2.3 * sizes[0]
+
+    def test_a_file_is_examined_again_if_what_it_uses_came_to_other_neighbours(self, several: Path, lint: Lint) -> None:
+        """A run over a part learns that `middle.py` is as it was, and `deep.py` another; `train.py` must not take that
+        for its own."""
+        (several / "middle.py").write_text("import deep\n\n\ndef touch(x):\n    deep.touch(x)\n")
+        (several / "train.py").write_text(TRAIN.replace("utils", "middle"))
+        assert LINE in cached(lint)
+        (several / "deep.py").write_text(HARMLESS)
+        lint("--cache-dir", "../cache", "middle.py", "deep.py", TORCHCOPYLINT_NO_CACHE="")
+        assert LINE not in cached(lint)
 
 
 class TestOtherWays:

@@ -88,20 +88,24 @@ class Surroundings(Protocol):
 
 
 def analyse(
-    text: str, *, filename: str, limits: Limits = DEFAULT_LIMITS, around: Surroundings | None = None
+    text: str, *, filename: str, limits: Limits | None = DEFAULT_LIMITS, around: Surroundings | None = None
 ) -> Analysis:
     """Analyse one decoded source text. `filename` (relative, forward slashes) goes into findings and fingerprints.
 
     `around` are the other files of its project, if it has any. Raises `Unreadable` when the text does not parse,
-    `OverLimit` when it is over one of the `limits`.
+    `OverLimit` when it is over one of the `limits`; with `None` it is known to be within them.
     """
     with rare_collections():
         return followed(text, limits, around).findings(filename)
 
 
-def followed(text: str, limits: Limits, around: Surroundings | None) -> Followed:
-    """Follow memory through one decoded source text. Raises `Unreadable` and `OverLimit`."""
-    within_limits(text, limits)
+def followed(text: str, limits: Limits | None, around: Surroundings | None) -> Followed:
+    """Follow memory through one decoded source text. Without `limits` it is known to be within them.
+
+    Raises `Unreadable` and `OverLimit`.
+    """
+    if limits is not None:
+        within_limits(text, limits)
     module = parsed(text)
     from torchcopylint.flow.lower import lower
 

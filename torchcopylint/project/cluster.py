@@ -16,8 +16,10 @@ from typing import Any
 
 from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import Page, load_pages
+from torchcopylint.project.dependencies import Used
 from torchcopylint.project.engine import Advanced, EngineError
 from torchcopylint.project.examined import Examined, Projects, Request, Seen, content, died, examine_bytes
+from torchcopylint.project.order import best_order
 from torchcopylint.project.store import edition
 
 BATCH = 300_000
@@ -41,11 +43,12 @@ def examine_batch(batch: list[tuple[Any, bytes]], wanted: str) -> list[str]:
     pages = load_pages()
     requests: list[Request] = [from_plain(Request, request) for request, _ in batch]
     projects = Projects(requests)
-    examined = [
-        examine_bytes(data, request, pages, projects).examined
-        for request, (_, data) in zip(requests, batch, strict=True)
+    contents = [data for _, data in batch]
+    seen = {n: examine_bytes(contents[n], requests[n], pages, projects) for n in best_order(requests)}
+    return [
+        json.dumps([to_plain(seen[number].examined), to_plain(seen[number].used)], separators=(",", ":"))
+        for number in range(len(batch))
     ]
-    return [json.dumps(to_plain(item), separators=(",", ":")) for item in examined]
 
 
 class Cluster:
@@ -139,8 +142,11 @@ class _Run:
         """What the files of a task came to; none if they are to be handed out again."""
         numbers = self._batches.pop(future.key)
         if future.status == "finished":
-            examined = [from_plain(Examined, json.loads(line)) for line in future.result()]
-            return [(number, Seen(item)) for number, item in zip(numbers, examined, strict=True)]
+            answers = [json.loads(line) for line in future.result()]
+            return [
+                (number, Seen(from_plain(Examined, examined), None, from_plain(tuple[Used, ...], used)))
+                for number, (examined, used) in zip(numbers, answers, strict=True)
+            ]
         error = future.exception() if future.status == "error" else None
         if isinstance(error, EngineError):
             raise error

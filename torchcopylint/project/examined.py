@@ -19,7 +19,8 @@ from torchcopylint.base.collecting import rare_collections
 from torchcopylint.base.finding import Finding, Position
 from torchcopylint.base.gap import Gap
 from torchcopylint.pages import Page
-from torchcopylint.project.modules import NOTHING, Dependencies, Lookup, Modules, digest_of
+from torchcopylint.project.dependencies import NOTHING, Dependencies, Lookup, Used, digest_of
+from torchcopylint.project.modules import Modules, Others
 from torchcopylint.project.notebooks import python_of
 from torchcopylint.project.own import OwnReports
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
@@ -58,8 +59,8 @@ class Examined:
 
     `findings` are all of them, whatever is selected. `digest` is that of the content, empty if there is none to speak
     of. `commented` says whether the text can have comments of this tool, about which something may be to say even if
-    there is no finding. `dependencies` are what else it came to this by. `failure` is the traceback of an internal
-    error, or empty.
+    there is no finding. `dependencies` are what else it directly came to this by. `failure` is the traceback of an
+    internal error, or empty.
     """
 
     outcome: Outcome
@@ -77,10 +78,14 @@ class Examined:
 
 
 class Seen(NamedTuple):
-    """An examination together with the text that was examined, if it could be decoded or there is something to show."""
+    """An examination together with the text that was examined, if it could be decoded or there is something to show.
+
+    `used` are files that this or later examinations may have made use of; each is told of at least once a run.
+    """
 
     examined: Examined
     text: str | None = None
+    used: tuple[Used, ...] = ()
 
 
 def died(request: Request, how: str, pages: Mapping[str, Page]) -> Examined:
@@ -92,15 +97,16 @@ def died(request: Request, how: str, pages: Mapping[str, Page]) -> Examined:
 class Projects:
     """The projects that files are examined in: in each, a file that others use is followed once."""
 
-    def __init__(self, requests: Iterable[Request] = ()) -> None:
+    def __init__(self, requests: Iterable[Request] = (), others: Others | None = None) -> None:
         """`requests` are what will be asked, as far as that is known: one that is used by another need not be parsed
-        twice."""
+        twice. `others` follow files too."""
         self._modules: dict[tuple[str, Limits], Modules] = {}
+        self._others = others
         wanted: dict[tuple[str, Limits], dict[str, str]] = {}
         for request in requests:
             wanted.setdefault((request.root, request.limits), {})[request.path] = request.filename
         for key, names in wanted.items():
-            self._modules[key] = Modules(*key, names)
+            self._modules[key] = Modules(*key, names, others)
 
     def of(self, request: Request) -> Modules | None:
         """The files of the project that a file is in, or `None` for a text that is no file."""
@@ -108,8 +114,12 @@ class Projects:
             return None
         key = (request.root, request.limits)
         if key not in self._modules:
-            self._modules[key] = Modules(*key)
+            self._modules[key] = Modules(*key, others=self._others)
         return self._modules[key]
+
+    def news(self) -> tuple[Used, ...]:
+        """The files that were followed since this was last asked."""
+        return tuple(used for modules in self._modules.values() for used in modules.news())
 
 
 def examine_file(request: Request, pages: Mapping[str, Page], projects: Projects) -> Seen:
@@ -151,7 +161,7 @@ def examine_text(text: str, request: Request, pages: Mapping[str, Page], project
         text, left_out = python_of(text, own)
         commented = mentions_this_tool(text)
         refuse_null(text)
-        analysis, used = analyse(text, request, projects.of(request), digest)
+        analysis, dependencies = analyse(text, request, projects.of(request), digest)
     except (Unreadable, Undecodable) as error:
         finding = own.unreadable(error.reason, error.position, _line(text, error.position))
         return Seen(Examined(Outcome.UNREADABLE, (finding,), digest), text)
@@ -163,7 +173,8 @@ def examine_text(text: str, request: Request, pages: Mapping[str, Page], project
         failure = "".join(format_exception(error))
         return Seen(Examined(Outcome.FAILED, (own.internal(_summary(error)),), digest, failure=failure), text)
     findings = (*analysis.findings, *left_out)
-    return Seen(Examined(Outcome.ANALYSED, findings, digest, commented, analysis.gaps, used), text)
+    examined = Examined(Outcome.ANALYSED, findings, digest, commented, analysis.gaps, dependencies)
+    return Seen(examined, text, projects.news())
 
 
 def analyse(text: str, request: Request, modules: Modules | None, digest: str) -> tuple[Analysis, Dependencies]:
@@ -171,17 +182,18 @@ def analyse(text: str, request: Request, modules: Modules | None, digest: str) -
 
     Raises `Unreadable` and `OverLimit`.
     """
+    # Before the screen, which parses; the analysis need not look again.
+    within_limits(text, request.limits)
     if request.screen:
         from torchcopylint.screen import spares  # not needed where everything is known
 
-        within_limits(text, request.limits)
         looked: list[Lookup] = []
         if spares(text, partial(_leads, request.path, modules, looked)):
             return Analysis((), ()), Dependencies((), tuple(looked))
     with rare_collections():
         if modules is None:
-            return analyse_alone(text, filename=request.filename, limits=request.limits), NOTHING
-        analysis = modules.analyse(request.path, text, request.filename, digest)
+            return analyse_alone(text, filename=request.filename, limits=None), NOTHING
+        analysis = modules.analyse(request.path, text, request.filename, digest, within_limits=True)
     return analysis, modules.dependencies(request.path)
 
 

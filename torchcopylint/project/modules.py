@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torchcopylint.analysis import Analysis, Followed, Limits, Unreadable, followed, span_of, summary_of
 from torchcopylint.base.finding import Span
+from torchcopylint.project.dependencies import Dependencies, Dependency, Lookup, Used, digest, digest_of
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
 from torchcopylint.project.sources import Sources, never
@@ -27,41 +28,21 @@ MAX_DEPTH = 60
 """So many files may wait for one another; what lies behind them is unknown."""
 
 
-class Dependency(NamedTuple):
-    """A file that an analysis made use of, and the digest of its content; empty if it could not be read."""
+class Known(NamedTuple):
+    """What a file that has been followed defines, if that can be known, and the digest of its content."""
 
-    path: str
+    facts: ModuleFacts | None
     digest: str
 
 
-class Lookup(NamedTuple):
-    """A name that was looked up, and the files that it led to: another answer today makes an analysis out of date."""
+class Others(Protocol):
+    """Those who follow files of the same project at the same time."""
 
-    importer: str
-    dotted: str
-    found: tuple[str, ...]
+    def ask(self, root: str, limits: Limits, path: str) -> Known | None:
+        """What one of them has found out about a file; `None` if it is for the one who asks to follow it."""
 
-
-class Dependencies(NamedTuple):
-    """Everything besides its own text and the settings that the analysis of a file depends on."""
-
-    files: tuple[Dependency, ...]
-    lookups: tuple[Lookup, ...]
-
-
-NOTHING = Dependencies((), ())
-
-
-def digest_of(data: bytes) -> str:
-    """What stands for a content, in every run: 32 hexadecimal digits."""
-    from hashlib import blake2b  # not needed where every file is known by its date
-
-    return blake2b(data, digest_size=16).hexdigest()
-
-
-def digest(text: str) -> str:
-    """What stands for the content of which nothing but the text is known."""
-    return digest_of(text.encode("utf-8", "surrogatepass"))
+    def tell(self, root: str, limits: Limits, path: str, known: Known) -> Known:
+        """What holds for a file from now on: what was found out here, or, if somebody was quicker, what they did."""
 
 
 @dataclass(slots=True)
@@ -82,12 +63,16 @@ class _Frame:
 class Modules:
     """The files below one project root, for one run."""
 
-    def __init__(self, root: str, limits: Limits, wanted: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, root: str, limits: Limits, wanted: Mapping[str, str] | None = None, others: Others | None = None
+    ) -> None:
         """`wanted` are the paths of the files whose findings will be asked for, with the names for the findings: where
-        one of them is loaded for another, they are found on that occasion."""
+        one of them is loaded for another, they are found on that occasion. What `others` have followed is not followed
+        here."""
         self._root = root
         self._limits = limits
         self._wanted = wanted or {}
+        self._others = others
         self._sources = Sources(root)
         self._stack: list[_Frame] = []
         self._summaries: dict[str, ModuleFacts | None] = {}
@@ -96,13 +81,17 @@ class Modules:
         self._lowered: dict[str, Lowered] = {}
         self._digests: dict[str, str] = {}
         self._used: dict[str, _Frame] = {}
+        self._fresh: dict[str, None] = {}
         self._spans: dict[tuple[str, int], Span | None] = {}
         self._ahead: dict[str, tuple[str, Analysis]] = {}
 
     # -- what a run asks for
 
-    def analyse(self, path: str, text: str, filename: str, content: str = "") -> Analysis:
+    def analyse(
+        self, path: str, text: str, filename: str, content: str = "", *, within_limits: bool = False
+    ) -> Analysis:
         """The analysis of a file among the others. `content` is the digest of its content, if it is more than the text.
+        `within_limits` says that it is known to be within them.
 
         Raises `Unreadable` and `OverLimit`.
         """
@@ -110,16 +99,17 @@ class Modules:
         known = self._ahead.pop(path, None)
         if known is not None and known[0] == content:
             return known[1]
+        limits = None if within_limits else self._limits
         if path not in self._summaries:
-            found = self._settle(path, text, content, lambda run: run.findings(filename))
+            found = self._settle(path, text, content, lambda run: run.findings(filename), limits)
             if found is not None:
                 return found
         with self.around(path) as view:
-            return followed(text, self._limits, view).findings(filename)
+            return followed(text, limits, view).findings(filename)
 
     def prepare(self, path: str, text: str) -> None:
         """Load what a file uses, so that `around` shows it to it. Raises `Unreadable` and `OverLimit`."""
-        self._settle(path, text, digest(text), lambda run: None)
+        self._settle(path, text, digest(text), lambda run: None, self._limits)
 
     @contextmanager
     def around(self, path: str) -> Iterator[View]:
@@ -133,26 +123,27 @@ class Modules:
             raise
         finally:
             self._stack.pop()
+            before = self._used.get(path)
+            if before is not None:
+                # Another run of the same file: what others know of it may rest on either.
+                frame.files |= before.files
+                frame.lookups.update(before.lookups)
             self._used[path] = frame
+            self._fresh[path] = None
 
     def dependencies(self, path: str) -> Dependencies:
-        """What the analysis of a file has made use of, in order of path."""
-        files: dict[str, None] = {}
-        lookups: dict[tuple[str, str], Lookup] = {}
-        pending = [path]
-        while pending:
-            frame = self._used.get(pending.pop())
-            if frame is None:
-                continue
-            for key, found in frame.lookups.items():
-                lookups[key] = Lookup(*key, found)
-            new = [used for used in frame.files if used not in files and used != path]
-            files.update(dict.fromkeys(new))
-            pending += new
+        """What the analysis of a file has made use of directly."""
+        frame = self._used.get(path, _Frame(path, 0))
         return Dependencies(
-            tuple(Dependency(used, self._digests.get(used, "")) for used in sorted(files)),
-            tuple(lookups[key] for key in sorted(lookups)),
+            tuple(Dependency(used, self._digests.get(used, "")) for used in sorted(frame.files - {path})),
+            tuple(Lookup(*key, found) for key, found in sorted(frame.lookups.items())),
         )
+
+    def news(self) -> tuple[Used, ...]:
+        """The files that were made use of, or may yet be, since this was last asked. What others followed is theirs to
+        tell."""
+        fresh, self._fresh = self._fresh, {}
+        return tuple(Used(path, self._digests.get(path, ""), self.dependencies(path)) for path in sorted(fresh))
 
     def leads(self, path: str, dotted: str) -> Lookup:
         """Where a name in a file leads, without following any."""
@@ -187,19 +178,28 @@ class Modules:
             return summary
         if len(self._stack) >= MAX_DEPTH:
             return None
+        if self._others is not None:
+            known = self._others.ask(self._root, self._limits, path)
+            if known is not None:
+                self._digests[path] = known.digest
+                self._summaries[path] = known.facts
+                return known.facts
         text = self._text(path)
         if text is None:
-            self._summaries[path] = None
-            return None
+            self._fresh[path] = None
+            return self._final(path, None)
         filename = self._wanted.get(path)
         try:
             found = self._settle(
-                path, text, self._digests[path], lambda run: run.findings(filename) if filename is not None else None
+                path,
+                text,
+                self._digests[path],
+                lambda run: run.findings(filename) if filename is not None else None,
+                self._limits,
             )
         except Exception:
             # What is wrong with a file, or with us, is told where the file itself is checked.
-            self._summaries[path] = None
-            return None
+            return self._final(path, None)
         if found is not None:
             self._ahead[path] = (self._digests[path], found)
         if path in self._summaries:
@@ -232,7 +232,7 @@ class Modules:
             self._circles[path] = circle
 
     def _settle(
-        self, path: str, text: str, content: str, use: Callable[[Followed], Analysis | None]
+        self, path: str, text: str, content: str, use: Callable[[Followed], Analysis | None], limits: Limits | None
     ) -> Analysis | None:
         """Follow a file and keep its summary. Returns what `use` makes of the file, if it is in no circle.
 
@@ -242,12 +242,12 @@ class Modules:
         with self.around(path) as view:
             self._digests[path] = content
             frame = self._stack[-1]
-            run = followed(text, self._limits, view)
+            run = followed(text, limits, view)
             summary = run.summary()
             if path not in self._circles:
                 result = use(run)
         if path not in self._circles:
-            self._summaries[path] = summary
+            self._final(path, summary)
             return result
         if frame.lowest < frame.depth:
             self._provisional[path] = (summary, frame.lowest)
@@ -257,26 +257,29 @@ class Modules:
         self._lowered[path] = run.lowered
         for member in sorted(circle):
             known, _ = self._provisional.pop(member, (None, 0))
-            if known is not None and not self._used[member].given & circle:
-                self._summaries.setdefault(member, known)
-            elif member not in self._summaries:
-                self._summaries[member] = self._alone(member)
+            if member not in self._summaries:
+                seen_whole = known is not None and not self._used[member].given & circle
+                self._final(member, known if seen_whole else self._alone(member))
             self._lowered.pop(member, None)
         return None
 
+    def _final(self, path: str, summary: ModuleFacts | None) -> ModuleFacts | None:
+        """Keep a summary for good, and return what holds."""
+        if self._others is not None:
+            known = Known(summary, self._digests.get(path, ""))
+            summary = self._others.tell(self._root, self._limits, path, known).facts
+        self._summaries[path] = summary
+        return summary
+
     def _alone(self, path: str) -> ModuleFacts | None:
         """The summary of a file that sees nothing of those that are in a circle with it."""
-        before = self._used[path]
         lowered = self._lowered.get(path)
         try:
             with self.around(path) as view:
-                frame = self._stack[-1]
-                frame.cut = True
+                self._stack[-1].cut = True
                 summary = summary_of(lowered, view) if lowered is not None else None
         except Exception:
             summary = None
-        frame.files |= before.files
-        frame.lookups.update(before.lookups)
         return summary
 
     def _text(self, path: str) -> str | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from torchcopylint.base.finding import Finding, Span
 from torchcopylint.base.gap import Gap
 from torchcopylint.base.verification import Verdict
+from torchcopylint.project.dependencies import digest_of
 from torchcopylint.project.discover import Discovery, Found, Unlisted
 from torchcopylint.project.engine import Advanced, ChooseEngine, serial
 from torchcopylint.project.examined import (
@@ -21,7 +22,6 @@ from torchcopylint.project.examined import (
     examine_file,
     examine_text,
 )
-from torchcopylint.project.modules import NOTHING, Dependencies, digest_of
 from torchcopylint.project.notebooks import in_cells, python_of
 from torchcopylint.project.own import OwnReports
 from torchcopylint.project.patterns import relative_posix
@@ -41,7 +41,7 @@ class FileResult:
 
     `path` is absolute, `filename` relative to `settings.root`, as it stands in the findings. `text` is kept where there
     are findings; that of a notebook is its Python. `suppressed` counts the findings that a comment hid. `failure` is
-    the traceback of an internal error, or empty. `dependencies` are the other files that the analysis made use of.
+    the traceback of an internal error, or empty.
     """
 
     path: str
@@ -52,7 +52,6 @@ class FileResult:
     gaps: tuple[Gap, ...] = ()
     text: str | None = None
     failure: str = ""
-    dependencies: Dependencies = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ class Checker:
             requests = [self._request(found) for found in unknown]
             for number, seen in self._choose_engine(requests)(requests, self._index.pages, advanced):
                 if self._stores:
-                    self._stores.of(unknown[number].settings.root).keep(requests[number], seen.examined)
+                    self._stores.of(unknown[number].settings.root).keep(requests[number], seen.examined, seen.used)
                 results.append(self._judged_again(seen, unknown[number]))
         finally:
             # What an interrupted run has found out is not lost.
@@ -148,7 +147,7 @@ class Checker:
 
     def _judged_again(self, seen: Seen, found: Found) -> FileResult:
         """The result of an examination, which may have happened elsewhere, without handing the text back."""
-        examined, text = seen
+        examined, text, _ = seen
         request = self._request(found)
         if text is None and examined.digest and (examined.findings or examined.commented):
             text = self._text_of(found, examined.digest)
@@ -158,7 +157,7 @@ class Checker:
 
     def _judged(self, seen: Seen, found: Found, filename: str) -> FileResult:
         """What is shown of an examined file: comments, settings and selection are applied."""
-        examined, text = seen
+        examined, text, _ = seen
         findings, suppressed = examined.findings, 0
         if text is not None and examined.outcome in (Outcome.ANALYSED, Outcome.LIMITED):
             ignored = found.settings.ignored_in(found.path)
@@ -184,7 +183,6 @@ class Checker:
             gaps=examined.gaps,
             text=kept,
             failure=examined.failure,
-            dependencies=examined.dependencies,
         )
 
     def _text_of(self, found: Found, digest: str) -> str | None:

@@ -2,7 +2,8 @@
 
 Each worker is asked for one file at a time, so that it is known which file a worker was at when it died: that file is
 reported, another worker takes the place, and the rest is examined. A thread waits for each worker; the thread that
-asked for all of it collects the answers, and ends the workers whatever happens to itself.
+asked for all of it collects the answers, and ends the workers whatever happens to itself. Files that others use come
+first, and what one worker finds out about them the others are told (`project.exchange`).
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from queue import Empty, SimpleQueue
+from typing import Any
 
-from torchcopylint.base.plain import NotPlain, from_plain, to_plain
+from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import Page
+from torchcopylint.project.dependencies import Used
 from torchcopylint.project.engine import Advanced, one_by_one, size_of
 from torchcopylint.project.examined import Examined, Request, Seen, died
-from torchcopylint.project.worker import READY
+from torchcopylint.project.exchange import Exchange, key_of
+from torchcopylint.project.order import levels
+from torchcopylint.project.worker import ASK, READY, TELL
 
 _PATIENCE = 5
 """Seconds for a process that has closed its output to end by itself, so that it is known how."""
@@ -50,10 +55,12 @@ class Processes:
         self, requests: Sequence[Request], pages: Mapping[str, Page], advanced: Advanced
     ) -> Iterator[tuple[int, Seen]]:
         """Examine files, in any order. What no worker could be started for is examined in this process."""
-        # The largest first, so that none of them is left for the end.
-        todo = deque(sorted(range(len(requests)), key=lambda number: -size_of(requests[number])))
-        answers: SimpleQueue[tuple[int, Examined] | None] = SimpleQueue()
-        workers = [_Worker(COMMAND) for _ in range(self._jobs)]
+        # Of those that none is waiting for the largest first, so that none of them is left for the end.
+        height = levels(requests)
+        todo = deque(sorted(range(len(requests)), key=lambda number: (height[number], -size_of(requests[number]))))
+        answers: SimpleQueue[tuple[int, Seen] | None] = SimpleQueue()
+        exchange = Exchange()
+        workers = [_Worker(COMMAND, exchange) for _ in range(self._jobs)]
         threads = [
             threading.Thread(target=_ask_all, args=(worker, todo, requests, pages, answers), daemon=True)
             for worker in workers
@@ -67,13 +74,13 @@ class Processes:
                 if answer is None:
                     waiting -= 1
                     continue
-                number, examined = answer
-                advanced(requests[number].path)
-                yield number, Seen(examined)
+                advanced(requests[answer[0]].path)
+                yield answer
         finally:
             # Also when Ctrl-C, or whoever takes the answers, ends this in the middle.
             left = list(todo)
             todo.clear()
+            exchange.end()
             for worker in workers:
                 worker.end()
             for thread in threads:
@@ -82,7 +89,7 @@ class Processes:
             yield left[number], seen
 
 
-def _next(answers: SimpleQueue[tuple[int, Examined] | None]) -> tuple[int, Examined] | None:
+def _next(answers: SimpleQueue[tuple[int, Seen] | None]) -> tuple[int, Seen] | None:
     """Wait for the next answer. It is waited for in pieces, since on Windows Ctrl-C does not end a wait."""
     while True:
         try:
@@ -96,7 +103,7 @@ def _ask_all(
     todo: deque[int],
     requests: Sequence[Request],
     pages: Mapping[str, Page],
-    answers: SimpleQueue[tuple[int, Examined] | None],
+    answers: SimpleQueue[tuple[int, Seen] | None],
 ) -> None:
     """What a thread does: ask a worker for one file after the other, until none is left or it does not start."""
     try:
@@ -111,7 +118,7 @@ def _ask_all(
                 todo.append(number)
                 return
             except Died as error:
-                answers.put((number, died(requests[number], str(error), pages)))
+                answers.put((number, Seen(died(requests[number], str(error), pages))))
     finally:
         worker.end()
         answers.put(None)
@@ -120,29 +127,40 @@ def _ask_all(
 class _Worker:
     """A worker process, started when it is first asked and again after it has died."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], exchange: Exchange) -> None:
         self._command = command
+        self._exchange = exchange
         self._process: subprocess.Popen[bytes] | None = None
         self._over = False
         self._lock = threading.Lock()
 
-    def ask(self, request: Request) -> Examined:
+    def ask(self, request: Request) -> Seen:
         """What a file came to. Raises `CannotStart` and `Died`."""
         process = self._process or self._start()
-        assert process.stdin is not None
-        assert process.stdout is not None
+        key = key_of(request.root, request.limits, request.path)
+        self._exchange.begin(self, key)
         try:
-            process.stdin.write(json.dumps(to_plain(request)).encode() + b"\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-        except (OSError, ValueError):
-            line = b""
-        try:
-            examined: Examined = from_plain(Examined, json.loads(line))
-        except (NotPlain, ValueError):
+            _write(process, to_plain(request))
+            return self._answer(process)
+        except (OSError, ValueError, TypeError, LookupError):
             self._process = None
+            self._exchange.lose(key)
             raise Died(_ending(process)) from None
-        return examined
+        finally:
+            self._exchange.done(self)
+
+    def _answer(self, process: subprocess.Popen[bytes]) -> Seen:
+        """Talk with the process until it answers. Raises many things if it does not, or talks nonsense."""
+        assert process.stdout is not None
+        while True:
+            kind, *what = json.loads(process.stdout.readline())
+            if kind == ASK:
+                _write(process, self._exchange.ask(self, *what))
+            elif kind == TELL:
+                _write(process, self._exchange.tell(self, *what))
+            else:
+                examined, used = what
+                return Seen(from_plain(Examined, examined), None, from_plain(tuple[Used, ...], used))
 
     def end(self) -> None:
         """End the process, for good."""
@@ -174,6 +192,12 @@ class _Worker:
             process.wait()
             raise CannotStart
         return process
+
+
+def _write(process: subprocess.Popen[bytes], what: Any) -> None:
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(what).encode() + b"\n")
+    process.stdin.flush()
 
 
 def _ending(process: subprocess.Popen[bytes]) -> str:

@@ -2,7 +2,8 @@
 
 A file is known by its date and size, or, where those differ, by its content. What is kept is what the analysis found,
 before comments and settings select from it, so that a change of `select` costs nothing. It holds as long as the linter
-itself, its rules and Python are the same, the limits are, and every file that the analysis depended on is unchanged.
+itself, its rules and Python are the same, the limits are, and every
+file that the analysis depended on is unchanged (`project.graph`).
 
 The file is replaced as a whole, by renaming: whoever reads it sees one state or another. A process that writes keeps
 what others have written meanwhile. Nothing that happens to the file, or to its directory, ends a run.
@@ -14,26 +15,28 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchcopylint import __version__
 from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import pages_directory
-from torchcopylint.project.examined import Examined, Request
-from torchcopylint.project.modules import Dependencies, Lookup, digest_of
+from torchcopylint.project.dependencies import NOTHING, Dependencies, Used, digest_of
+from torchcopylint.project.examined import Examined, Outcome, Request
+from torchcopylint.project.graph import Direct, Graph
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file, reason_of
 from torchcopylint.project.sources import Sources
 
-FORMAT = 1
+FORMAT = 2
 """The form of the file; another number means that it is made anew."""
 SUFFIX = ".torchcopylint-cache"
 _RACY = 2_000_000_000
 """Nanoseconds: a file that was changed so shortly before it was looked at may change again without its date."""
 _LARGEST = 1_000_000_000
+_LONGEST_HEAD = 100_000
+_NOTHING = to_plain(NOTHING)
 
 Stat = tuple[int, int, int]
 """The times of the last change of content and of metadata in nanoseconds, and the size; zeros if not to be trusted."""
@@ -57,10 +60,13 @@ class Store:
         self._root = root
         self._sources = Sources(root)
         self._entries: dict[str, list[Any]] = {}
+        self._graph = self._new_graph()
+        self._kept: dict[str, tuple[list[Any], Dependencies] | None] = {}
         self._files: dict[str, _Seen] = {}
         self._looked: dict[str, _Seen | None] = {}
         self._changed = False
         self._header = [FORMAT, identity(), root]
+        self._state = 0
         self._load()
 
     def recall(self, request: Request) -> Examined | None:
@@ -70,51 +76,59 @@ class Store:
         if seen is None or entry is None:
             return None
         try:
-            digest, asked, used, rest = entry
+            digest, asked, (files, lookups), (outcome, commented, findings, gaps) = entry
             if digest != seen.digest or asked != _asked(request):
                 return None
-            outcome, commented, findings, gaps = rest
-            plain = [outcome, findings, digest, commented, gaps, used, ""]
-            examined: Examined = from_plain(Examined, plain)
-            dependencies = _moved(examined.dependencies, self._absolute)
-            if not self._holds(dependencies):
+            if not self._graph.holds(Direct(files, lookups)):
                 return None
-        except (ValueError, TypeError) as error:
+            if not findings and not gaps:
+                return Examined(Outcome(outcome), (), digest, bool(commented))
+            plain = [outcome, findings, digest, commented, gaps, _NOTHING, ""]
+            examined: Examined = from_plain(Examined, plain)
+        except (ValueError, TypeError, LookupError) as error:
             self._note(f"an entry of the cache is damaged and is made anew: {error}")
             return None
-        return replace(examined, dependencies=dependencies)
+        return examined
 
-    def _holds(self, dependencies: Dependencies) -> bool:
-        """Whether everything is as it was that an examination depended on."""
-        return all(
-            tuple(path for path, _ in self._sources.places(importer, dotted)) == found
-            for importer, dotted, found in dependencies.lookups
-        ) and all(self._digest_now(path) == digest for path, digest in dependencies.files)
-
-    def keep(self, request: Request, examined: Examined) -> None:
-        """Remember what a file came to."""
+    def keep(self, request: Request, examined: Examined, used: Iterable[Used]) -> None:
+        """Remember what a file came to. `used` are files that it, or others that are yet to be kept, made use of."""
+        self._graph.tell(used)
         known = self._looked.get(request.path)
         if not examined.lasting:
-            self._changed |= self._entries.pop(request.filename, None) is not None
+            if request.filename in self._entries:
+                self._kept[request.filename] = None
+                self._changed = True
             return
         # The date was taken before the content was read: if it changed in between, the digest tells.
         seen = _Seen(known.stat if known else _NEVER, examined.digest)
         self._looked[request.path] = self._files[request.path] = seen
-        used = to_plain(_moved(examined.dependencies, self._relative))
         rest = [examined.outcome.value, examined.commented, to_plain(examined.findings), to_plain(examined.gaps)]
-        self._entries[request.filename] = [examined.digest, _asked(request), used, rest]
+        self._kept[request.filename] = ([examined.digest, _asked(request), rest], examined.dependencies)
         self._changed = True
+
+    def _new_graph(self) -> Graph:
+        def places(importer: str, dotted: str) -> tuple[str, ...]:
+            return tuple([path for path, _ in self._sources.places(importer, dotted)])
+
+        return Graph(self._digest_now, places)
 
     def save(self) -> None:
         """Write what was learnt, together with what other processes have written meanwhile. Never raises."""
         if not self._changed:
             return
-        mine, my_files = self._entries, self._files
-        self._entries, self._files = {}, {}
-        self._load(quiet=True)
-        self._entries.update(mine)
-        self._files.update(my_files)
-        self._forget_deleted(mine)
+        if self._state != self._check_on_disk():
+            told, mine = self._graph, self._files
+            self._files = {}
+            self._load(quiet=True)
+            self._files.update(mine)
+            self._graph.tell(told.told)
+        for filename, kept in self._kept.items():
+            if kept is None:
+                self._entries.pop(filename, None)
+                continue
+            (digest, asked, rest), dependencies = kept
+            self._entries[filename] = [digest, asked, self._graph.add(dependencies), rest]
+        self._forget_deleted()
         try:
             self._write()
             self._changed = False
@@ -169,7 +183,7 @@ class Store:
         inside = path.startswith(self._root.rstrip(os.sep) + os.sep)
         return relative_posix(path, self._root) if inside else path
 
-    def _forget_deleted(self, mine: Mapping[str, object]) -> None:
+    def _forget_deleted(self) -> None:
         """Leave out files that are gone, so that the cache does not grow for ever."""
         for filename in [name for name in self._entries if not os.path.lexists(self._absolute(name))]:
             del self._entries[filename]
@@ -187,27 +201,48 @@ class Store:
                 self._note(f"the cache cannot be read: {self.path}: {reason_of(error)}")
             return
         try:
-            head, _, body = data.partition(b"\n")
-            whole = json.loads(head)
-            if type(whole) is not list:
-                raise ValueError("it is something else")
-            *header, check = whole
-            if header != self._header:
+            check = self._check_of(data.partition(b"\n")[0])
+            if check is None:
                 return
+            body = data.partition(b"\n")[2]
             if check != zlib.crc32(body):
                 raise ValueError("its checksum is wrong")
-            entries, files = json.loads(body)
+            entries, files, graph = json.loads(body)
             self._files = {self._absolute(path): _Seen((a, b, c), digest) for path, (a, b, c, digest) in files.items()}
+            self._graph = self._new_graph()
+            self._graph.read(graph, self._absolute)
             self._entries = dict(entries)
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            self._entries, self._files = {}, {}
+            self._state = check
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            self._entries, self._files, self._graph = {}, {}, self._new_graph()
             self._changed = True
             if not quiet:
                 self._note(f"the cache is damaged and is made anew: {self.path}: {error}")
 
+    def _check_of(self, head: bytes) -> int | None:
+        """The checksum in the first line of the file; `None` if the file is of another version. Raises `ValueError`."""
+        whole = json.loads(head)
+        if type(whole) is not list or len(whole) != len(self._header) + 1:
+            raise ValueError("it is something else")
+        check: int = whole.pop()
+        return check if whole == self._header else None
+
+    def _check_on_disk(self) -> int | None:
+        """The checksum of the file as it is now, or nothing to speak of."""
+        try:
+            with open(self.path, "rb") as file:
+                return self._check_of(file.readline(_LONGEST_HEAD))
+        except (OSError, ValueError, RecursionError):
+            return 0
+
     def _write(self) -> None:
         files = {self._relative(path): [*seen.stat, seen.digest] for path, seen in self._files.items()}
-        body = json.dumps([self._entries, files], separators=(",", ":")).encode("utf-8", "surrogatepass")
+        graph, direct = self._graph.plain([Direct(*entry[2]) for entry in self._entries.values()], self._relative)
+        entries = {
+            filename: [digest, asked, needed, rest]
+            for (filename, (digest, asked, _, rest)), needed in zip(self._entries.items(), direct, strict=True)
+        }
+        body = json.dumps([entries, files, graph], separators=(",", ":")).encode("utf-8", "surrogatepass")
         head = json.dumps([*self._header, zlib.crc32(body)]).encode("utf-8", "surrogatepass")
         prepare(os.path.dirname(self.path))
         # In the same directory, since only there renaming replaces; of this process, since there may be others.
@@ -223,17 +258,6 @@ class Store:
     def _note(self, note: str) -> None:
         if note not in self.notes:
             self.notes.append(note)
-
-
-def _moved(dependencies: Dependencies, name: Callable[[str], str]) -> Dependencies:
-    """Dependencies with their files under other names."""
-    return Dependencies(
-        tuple(file._replace(path=name(file.path)) for file in dependencies.files),
-        tuple(
-            Lookup(name(lookup.importer), lookup.dotted, tuple(map(name, lookup.found)))
-            for lookup in dependencies.lookups
-        ),
-    )
 
 
 def _settled(stat: Stat) -> Stat:

@@ -1,22 +1,32 @@
 """A process that examines files for another: requests come in as lines of JSON, and what each came to goes out as one.
 
-It is a program of its own, started anew on every system, so that nothing of the process that starts it is needed or
-copied. It ends when nobody asks any more.
+In between it asks for, and tells, what is known of the files that others use, so that no other worker need follow them
+too (`project.exchange`). It is a program of its own, started anew on every system, so that nothing of the process that
+starts it is needed or copied. It ends when nobody asks any more.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import pickle
 import sys
-from typing import BinaryIO
+from base64 import b64decode, b64encode
+from typing import Any, BinaryIO
 
+from torchcopylint.analysis import Limits
 from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import load_pages
 from torchcopylint.project.examined import Projects, Request, examine_file
+from torchcopylint.project.exchange import LOST, key_of
+from torchcopylint.project.modules import Known
 
 READY = b"ready\n"
 """The first line that a worker writes."""
+ASK, TELL, ANSWER = "ask", "tell", "answer"
+"""The first item of each other line: a file is to be known (its key), is known (its key and what is), or has been
+examined (what it came to, and the files that were used). The first two are answered by a line with what is known, or
+null."""
 
 
 def main() -> None:
@@ -33,10 +43,44 @@ def main() -> None:
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     """Answer request after request until there are no more."""
     pages = load_pages()
-    projects = Projects()
+    line = _Line(requests, answers)
+    projects = Projects(others=line)
     answers.write(READY)
     answers.flush()
-    for line in requests:
-        seen = examine_file(from_plain(Request, json.loads(line)), pages, projects)
-        answers.write(json.dumps(to_plain(seen.examined), separators=(",", ":")).encode() + b"\n")
-        answers.flush()
+    for text in requests:
+        seen = examine_file(from_plain(Request, json.loads(text)), pages, projects)
+        line.say(ANSWER, to_plain(seen.examined), to_plain(seen.used))
+
+
+class _Line:
+    """The line to the process that asks, and through it to other workers."""
+
+    def __init__(self, requests: BinaryIO, answers: BinaryIO) -> None:
+        self._requests = requests
+        self._answers = answers
+
+    def say(self, *what: Any) -> None:
+        """Write one line."""
+        self._answers.write(json.dumps(what, separators=(",", ":")).encode() + b"\n")
+        self._answers.flush()
+
+    def ask(self, root: str, limits: Limits, path: str) -> Known | None:
+        """See `project.modules.Others`."""
+        self.say(ASK, key_of(root, limits, path))
+        return self._known()
+
+    def tell(self, root: str, limits: Limits, path: str, known: Known) -> Known:
+        """See `project.modules.Others`."""
+        # Between processes of one run alone, each started by the same one: nobody else writes to these pipes.
+        self.say(TELL, key_of(root, limits, path), b64encode(pickle.dumps(known, pickle.HIGHEST_PROTOCOL)).decode())
+        return self._known() or known
+
+    def _known(self) -> Known | None:
+        line = self._requests.readline()
+        if not line:
+            raise BrokenPipeError
+        text = json.loads(line)
+        if text is None:
+            return None
+        known: Known = Known(None, "") if text == LOST else pickle.loads(b64decode(text))
+        return known
