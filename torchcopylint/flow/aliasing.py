@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import keeping, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, ModuleShallow
 from torchcopylint.flow.model import CONTAINERS, How, Key, Kind, Sure, Value
@@ -173,15 +173,38 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
     held: dict[int, list[tuple[int, str]]] = {}
     for slot in m.state.slot_names(me):
         cell = m.state.cell(slot)
-        if cell is not None and cell.site >= 0 and len(cell.refs) == 1 and slot[1].startswith("."):
+        if cell is not None and len(cell.refs) == 1 and slot[1].startswith("."):
             held.setdefault(cell.refs[0], []).append((cell.site, slot[1][1:]))
     found = []
     for ref, places in held.items():
         obj = m.state.object(ref)
         if obj.kind in (Kind.MODULE, Kind.UNKNOWN) and len(places) > 1:
-            (_, source), *others = sorted(places)
-            found += [FieldAliased(field, source, site, obj.sure, m.unit.name) for site, field in others]
+            (first, source), *others = sorted(places)
+            lasting = first < 0 and not keeping.is_reset(m, source)
+            for site, field in others:
+                record = lasting and _on_record(m, site)
+                found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, record))
     return found
+
+
+def _on_record(m: Machine, site: int) -> bool:
+    """Whether a place is reached where one number is less than another, as where something is the best so far."""
+    for branch in t.events(m.unit.tape):
+        for arm in branch.arms if isinstance(branch, t.Branch) else ():
+            if _has_site(arm, site) and any(_compares(m, event.register, 2) for event in arm if _holds(event)):
+                return True
+    return False
+
+
+def _holds(event: t.Event) -> TypeGuard[t.Assume]:
+    return isinstance(event, t.Assume) and event.truth
+
+
+def _compares(m: Machine, register: int, depth: int) -> bool:
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Logic) and depth:
+        return any(_compares(m, operand, depth - 1) for operand in event.operands)
+    return isinstance(event, t.Operate) and event.symbol in ("<", ">", "<=", ">=")
 
 
 def note_zip(m: Machine, values: Sequence[Value], site: int) -> None:

@@ -272,7 +272,8 @@ class Kept(NamedTuple):
     """When `method` ends, `field` of `self`, set at `site`, shares memory with `source`, which lives on elsewhere.
 
     `how`, since `shared`; `shallow` if it is a new container of the same tensors, or an element that was put into one.
-    `storages` are those of what is shared; `whole` is whether `source` is a module.
+    `storages` are those of what is shared; `whole` is whether `source` is a module. `sources` are the names that other
+    methods may have for it: fields that hold it, or its own, if it is handed in.
     """
 
     field: str
@@ -285,6 +286,7 @@ class Kept(NamedTuple):
     method: str
     storages: frozenset[int] = frozenset()
     whole: bool = False
+    sources: frozenset[str] = frozenset()
 
 
 class FieldRead(NamedTuple):
@@ -295,6 +297,20 @@ class FieldRead(NamedTuple):
     consumer: str
     method: str
     target: str
+
+
+class FieldMet(NamedTuple):
+    """At `site`, in `method`, what `field` of `self` has held since before meets the parameters of the module `source`.
+
+    `form` is `operand` (`op` takes both), `restored` (it is put into a parameter) or `loaded` (as a state dict).
+    """
+
+    site: int
+    field: str
+    method: str
+    form: str
+    source: str
+    op: str
 
 
 class Known(NamedTuple):
@@ -734,13 +750,17 @@ class ModuleShallow(NamedTuple):
 
 
 class FieldAliased(NamedTuple):
-    """When `method` ends, `field` of `self`, set at `site`, is the module that the field `source` holds."""
+    """When `method` ends, `field` of `self`, set at `site`, is the module that the field `source` holds.
+
+    `record` is whether that happens where one number is less than another, and `source` holds one module for good.
+    """
 
     field: str
     source: str
     site: int
     sure: Sure
     method: str
+    record: bool = False
 
 
 class FieldsPaired(NamedTuple):
@@ -924,7 +944,7 @@ Relation: TypeAlias = (
     " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
     " | TensorCopied | ContextKept | FieldKeepsGraph"
-    " | LoadedByAssignment | MappedWrite"
+    " | LoadedByAssignment | MappedWrite | FieldMet"
 )
 
 
