@@ -33,7 +33,7 @@ class Write(NamedTuple):
     way there, so that it is not all one expression. `reads_old` is whether the old content mattered. `recording` is
     grad mode. `copied` says how sure it is that what was written is the copy that an advanced index made, and that no
     other holder has it; `dropped` whether the value of the writing call is thrown away. `bound` is the site where the
-    root was bound, or -1.
+    root was bound, or -1. `held` is the element of a field that the root was taken out of, if it was.
     """
 
     site: int
@@ -60,6 +60,7 @@ class Write(NamedTuple):
     bound: int = -1
     result: str = ""
     used: int = -1
+    held: str = ""
 
 
 class ReadAfter(NamedTuple):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import writing
-from torchcopylint.flow.model import Kind, Mark, Slot, Value
+from torchcopylint.flow import slots, writing
+from torchcopylint.flow.model import TENSORS, Fact, Kind, Mark, Slot, Value
 from torchcopylint.flow.sites import Arguments
 
 if TYPE_CHECKING:
@@ -26,10 +26,20 @@ def accumulated(m: Machine, numbers: frozenset[int], site: int) -> None:
             reached.add(m.saved_objects[number])
     storages = {share.storage for ref in reached for share in m.state.object(ref).shares}
     if all(number < 0 for number in numbers):
-        # A loss of unknown making. If the unit looks at the gradients of one network only, it is a loss of that one.
+        # A loss of unknown making, or of which nothing was saved: where one thing is trained, it is a loss of that.
         looked_at = {share.storage for ref in m.gradients for share in m.state.object(ref).shares}
-        storages = looked_at if len({storage | 1 for storage in looked_at}) == 1 else set()
+        storages = looked_at if len({storage | 1 for storage in looked_at | _trained(m)}) == 1 else set()
     _overwrite(m, storages, site, "backward()", reads_old=True)
+
+
+def _trained(m: Machine) -> set[int]:
+    """The storages of all networks and leaves that are known to be trained."""
+    found: set[int] = set()
+    for _, obj in m.state.objects():
+        network = obj.kind is Kind.MODULE and obj.requires_grad is not Fact.NO and slots.has_state(obj)
+        if network or (obj.kind in TENSORS and obj.leaf > 0 and obj.requires_grad > 0):
+            found.update(share.storage for share in obj.shares)
+    return found
 
 
 def zeroed(m: Machine, owner: Value, arguments: Arguments, site: int, text: str) -> None:

@@ -185,6 +185,12 @@ def note_repeated(m: Machine, held: Value, site: int, form: str, container: str)
         m.fact(Repeated(site, obj.text, obj.site, obj.kind, stateful, form, container, obj.sure, storages))
 
 
+def has_state(obj: Object) -> bool:
+    """Whether a module has parameters or buffers, by its class alone; what is not known counts as stateful."""
+    row = table.module_class(obj.type) if obj.type else None
+    return row is None or row.container or row.stateful
+
+
 def _stateful(m: Machine, ref: int, obj: Object) -> bool:
     """Whether a module has parameters or buffers, as far as its class tells; what is not known counts as stateful."""
     row = table.module_class(obj.type) if obj.type else None
