@@ -39,6 +39,8 @@ def put(m: Machine, slot: Slot, item: Value, site: int, form: str) -> None:
     before = m.state.cell(slot)
     if before is not None and (before.marks or _has_containers(m, before)):
         note_again(m, slot, before, item, site, form)
+    if form != "yield":
+        slots.note_put_again(m, before, item, site, m.state.object(slot[0]).text)
     slots.bind_slot(m, slot, item, site, weak=True)
 
 

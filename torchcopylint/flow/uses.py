@@ -154,3 +154,12 @@ def loops_around(m: Machine, site: int) -> tuple[int, ...]:
             inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
             pending += [(part, inside) for part in inner_tapes(event)]
     return ()
+
+
+def on_some_paths(m: Machine, site: int) -> bool:
+    """Whether the event at a site stands on an arm of a condition."""
+    for event in t.events(m.unit.tape):
+        for arm in event.arms if isinstance(event, t.Branch) else ():
+            if any(inner.site == site for inner in t.events(arm)):
+                return True
+    return False
