@@ -6,9 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import at_most, confidence, order_of, read_point, written_point
-from torchcopylint.flow.facts import FieldMet, FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
-from torchcopylint.flow.model import Fact, How, overlap
+from torchcopylint.checks._common import (
+    at_most,
+    confidence,
+    first_read_of,
+    is_parameter_snapshot,
+    order_of,
+    read_point,
+    written_point,
+    written_since,
+)
+from torchcopylint.flow.facts import Collected, FieldMet, FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.model import Fact, How, Kind, overlap
 
 KEEPING = frozenset({How.PARAMETERS, How.FIELD, How.DATA, How.DETACH})
 """Ways to get at the memory of a parameter as if it were a value."""
@@ -34,6 +43,34 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             if meets or (read.name not in early and _detached_for_later(unit.writes[read.write], read)):
                 seen.add(link.site)
                 yield _report(unit.writes[read.write], read, link, Confidence.HIGH if meets else Confidence.MEDIUM)
+
+    for fact in unit.facts:
+        if isinstance(fact, Collected) and fact.kind is not Kind.STATE_DICT and is_parameter_snapshot(unit, fact):
+            yield from _collected(unit, fact, seen)
+
+
+def _collected(unit: UnitFacts, fact: Collected, seen: set[int]) -> Iterator[Report]:
+    """The values of one parameter are put into a container in each turn of a loop that trains it on."""
+    write, read = unit.writes[fact.write], first_read_of(unit, fact)
+    if (read is None and not fact.outside) or fact.site in seen:
+        return
+    seen.add(fact.site)
+    link = fact.links[0]
+    taken = link.site if link.site >= 0 else fact.site
+    phrase = f"shared.{link.how.value}" if link.site >= 0 and link.how is not None else "shared.parameters"
+    names = {"source": link.source, "result": fact.name, "when": ""}
+    yield Report(
+        site=taken,
+        points=(
+            Point(Role.SHARED, taken, phrase, names),
+            Point(Role.KEPT, fact.site, f"kept.{fact.form}", {"name": fact.name, "container": fact.container}),
+            written_since(write, fact.site),
+            *((read_point(read, write),) if read is not None else ()),
+        ),
+        values={"name": fact.container or fact.name, "source": link.source, "cause": write.cause or write.op},
+        confidence=at_most(Confidence.HIGH if read is not None else Confidence.MEDIUM, confidence(fact.sure)),
+        variant="tensor",
+    )
 
 
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:

@@ -795,6 +795,20 @@ class Collected(NamedTuple):
     sure: Sure
 
 
+class FieldCollected(NamedTuple):
+    """At `site`, `method` puts what `field` of `self` has held since before into `container`, another field of it.
+
+    `lasting` is whether only constructors set the field: it goes on to hold the same tensor or array.
+    """
+
+    site: int
+    field: str
+    container: str
+    method: str
+    lasting: bool
+    sure: Sure
+
+
 class FunctionInput(NamedTuple):
     """A custom Function's `forward` writes its input `name` by `op`, and breaks the rules for that at `site`.
 
@@ -945,7 +959,7 @@ Relation: TypeAlias = (
     " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
     " | TensorCopied | ContextKept | FieldKeepsGraph"
-    " | LoadedByAssignment | MappedWrite | FieldMet"
+    " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected"
 )
 
 

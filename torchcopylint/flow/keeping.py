@@ -89,7 +89,8 @@ def is_reset(m: Machine, name: str) -> bool:
         if unit.number == m.unit.number:
             continue
         for event in t.events(unit.tape):
-            sets = isinstance(event, t.StoreAttribute) and event.name == name and unit.name != "__init__"
+            sets = isinstance(event, t.StoreAttribute) and event.name == name and not event.augmented
+            sets = sets and unit.name != "__init__"
             cuts = isinstance(event, t.Invoke) and event.name == "detach_" and _field(unit, event.base) == name
             if sets or cuts:
                 return True

@@ -187,7 +187,7 @@ def note_repeated(m: Machine, held: Value, site: int, form: str, container: str)
 
 def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, container: str) -> None:
     """A loop puts one object that was made outside of it into a container, turn after turn."""
-    if not m.in_loop or before is None or held.root is None or len(held.refs) != 1:
+    if not m.in_loop or before is None or not isinstance(held.root, str) or len(held.refs) != 1:
         return
     obj = m.state.object(held.refs[0])
     # What was handed in may be shared on purpose.
