@@ -184,11 +184,13 @@ def _module_behind(m: Machine, value: Value) -> str:
     """The name of the module whose parameter a value surely is, or shares memory with."""
     if len(value.refs) != 1 or m.state.object(value.refs[0]).kind not in TENSORS:
         return ""
-    for share in m.state.object(value.refs[0]).shares:
-        owner = m.state.object(share.storage)
-        if share.how is not How.OWN and share.how is not How.STATE and share.sure and owner.kind is Kind.MODULE:
-            return owner.text
-    return ""
+    shares = m.state.object(value.refs[0]).shares
+    owner = m.state.object(shares[0].storage) if shares else None
+    # Once the loop has ended, it is one of several, all of which are parts of one module.
+    if owner is None or owner.kind is not Kind.MODULE or len({share.storage | 1 for share in shares}) > 1:
+        return ""
+    own = any(share.how in (How.OWN, How.STATE) or share.when for share in shares)
+    return "" if own else owner.text
 
 
 def _field_of(m: Machine, register: int) -> str:
