@@ -108,6 +108,12 @@ def first_read_of(unit: UnitFacts, fact: Collected) -> ReadAfter | None:
     return min(reads, key=order_of, default=None)
 
 
+def is_parameter_snapshot(unit: UnitFacts, fact: Collected) -> bool:
+    """Whether what is collected are values of a module's parameters, which an optimizer moves on."""
+    of_module = any(link.how in (How.PARAMETERS, How.FIELD) for link in fact.links)
+    return of_module and unit.writes[fact.write].form == "step"
+
+
 def kept_gradient(unit: UnitFacts, read: ReadAfter) -> bool:
     """Whether a read is of a gradient that was put aside, and that was then overwritten where it stands: in `.grad`."""
     if read.own or read.name.endswith(".grad") or any(link.how is not None for link in read.below_read):

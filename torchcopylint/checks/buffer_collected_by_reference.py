@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
+    DIRECT_FORMS,
     at_most,
     confidence,
     first_read_of,
+    is_parameter_snapshot,
     read_point,
     shared_points,
+    written_point,
     written_since,
 )
-from torchcopylint.flow.facts import Collected, UnitFacts
-from torchcopylint.flow.model import Kind
+from torchcopylint.flow.facts import Collected, FieldCollected, UnitFacts
+from torchcopylint.flow.model import FIELD, Kind
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -23,7 +26,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     seen: set[int] = set()
     for fact in unit.facts:
         if not isinstance(fact, Collected) or fact.site in seen or fact.kind is Kind.STATE_DICT:
-            # Snapshots that are collected are a rule of their own: TCL701.
+            # Snapshots that are collected are a rule of their own: TCL701, and TCL702 for single parameters.
+            continue
+        if is_parameter_snapshot(unit, fact):
             continue
         write = unit.writes[fact.write]
         read = first_read_of(unit, fact)
@@ -42,3 +47,27 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             confidence=at_most(Confidence.HIGH if read is not None else Confidence.MEDIUM, confidence(fact.sure)),
             variant="yielded" if fact.form == "yield" else "",
         )
+
+
+def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
+    """Report where a method writes a field in place, and puts it into a list that another field holds, as it is.
+
+    Where the writing is done elsewhere, such a list may be one of all tensors that there are.
+    """
+    for unit in methods:
+        for fact in unit.facts:
+            if not isinstance(fact, FieldCollected) or not fact.lasting or unit.name == "__init__":
+                continue
+            writes = [write for write in unit.writes.values() if write.form in DIRECT_FORMS]
+            later = [write for write in writes if write.owner_name == fact.field and write.owner == FIELD]
+            if later:
+                write = min(later, key=lambda w: w.site)
+                yield Report(
+                    site=fact.site,
+                    points=(
+                        Point(Role.KEPT, fact.site, "kept.append", {"name": fact.field, "container": fact.container}),
+                        written_point(write),
+                    ),
+                    values={"name": fact.field, "cause": write.cause or write.op},
+                    confidence=at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure)),
+                )

@@ -31,18 +31,25 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for site, write in sorted(unit.writes.items()):
         links = tuple(link for link in write.chain if link.how is not None)
         reads = reads_after[True].get(site, []) + reads_after[False].get(site, [])
-        if not _edits_a_sample(write, links) or not reads or write.owner_name in seen:
+        stored = write.held or write.owner_name
+        # What a helper writes and returns, the next fetch reads, whether or not this one looks at it again.
+        used = bool(reads) or (write.form == "call" and not write.dropped)
+        if not _edits_a_sample(write, links) or not used or stored in seen:
             continue
-        seen.add(write.owner_name)
+        seen.add(stored)
         handed_out = [read for read in reads if read.consumer == "return"]
-        yield _report(write, links, min(handed_out or reads, key=order_of))
+        yield _report(write, links, min(handed_out or reads, key=order_of, default=None))
 
 
-def _report(write: Write, links: tuple[Link, ...], read: ReadAfter) -> Report:
+def _report(write: Write, links: tuple[Link, ...], read: ReadAfter | None) -> Report:
     return Report(
         site=write.site,
-        points=(*shared_points(tuple(reversed(links))), written_point(write), read_point(read, write)),
-        values={"name": write.root or write.name, "op": write.op, "source": write.owner_name},
+        points=(
+            *(shared_points(tuple(reversed(links))) if not write.held else ()),
+            written_point(write),
+            *((read_point(read, write),) if read is not None else ()),
+        ),
+        values={"name": write.root or write.name, "op": write.op, "source": write.held or write.owner_name},
         confidence=confidence(write.sure),
     )
 
@@ -52,11 +59,11 @@ def _edits_a_sample(write: Write, links: tuple[Link, ...]) -> bool:
 
     A write of the whole field, or one that does not look at the old content, fills a cache or a scratch buffer.
     """
-    if write.owner != FIELD or write.form not in DIRECT_FORMS:
+    if (write.owner != FIELD and not write.held) or write.form not in DIRECT_FORMS:
         return False
-    part = write.owner_name.endswith("]") or any(link.how in PARTS for link in links)
+    part = bool(write.held) or write.owner_name.endswith("]") or any(link.how in PARTS for link in links)
     filled = not write.reads_old and write.form != "item"
-    return part and not filled and _certain(write, links)
+    return part and not filled and (bool(write.held) or _certain(write, links))
 
 
 def _certain(write: Write, links: tuple[Link, ...]) -> bool:

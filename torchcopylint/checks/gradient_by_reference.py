@@ -15,7 +15,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     seen: set[int] = set()
     reads = [fact for fact in unit.facts if isinstance(fact, ReadAfter) and kept_gradient(unit, fact)]
     for read in sorted(reads, key=lambda read: (order_of(read), read.write < read.bound, read.write)):
-        if read.bound in seen or read.bound < 0 or _bound_between(read):
+        if read.bound in seen or read.bound < 0:
             continue
         seen.add(read.bound)
         write = unit.writes[read.write]
@@ -30,8 +30,3 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             values={"name": name, "cause": write.cause or write.op},
             confidence=confidence(read.sure),
         )
-
-
-def _bound_between(read: ReadAfter) -> bool:
-    """Whether the name is bound after the write and before the read, on this turn of a loop or across its end."""
-    return read.write < read.bound < read.site or read.site < read.write < read.bound

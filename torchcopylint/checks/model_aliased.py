@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torchcopylint.base.finding import Role
+from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import confidence, written_point
+from torchcopylint.checks._common import at_most, confidence, written_point
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, UnitFacts
 from torchcopylint.flow.model import Sure
 
@@ -44,7 +44,10 @@ def _when(fact: ModulePaired | ModuleKept) -> tuple[bool, int]:
 
 
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
-    """Report fields that one method sets to one model and another treats as two."""
+    """Report fields that one method sets to one model and another treats as two.
+
+    Or that are set to the model in training where it has done better than before: it goes on to be trained.
+    """
     aliased = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldAliased)]
     paired = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldsPaired)]
     for fact in aliased:
@@ -58,6 +61,18 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
                 values=values,
                 # What has parameters and a state is a module.
                 confidence=confidence(max(fact.sure, Sure.LIKELY)),
+            )
+    steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
+    for fact in aliased:
+        if fact.record and steps:
+            write = min(steps, key=lambda step: step.site)
+            values = {"name": f"self.{fact.field}", "source": f"self.{fact.source}"}
+            yield Report(
+                site=fact.site,
+                points=(_shared(fact.site, values), written_point(write)),
+                values={**values, "cause": write.cause or write.op},
+                confidence=at_most(Confidence.MEDIUM, confidence(max(fact.sure, Sure.LIKELY))),
+                variant="kept",
             )
 
 

@@ -6,9 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import at_most, confidence, order_of, read_point, written_point
-from torchcopylint.flow.facts import FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
-from torchcopylint.flow.model import Fact, How, overlap
+from torchcopylint.checks._common import (
+    at_most,
+    confidence,
+    first_read_of,
+    is_parameter_snapshot,
+    order_of,
+    read_point,
+    written_point,
+    written_since,
+)
+from torchcopylint.flow.facts import Collected, FieldMet, FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.model import Fact, How, Kind, overlap
 
 KEEPING = frozenset({How.PARAMETERS, How.FIELD, How.DATA, How.DETACH})
 """Ways to get at the memory of a parameter as if it were a value."""
@@ -35,35 +44,99 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 seen.add(link.site)
                 yield _report(unit.writes[read.write], read, link, Confidence.HIGH if meets else Confidence.MEDIUM)
 
+    for fact in unit.facts:
+        if isinstance(fact, Collected) and fact.kind is not Kind.STATE_DICT and is_parameter_snapshot(unit, fact):
+            yield from _collected(unit, fact, seen)
+
+
+def _collected(unit: UnitFacts, fact: Collected, seen: set[int]) -> Iterator[Report]:
+    """The values of one parameter are put into a container in each turn of a loop that trains it on."""
+    write, read = unit.writes[fact.write], first_read_of(unit, fact)
+    if (read is None and not fact.outside) or fact.site in seen:
+        return
+    seen.add(fact.site)
+    link = fact.links[0]
+    taken = link.site if link.site >= 0 else fact.site
+    phrase = f"shared.{link.how.value}" if link.site >= 0 and link.how is not None else "shared.parameters"
+    names = {"source": link.source, "result": fact.name, "when": ""}
+    yield Report(
+        site=taken,
+        points=(
+            Point(Role.SHARED, taken, phrase, names),
+            Point(Role.KEPT, fact.site, f"kept.{fact.form}", {"name": fact.name, "container": fact.container}),
+            written_since(write, fact.site),
+            *((read_point(read, write),) if read is not None else ()),
+        ),
+        values={"name": fact.container or fact.name, "source": link.source, "cause": write.cause or write.op},
+        confidence=at_most(Confidence.HIGH if read is not None else Confidence.MEDIUM, confidence(fact.sure)),
+        variant="tensor",
+    )
+
 
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
-    """Report what a method puts aside in a field, through `.data` or `detach()`, and overwrites before it ends."""
+    """Report what a method puts aside in a field, through `.data` or `detach()`, and overwrites before it ends.
+
+    Or what another method compares with, mixes with, or puts back into the very parameters that it was taken from.
+    """
     reads = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldRead) and fact.consumer == "item"]
+    met = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldMet)]
+    seen: set[int] = set()
     for unit in methods:
         for fact in unit.facts:
-            if not isinstance(fact, Kept) or not fact.storages:
+            if not isinstance(fact, Kept) or fact.shared in seen:
                 continue
             later = [write for write in unit.writes.values() if _overwrites(write, fact)]
             restored = [read for read in reads if read.field == fact.field and read.method != fact.method]
+            meeting = [place for place in met if _meets(place, fact, unit)]
             if later and restored:
+                seen.add(fact.shared)
                 write, read = min(later, key=lambda w: w.site), min(restored, key=lambda r: r.site)
-                name = f"self.{fact.field}"
-                yield Report(
-                    site=fact.shared,
-                    points=(
-                        Point(
-                            Role.SHARED,
-                            fact.shared,
-                            f"shared.{fact.how.value}",
-                            {"source": fact.source, "result": name, "when": ""},
-                        ),
-                        written_point(write),
-                        Point(Role.READ, read.site, "read.field", {"name": name}),
-                    ),
-                    values={"name": name, "source": fact.source, "cause": write.cause or write.op},
-                    confidence=at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure)),
-                    variant="" if fact.whole else "tensor",
-                )
+                yield _report_kept(fact, read.site, write, fact.whole)
+            elif meeting:
+                seen.add(fact.shared)
+                written = _trained(methods, fact)
+                yield _report_kept(fact, min(place.site for place in meeting), written, whole=True)
+
+
+def _report_kept(fact: Kept, read: int, write: Write | None, whole: bool) -> Report:
+    name = f"self.{fact.field}"
+    names = {"source": fact.source, "result": name, "when": ""}
+    return Report(
+        site=fact.shared,
+        points=(
+            Point(Role.SHARED, fact.shared, f"shared.{fact.how.value}", names),
+            *((written_point(write),) if write is not None else ()),
+            Point(Role.READ, read, "read.field", {"name": name}),
+        ),
+        values={
+            "name": name,
+            "source": fact.source,
+            "cause": (write.cause or write.op) if write is not None else "training",
+        },
+        confidence=at_most(Confidence.MEDIUM, confidence(fact.sure, *((write.sure,) if write is not None else ()))),
+        variant="" if whole else "tensor",
+    )
+
+
+def _meets(place: FieldMet, kept: Kept, unit: UnitFacts) -> bool:
+    """Whether a place uses what was kept together with its own source, in a way that only makes sense of a copy."""
+    if place.field != kept.field or kept.how not in KEEPING or place.source not in kept.sources:
+        return False
+    if place.method == kept.method and place.site > kept.shared:
+        return False
+    if kept.how is How.PARAMETERS:
+        # The parameters themselves, in a list for later: only a difference shows that they were to be older ones.
+        return place.form == "operand" and place.op in ("-", "sub", "-=")
+    if place.form == "restored":
+        # Where another `.data` takes its place, what was put aside is nobody else's.
+        return not any(write.form == "assign" for write in unit.writes.values())
+    return place.form == "operand"
+
+
+def _trained(methods: Sequence[UnitFacts], kept: Kept) -> Write | None:
+    """A step of an optimizer in the class: outside of the method that keeps, the parameters are trained."""
+    steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
+    return min(steps, key=lambda write: write.site, default=None)
 
 
 def _overwrites(write: Write, kept: Kept) -> bool:

@@ -10,7 +10,7 @@ from torchcopylint.checks._common import DIRECT_FORMS, at_most, confidence, writ
 from torchcopylint.flow.facts import Repeated, UnitFacts, Write
 from torchcopylint.flow.model import BUFFERS
 
-FORMS = frozenset({"multiplied", "fromkeys"})
+FORMS = frozenset({"multiplied", "fromkeys", "comprehension"})
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

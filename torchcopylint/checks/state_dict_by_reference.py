@@ -16,7 +16,7 @@ from torchcopylint.checks._common import (
     written_point,
     written_since,
 )
-from torchcopylint.flow.facts import Collected, FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import Collected, FieldMet, FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import How, Kind, Sure
 
 
@@ -47,16 +47,18 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     """Report snapshots that one method keeps in a field and another reads: between the calls, training goes on."""
     kept = [fact for unit in methods for fact in unit.facts if isinstance(fact, Kept) and fact.how is How.STATE]
     reads = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldRead)]
+    met = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldMet) and fact.form == "loaded"]
     steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
     for fact in kept:
         restored = [r for r in reads if r.field == fact.field and r.consumer in ("load_state_dict", "return")]
         restored = [r for r in restored if r.method != fact.method]
-        if restored:
-            read = min(restored, key=lambda r: r.site)
+        loaded = [m for m in met if m.field == fact.field and m.method != fact.method and m.source in fact.sources]
+        if restored or loaded:
+            read = min([r.site for r in restored] or [m.site for m in loaded])
             yield _report_class(fact, read, min(steps, key=lambda w: w.site) if steps else None)
 
 
-def _report_class(fact: Kept, read: FieldRead, step: Write | None) -> Report:
+def _report_class(fact: Kept, read: int, step: Write | None) -> Report:
     name = f"self.{fact.field}"
     source = fact.source.removesuffix(".state_dict()")
     return Report(
@@ -64,7 +66,7 @@ def _report_class(fact: Kept, read: FieldRead, step: Write | None) -> Report:
         points=(
             Point(Role.SHARED, fact.shared, "shared.state", {"source": source, "result": name, "when": ""}),
             *((written_point(step),) if step is not None else ()),
-            Point(Role.READ, read.site, "read.field", {"name": name}),
+            Point(Role.READ, read, "read.field", {"name": name}),
         ),
         values={"name": name, "source": source, "cause": step.cause if step is not None else "training"},
         confidence=at_most(Confidence.MEDIUM, confidence(fact.sure)),

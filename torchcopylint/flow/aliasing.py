@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import keeping, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, ModuleShallow
 from torchcopylint.flow.model import CONTAINERS, How, Key, Kind, Sure, Value
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
 
 WHOLE_MODULE = frozenset({How.PARAMETERS, How.STATE})
+MAX_PAIRS = 4
+"""So many modules may be meant where one of several is."""
 MAX_DEPTH = 3
 """How deep the iterators over a module's parameters are looked into: `zip(a.named_parameters(), ...)`."""
 
@@ -22,6 +24,11 @@ def note_pair(m: Machine, one: Value, other: Value, site: int, form: str) -> Non
     """Two modules (or what iterates over their parameters) meet: `load` from one to the other, or `zip` of both."""
     first, second = modules_behind(m, one, MAX_DEPTH), modules_behind(m, other, MAX_DEPTH)
     if not first or not second:
+        # One of several pairs, as in `for target, net in pairs`: any of one side may meet any of the other.
+        for field in _fields_behind(m, one, MAX_DEPTH):
+            for paired in _fields_behind(m, other, MAX_DEPTH):
+                if field != paired:
+                    m.fact(FieldsPaired(site, field, paired, form))
         return
     if first == second:
         called = {_called(m, one, MAX_DEPTH), _called(m, other, MAX_DEPTH)}
@@ -73,6 +80,21 @@ def modules_behind(m: Machine, value: Value, depth: int) -> frozenset[int]:
             if cell is not None:
                 found |= modules_behind(m, Value(cell.refs, cell.kind), depth - 1)
     return frozenset() if any(ref & 1 for ref in found) else frozenset(found)
+
+
+def _fields_behind(m: Machine, value: Value, depth: int) -> list[str]:
+    """The fields of `self` that hold a module which a value may be the parameters of."""
+    found: dict[str, None] = {}
+    for ref in value.refs if len(value.refs) <= MAX_PAIRS else ():
+        obj = m.state.object(ref)
+        sources = [share.of for share in obj.shares if share.how in WHOLE_MODULE] or [ref]
+        for source in sources if obj.kind not in CONTAINERS or len(obj.shares) > 1 else ():
+            field = _field_of(m, frozenset({source}))
+            found.update({field: None} if field else {})
+        for slot in m.state.slot_names(ref) if obj.kind in CONTAINERS and depth else ():
+            held = Value(m.state.refs_of(slot))
+            found.update(dict.fromkeys(_fields_behind(m, held, depth - 1)))
+    return list(found)
 
 
 def _names_of(m: Machine, modules: frozenset[int]) -> list[tuple[int, str]]:
@@ -173,15 +195,38 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
     held: dict[int, list[tuple[int, str]]] = {}
     for slot in m.state.slot_names(me):
         cell = m.state.cell(slot)
-        if cell is not None and cell.site >= 0 and len(cell.refs) == 1 and slot[1].startswith("."):
+        if cell is not None and len(cell.refs) == 1 and slot[1].startswith("."):
             held.setdefault(cell.refs[0], []).append((cell.site, slot[1][1:]))
     found = []
     for ref, places in held.items():
         obj = m.state.object(ref)
         if obj.kind in (Kind.MODULE, Kind.UNKNOWN) and len(places) > 1:
-            (_, source), *others = sorted(places)
-            found += [FieldAliased(field, source, site, obj.sure, m.unit.name) for site, field in others]
+            (first, source), *others = sorted(places)
+            lasting = first < 0 and not keeping.is_reset(m, source)
+            for site, field in others:
+                record = lasting and _on_record(m, site)
+                found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, record))
     return found
+
+
+def _on_record(m: Machine, site: int) -> bool:
+    """Whether a place is reached where one number is less than another, as where something is the best so far."""
+    for branch in t.events(m.unit.tape):
+        for arm in branch.arms if isinstance(branch, t.Branch) else ():
+            if _has_site(arm, site) and any(_compares(m, event.register, 2) for event in arm if _holds(event)):
+                return True
+    return False
+
+
+def _holds(event: t.Event) -> TypeGuard[t.Assume]:
+    return isinstance(event, t.Assume) and event.truth
+
+
+def _compares(m: Machine, register: int, depth: int) -> bool:
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Logic) and depth:
+        return any(_compares(m, operand, depth - 1) for operand in event.operands)
+    return isinstance(event, t.Operate) and event.symbol in ("<", ">", "<=", ">=")
 
 
 def note_zip(m: Machine, values: Sequence[Value], site: int) -> None:

@@ -48,6 +48,8 @@ from torchcopylint.knowledge import table
 _MISSPELT = frozenset(
     {"require_grad", "requires_gard", "required_grad", "requires_grads", "requiers_grad", "require_grads"}
 )
+_RESULTS = {"values": 0, "indices": 1}
+"""What `torch.max(x, dim)`, `sort`, `topk` and the like return goes by these names as well."""
 
 
 @handles(t.Attribute)
@@ -86,6 +88,8 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
         return _of_array(m, base, ref, name, site)
     if obj.kind is Kind.OPTIMIZER and name == "param_groups":
         return _param_groups(m, ref, site)
+    if obj.kind is Kind.TUPLE and name in _RESULTS:
+        return slots.element(m, Value((ref,), obj.kind, None, base.marks, base.root), _RESULTS[name], site, text)
     slot = (ref, f".{name}")
     if m.state.cell(slot) is None:
         value = slots.slot_value(m, slot, _field(m, ref, obj, name))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import naming, reading, slots
-from torchcopylint.flow.facts import Collected
+from torchcopylint.flow import keeping, naming, reading, slots
+from torchcopylint.flow.facts import Collected, FieldCollected
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BUFFERS,
     CONTAINERS,
+    FIELD,
     LOCAL,
     WHOLE,
     Cell,
@@ -39,7 +40,21 @@ def put(m: Machine, slot: Slot, item: Value, site: int, form: str) -> None:
     before = m.state.cell(slot)
     if before is not None and (before.marks or _has_containers(m, before)):
         note_again(m, slot, before, item, site, form)
+    if form != "yield":
+        _note_field(m, slot, item, site)
+        slots.note_put_again(m, before, item, site, m.state.object(slot[0]).text)
     slots.bind_slot(m, slot, item, site, weak=True)
+
+
+def _note_field(m: Machine, slot: Slot, item: Value, site: int) -> None:
+    """A field of `self` is put into a container that another field of it holds, as it is."""
+    key, container = item.root, m.state.object(slot[0])
+    if container.owner != FIELD or not isinstance(key, tuple) or not key[1].startswith(".") or len(item.refs) != 1:
+        return
+    obj = m.state.object(item.refs[0])
+    if item.refs[0] == m.number("slot", key) and obj.kind in BUFFERS and m.state.object(key[0]).owner == "self":
+        lasting = not keeping.is_reset(m, key[1][1:])
+        m.fact(FieldCollected(site, naming.key_text(m, key), container.text, m.unit.name, lasting, obj.sure))
 
 
 def hand_out(m: Machine, item: Value, site: int) -> None:
@@ -90,9 +105,7 @@ def _shares(m: Machine, cell: Cell) -> Iterator[Share]:
     """The storages that what a cell holds surely sits on; those of a loop's earlier turns are several."""
     for ref in cell.refs:
         for share in m.state.object(ref).shares:
-            # A field of a module may be another tensor by now; what it owned is its own.
-            field = any(part.kind == "field" for part in share.region)
-            if share.sure and not share.when and share.storage & 1 == 0 and not field:
+            if share.sure and not share.when and share.storage & 1 == 0:
                 yield share
 
 
@@ -100,14 +113,17 @@ def _overwritten(m: Machine, earlier: Cell, sat_on: Share, cell: Cell, share: Sh
     """The write that hit what was put in earlier, and not only what is put in now."""
     if overlap(sat_on.region, share.region) is not Fact.YES:
         return None
-    each = any(part.kind in WHOLE for part in (*sat_on.region, *share.region))
+    regions = (*sat_on.region, *share.region)
+    each = any(part.kind in WHOLE for part in regions)
+    # A field of a module may be another tensor by now; what it owned is its own. An optimizer moves it where it is.
+    field = any(part.kind == "field" for part in regions)
     for mark in sorted(earlier.marks - cell.marks):
         write = m.writes.get(mark.write)
         if write is None or mark.own or mark.late or write.form in ("assign", "gradient"):
             continue
         if share.storage not in m.certain_storages[mark.write]:
             continue
-        if each and write.form not in FOR_ALL:
+        if (each and write.form not in FOR_ALL) or (field and write.form != "step"):
             continue
         if overlap(m.regions[mark.write].get(share.storage | 1, ()), sat_on.region) is Fact.YES:
             return mark

@@ -14,10 +14,10 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     conditions,
     control,
     definitions,
+    fields,
     items,
     iteration,
     keeping,
-    kinds,
     mapping,
     names,
     operators,
@@ -30,16 +30,13 @@ from torchcopylint.flow.facts import (
     DataShared,
     DefaultWritten,
     FileFacts,
-    Kept,
     UnitFacts,
 )
 from torchcopylint.flow.machine import Machine
-from torchcopylint.flow.model import ARGUMENT, CONTAINERS, LOCAL, Fact, How, Kind, Sure
+from torchcopylint.flow.model import ARGUMENT, LOCAL, Fact, Kind
 from torchcopylint.flow.outside import Outside
 from torchcopylint.flow.summaries import argument_paths
 from torchcopylint.flow.world import World
-
-KEPT_HOWS = frozenset({How.STATE, How.DETACH, How.DATA, How.PARAMETERS, How.NUMPY})
 
 
 def examine(program: t.Program) -> FileFacts:
@@ -71,7 +68,8 @@ def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers
     stated = [fact for site in sorted(m.facts) for fact in m.facts[site]]
     found = [_settled(m, fact) if isinstance(fact, DataShared) else fact for fact in stated]
     found = [fact for fact in found if not isinstance(fact, ConditionalWrite) or conditional.still_held(m, fact)]
-    found += _kept(m)
+    found += fields.kept(m)
+    found += fields.met(m)
     if world.program.asked:
         found += asking.unanswered(m, world.program)
     found += _defaults_written(world, m)
@@ -151,67 +149,3 @@ def _settled(m: Machine, fact: DataShared) -> DataShared:
             if mine & {share.storage | 1 for share in made.shares} and made.owner in ("", LOCAL):
                 return fact._replace(handed=True)
     return fact
-
-
-def _kept(m: Machine) -> list[Kept]:
-    """Fields of `self` that this method set, and that share memory with something that lives on outside of it."""
-    if m.unit.owner < 0 or not m.unit.parameters:
-        return []
-    found = []
-    me = m.number("argument", m.unit.parameters[0].name)
-    mine = m.state.slot_names(me)
-    outside = set(argument_paths(m)) | {ref for slot in mine for ref in m.state.refs_of(slot)}
-    for slot in mine:
-        cell = m.state.cell(slot)
-        if cell is None:
-            continue
-        if cell.site < 0:
-            found += _put_into(m, slot[1][1:], cell.refs, outside)
-            continue
-        for ref, element in _with_elements(m, cell.refs):
-            obj = m.state.object(ref)
-            for share in obj.shares:
-                if share.how in KEPT_HOWS and share.storage in outside and share.storage not in cell.refs:
-                    source = m.state.object(share.storage).text
-                    shallow = element or "shallow" in obj.flags
-                    sure = min(obj.sure, _sure_source(m, share.storage))
-                    kept = Kept(slot[1][1:], cell.site, share.site, share.how, source, shallow, sure, m.unit.name)
-                    found.append(kept)
-    return list(dict.fromkeys(found))
-
-
-def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[int]) -> list[Kept]:
-    """What this method has put into a container that a field held already."""
-    found = []
-    elements = [
-        slot for ref in containers if m.state.object(ref).kind in CONTAINERS for slot in m.state.slot_names(ref)
-    ]
-    for slot in elements:
-        cell = m.state.cell(slot)
-        for ref in cell.refs if cell is not None and cell.site >= 0 else ():
-            obj = m.state.object(ref)
-            shared = [share for share in obj.shares if share.how in (How.DATA, How.DETACH) and share.storage in outside]
-            if shared and cell is not None:
-                storages = frozenset(share.storage | 1 for share in shared)
-                owner = m.state.object(shared[0].storage)
-                place = (field, cell.site, shared[0].site, shared[0].how, owner.text, True, obj.sure, m.unit.name)
-                found.append(Kept(*place, storages, owner.kind is Kind.MODULE))
-    return found
-
-
-def _sure_source(m: Machine, ref: int) -> Sure:
-    """How sure it is that something has parameters. An optimizer has none; its state dict is new each time."""
-    obj = m.state.object(ref)
-    kind = obj.kind if obj.kind is not Kind.UNKNOWN else kinds.from_name(obj.text)[0]
-    if kind is Kind.OPTIMIZER:
-        return Sure.NOT
-    return Sure.LIKELY if kind is not Kind.UNKNOWN else Sure.HINT
-
-
-def _with_elements(m: Machine, refs: tuple[int, ...]) -> list[tuple[int, bool]]:
-    """Objects, and what the containers among them hold."""
-    found = [(ref, False) for ref in refs]
-    for ref in refs:
-        if m.state.object(ref).kind in CONTAINERS:
-            found += [(held, True) for slot in m.state.slot_names(ref) for held in m.state.refs_of(slot)]
-    return found

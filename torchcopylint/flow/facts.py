@@ -33,7 +33,8 @@ class Write(NamedTuple):
     whether a name was bound to an alias on the way there, so that it is not all one expression. `reads_old` is whether
     the old content mattered. `recording` is grad mode. `copied` says how sure it is that what was written is the copy
     that an advanced index made, and that no other holder has it; `dropped` whether the value of the writing call is
-    thrown away. `bound` is the site where the root was bound, or -1.
+    thrown away. `bound` is the site where the root was bound, or -1. `held` is the element of a field that the root was
+    taken out of, if it was.
     """
 
     site: int
@@ -60,6 +61,7 @@ class Write(NamedTuple):
     bound: int = -1
     result: str = ""
     used: int = -1
+    held: str = ""
 
 
 class ReadAfter(NamedTuple):
@@ -272,7 +274,8 @@ class Kept(NamedTuple):
     """When `method` ends, `field` of `self`, set at `site`, shares memory with `source`, which lives on elsewhere.
 
     `how`, since `shared`; `shallow` if it is a new container of the same tensors, or an element that was put into one.
-    `storages` are those of what is shared; `whole` is whether `source` is a module.
+    `storages` are those of what is shared; `whole` is whether `source` is a module. `sources` are the names that other
+    methods may have for it: fields that hold it, or its own, if it is handed in.
     """
 
     field: str
@@ -285,6 +288,7 @@ class Kept(NamedTuple):
     method: str
     storages: frozenset[int] = frozenset()
     whole: bool = False
+    sources: frozenset[str] = frozenset()
 
 
 class FieldRead(NamedTuple):
@@ -295,6 +299,20 @@ class FieldRead(NamedTuple):
     consumer: str
     method: str
     target: str
+
+
+class FieldMet(NamedTuple):
+    """At `site`, in `method`, what `field` of `self` has held since before meets the parameters of the module `source`.
+
+    `form` is `operand` (`op` takes both), `restored` (it is put into a parameter) or `loaded` (as a state dict).
+    """
+
+    site: int
+    field: str
+    method: str
+    form: str
+    source: str
+    op: str
 
 
 class Known(NamedTuple):
@@ -734,13 +752,17 @@ class ModuleShallow(NamedTuple):
 
 
 class FieldAliased(NamedTuple):
-    """When `method` ends, `field` of `self`, set at `site`, is the module that the field `source` holds."""
+    """When `method` ends, `field` of `self`, set at `site`, is the module that the field `source` holds.
+
+    `record` is whether that happens where one number is less than another, and `source` holds one module for good.
+    """
 
     field: str
     source: str
     site: int
     sure: Sure
     method: str
+    record: bool = False
 
 
 class FieldsPaired(NamedTuple):
@@ -771,6 +793,20 @@ class Collected(NamedTuple):
     put: frozenset[int]
     form: str
     kind: Kind
+    sure: Sure
+
+
+class FieldCollected(NamedTuple):
+    """At `site`, `method` puts what `field` of `self` has held since before into `container`, another field of it.
+
+    `lasting` is whether only constructors set the field: it goes on to hold the same tensor or array.
+    """
+
+    site: int
+    field: str
+    container: str
+    method: str
+    lasting: bool
     sure: Sure
 
 
@@ -924,7 +960,7 @@ Relation: TypeAlias = (
     " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
     " | TensorCopied | ContextKept | FieldKeepsGraph"
-    " | LoadedByAssignment | MappedWrite"
+    " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected"
 )
 
 

@@ -243,7 +243,19 @@ def _deque(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
 
 @special("collections.defaultdict")
 def _defaultdict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    return memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="..."))
+    made = memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="..."))
+    factory = arguments.at(0).const
+    if isinstance(factory, FunctionReference) and m.world.is_own(factory.unit):
+        # `lambda: zeros` hands out the one object that `zeros` is, `lambda: torch.zeros(2)` makes one for each key.
+        returned = [held for held in m.world.unit(factory.unit).tape if isinstance(held, t.Return)]
+        loaded = [m.world.unit(factory.unit).definitions[held.value] for held in returned if held.value >= 0]
+        outer = m.state.cell(loaded[0].name) if len(loaded) == 1 and isinstance(loaded[0], t.Load) else None
+        if outer is not None:
+            place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
+            held = Value(outer.refs, outer.kind)
+            slots.note_repeated(m, held, event.site, "fromkeys", place)
+            slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site)
+    return made
 
 
 @special("builtins.dict.fromkeys", "collections.OrderedDict.fromkeys")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import writing
-from torchcopylint.flow.model import Kind, Value
+from torchcopylint.flow import slots, writing
+from torchcopylint.flow.model import TENSORS, Fact, Kind, Mark, Slot, Value
 from torchcopylint.flow.sites import Arguments
 
 if TYPE_CHECKING:
@@ -25,7 +25,21 @@ def accumulated(m: Machine, numbers: frozenset[int], site: int) -> None:
         if number in m.saved_objects:
             reached.add(m.saved_objects[number])
     storages = {share.storage for ref in reached for share in m.state.object(ref).shares}
+    if all(number < 0 for number in numbers):
+        # A loss of unknown making, or of which nothing was saved: where one thing is trained, it is a loss of that.
+        looked_at = {share.storage for ref in m.gradients for share in m.state.object(ref).shares}
+        storages = looked_at if len({storage | 1 for storage in looked_at | _trained(m)}) == 1 else set()
     _overwrite(m, storages, site, "backward()", reads_old=True)
+
+
+def _trained(m: Machine) -> set[int]:
+    """The storages of all networks and leaves that are known to be trained."""
+    found: set[int] = set()
+    for _, obj in m.state.objects():
+        network = obj.kind is Kind.MODULE and obj.requires_grad is not Fact.NO and slots.has_state(obj)
+        if network or (obj.kind in TENSORS and obj.leaf > 0 and obj.requires_grad > 0):
+            found.update(share.storage for share in obj.shares)
+    return found
 
 
 def zeroed(m: Machine, owner: Value, arguments: Arguments, site: int, text: str) -> None:
@@ -45,13 +59,20 @@ def zeroed(m: Machine, owner: Value, arguments: Arguments, site: int, text: str)
 def _overwrite(m: Machine, storages: set[int], site: int, cause: str, *, reads_old: bool) -> None:
     """The gradients of what sits on some storages are written in place."""
     held: list[int] = []
+    places: list[Slot] = []
     for ref in sorted(m.gradients):
         cell = m.state.cell((ref, ".grad"))
         if cell is not None and len(cell.refs) == 1 and any(s.storage in storages for s in m.state.object(ref).shares):
             held += cell.refs
+            places.append((ref, ".grad"))
     if not held:
         return
     grads = Value(tuple(sorted(set(held))), Kind.TENSOR)
     writing.write(m, grads, site, op=cause, form="gradient", name=cause, reads_old=reads_old, cause=cause)
+    for place in places:
+        # `.grad` is the gradient as it is now, and so is what takes it from there; who took it earlier has an old one.
+        cell = m.state.cell(place)
+        if cell is not None and Mark(site, False) in cell.marks:
+            m.state.put_cell(place, cell._replace(marks=cell.marks - {Mark(site, False)} | {Mark(site, True)}))
     # Every one of them is written, not one of several.
     m.certain_storages[site] = frozenset(s.storage for ref in grads.refs for s in m.state.object(ref).shares)

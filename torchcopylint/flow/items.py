@@ -67,6 +67,8 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
             if obj.kind in CONTAINERS:
                 collecting.put(m, (ref, ANY_ELEMENT), value, event.site, "item")
             else:
+                if obj.kind is Kind.MODULE:
+                    slots.note_put_again(m, m.state.cell((ref, ANY_ELEMENT)), value, event.site, text)
                 # It may be an array or a tensor, which copies what is stored into it.
                 slots.bind_slot(m, (ref, ANY_ELEMENT), value, event.site, weak=True)
 

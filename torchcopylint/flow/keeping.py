@@ -26,7 +26,7 @@ def note_stored(m: Machine, event: t.StoreAttribute, ref: int, value: Value) -> 
     carrying = [m.state.object(ref) for ref in value.refs]
     if any(obj.requires_grad <= 0 or obj.leaf > 0 or obj.kind not in TENSORS for obj in carrying):
         return
-    if _is_reset(m, event.name) or not _comes_from(m, event.value, ref, event.name):
+    if is_reset(m, event.name) or not _comes_from(m, event.value, ref, event.name):
         return
     sure = min(*(obj.sure for obj in carrying), _known(m, owner, event.name))
     name = f"{m.unit.parameters[0].name}.{event.name}"
@@ -43,7 +43,7 @@ def note_written(m: Machine, target: Value, source: str, site: int) -> None:
         return
     assert isinstance(root, tuple)
     name = root[1][1:]
-    if _is_reset(m, name):
+    if is_reset(m, name):
         return
     sure = min(Sure.PROVEN, _known(m, m.state.object(root[0]), name), *(m.state.object(r).sure for r in target.refs))
     text = naming.key_text(m, root)
@@ -83,13 +83,14 @@ def _known(m: Machine, owner: Object, name: str) -> Sure:
     return known.sure if known is not None and known.kind is Kind.TENSOR else Sure.NOT
 
 
-def _is_reset(m: Machine, name: str) -> bool:
+def is_reset(m: Machine, name: str) -> bool:
     """Whether something in the file sets a field of that name, or cuts it, other than a constructor and this unit."""
     for unit in m.world.program.units:
         if unit.number == m.unit.number:
             continue
         for event in t.events(unit.tape):
-            sets = isinstance(event, t.StoreAttribute) and event.name == name and unit.name != "__init__"
+            sets = isinstance(event, t.StoreAttribute) and event.name == name and not event.augmented
+            sets = sets and unit.name != "__init__"
             cuts = isinstance(event, t.Invoke) and event.name == "detach_" and _field(unit, event.base) == name
             if sets or cuts:
                 return True

@@ -25,6 +25,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     DIMENSIONS,
     EXPANDED,
+    INDEX_COPY,
     INFERENCE,
     NDARRAY,
     PARTS,
@@ -47,6 +48,8 @@ from torchcopylint.knowledge.table import Op
 
 _OF_DEFAULT = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn", "eye", "linspace"))
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
+_PICKING = frozenset({"index_select", "masked_select", "take_along_dim"})
+"""Operations that copy what an index picks, as square brackets do."""
 _WITH_DIMENSIONS = frozenset({"arange", "randperm", "nonzero", "argwhere", "flatnonzero", "argsort", "unique"})
 """Operations whose result is never a single number without dimensions."""
 _CONVERTING = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
@@ -229,6 +232,8 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     flags = {BLANK} if short in FACTORIES else set()
     if short in _WITH_DIMENSIONS or (source.refs and kind_of(source, m.state) is Kind.LIST):
         flags.add(DIMENSIONS)
+    if short in _PICKING:
+        flags.add(INDEX_COPY)
     if short == "pin_memory" or arguments.flag("pin_memory") is not False:
         flags.add(PINNED)
     if op.name in ARRAY_MAKERS:

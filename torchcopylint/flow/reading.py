@@ -64,9 +64,6 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
             fact = _read_after(m, value, ref, mark, write, name, whole)
             if fact is not None:
                 between = _bound_between(m, value.root, write.site, site)
-                if between and _hits_gradient(write) and _names_gradient(m, value.root):
-                    # The name was given to the gradient as it is now.
-                    continue
                 if fact.conditional and between and not _kept_from_before(m, value.root, mark):
                     fact = fact._replace(conditional=False)
                 m.fact(fact._replace(site=site, consumer=consumer, target=target))
@@ -171,12 +168,6 @@ def _but_for_a_condition(*sides: tuple[Link, ...]) -> bool:
 
 def _hits_gradient(write: Write) -> bool:
     return write.form == "gradient" or write.root.endswith(".grad")
-
-
-def _names_gradient(m: Machine, root: Key | None) -> bool:
-    """Whether a name was bound to `.grad` itself, not to something that a container has kept."""
-    cell = m.state.cell(root) if root is not None else None
-    return cell is not None and isinstance(cell.origin, tuple) and cell.origin[1] == ".grad"
 
 
 def _put_aside(m: Machine, ref: int, mark: Mark) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import memory, naming, reading
+from torchcopylint.flow import memory, naming, reading, uses
 from torchcopylint.flow.facts import FieldRead, Repeated
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
@@ -183,6 +183,25 @@ def note_repeated(m: Machine, held: Value, site: int, form: str, container: str)
         stateful = _stateful(m, held.refs[0], obj)
         storages = frozenset(share.storage | 1 for share in obj.shares)
         m.fact(Repeated(site, obj.text, obj.site, obj.kind, stateful, form, container, obj.sure, storages))
+
+
+def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, container: str) -> None:
+    """A loop puts one object that was made outside of it into a container, turn after turn."""
+    if not m.in_loop or before is None or not isinstance(held.root, str) or len(held.refs) != 1:
+        return
+    obj = m.state.object(held.refs[0])
+    # What was handed in may be shared on purpose.
+    made_here = obj.owner in ("", LOCAL) and obj.site >= 0 and obj.sure is Sure.PROVEN
+    if made_here and held.refs[0] in before.refs and obj.kind in (Kind.MODULE, *BUFFERS):
+        outer, inner = uses.loops_around(m, obj.site), uses.loops_around(m, site)
+        if len(outer) < len(inner) and inner[: len(outer)] == outer and not uses.on_some_paths(m, site):
+            note_repeated(m, held, site, "comprehension", container)
+
+
+def has_state(obj: Object) -> bool:
+    """Whether a module has parameters or buffers, by its class alone; what is not known counts as stateful."""
+    row = table.module_class(obj.type) if obj.type else None
+    return row is None or row.container or row.stateful
 
 
 def _stateful(m: Machine, ref: int, obj: Object) -> bool:

@@ -243,13 +243,13 @@ class State:
                 self.set_register(register, value._replace(refs=_rename(value.refs, ref, old)))
         return True
 
+    def objects(self) -> list[tuple[int, Object]]:
+        """Every object."""
+        return [(ref, obj) for ref, obj in self._entries.items() if isinstance(ref, int) and isinstance(obj, Object)]
+
     def objects_with_graph(self) -> list[tuple[int, Object]]:
         """Every object behind which there is a graph."""
-        return [
-            (ref, obj)
-            for ref, obj in self._entries.items()
-            if isinstance(ref, int) and isinstance(obj, Object) and obj.graph
-        ]
+        return [(ref, obj) for ref, obj in self.objects() if obj.graph]
 
     # -- holders
 

@@ -269,7 +269,8 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
         op=item.op,
         form="call" if item.form not in ("step", "load", "assign", STATISTICS) else item.form,
         name=naming.key_text(m, target.root) or m.state.object(target.refs[0]).text,
-        reads_old=item.reads_old,
+        # Who writes an item leaves the others as they are.
+        reads_old=item.reads_old or item.form == "item",
         versioned=item.versioned,
         derived=True,
         cause=f"{name}(...)",

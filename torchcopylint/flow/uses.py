@@ -98,11 +98,30 @@ def is_computed_from(m: Machine, register: int, name: str) -> bool:
 
 
 def is_only_written(m: Machine, name: str) -> bool:
-    """Whether every use of what a name is bound to is a write into it whose result is thrown away."""
+    """Whether nobody reads what a name is bound to once the first write has gone into it.
+
+    What a write itself reads (`rows[rows < 0] = 0`) and what was read before it tells nobody what it did.
+    """
     if seen_from_inside(m, name):
         return False
-    loads = [use for use in of_name(m, name) if use.loads]
-    return all(_is_write(m, use.register) for use in loads)
+    uses = of_name(m, name)
+    loads = [use for use in uses if use.loads]
+    written = [use for use in loads if _is_write(m, use.register)]
+    if len(written) == len(loads):
+        return True
+    straight = len({use.loops for use in uses}) == 1 and sum(not use.loads for use in uses) == 1
+    last = [_last_operand(m, use.register) for use in written]
+    return straight and bool(last) and all(use.register <= last[0] or use in written for use in loads)
+
+
+def _last_operand(m: Machine, register: int) -> int:
+    """The last register that a write through a register takes: of events, the later ones have higher numbers."""
+    event = m.consumer_of(register)
+    while isinstance(event, t.Item):
+        register, event = event.out, m.consumer_of(event.out)
+    if isinstance(event, t.StoreItem):
+        return max(register, event.value, *[part for part in event.subscript if isinstance(part, int)])
+    return max((register, *t.operands(event))) if event is not None else register
 
 
 def _is_write(m: Machine, register: int) -> bool:
@@ -135,3 +154,12 @@ def loops_around(m: Machine, site: int) -> tuple[int, ...]:
             inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
             pending += [(part, inside) for part in inner_tapes(event)]
     return ()
+
+
+def on_some_paths(m: Machine, site: int) -> bool:
+    """Whether the event at a site stands on an arm of a condition."""
+    for event in t.events(m.unit.tape):
+        for arm in event.arms if isinstance(event, t.Branch) else ():
+            if any(inner.site == site for inner in t.events(arm)):
+                return True
+    return False

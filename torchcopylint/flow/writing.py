@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import conditional, idioms, naming, reading, uses
 from torchcopylint.flow.facts import DataAccess, Write
 from torchcopylint.flow.model import (
+    ANY_ELEMENT,
     ARGUMENT,
     BLANK,
     FIELD,
@@ -119,6 +120,7 @@ def write(
         cause=cause,
         copied=_index_copy(m, storages, value.root),
         bound=m.roots[site][0] if site in m.roots else -1,
+        held=_held_in(m, value.root),
     )
     if before is not None:
         fact = before._replace(storages=tuple(sorted({*before.storages, *storages})), sure=min(before.sure, fact.sure))
@@ -131,6 +133,15 @@ def write(
         spoil_saved(m, sat_on, site, certain=certain, statistics=form == STATISTICS)
     _note_data(m, chain, fact)
     return fact
+
+
+def _held_in(m: Machine, root: Key | None) -> str:
+    """The element of a field that a name was taken out of."""
+    cell = m.state.cell(root) if root is not None else None
+    origin = cell.origin if cell is not None else None
+    if not isinstance(origin, tuple) or not origin[1].startswith("[") or m.state.object(origin[0]).owner != FIELD:
+        return ""
+    return naming.key_text(m, origin).replace(ANY_ELEMENT, "[...]")
 
 
 def _index_copy(m: Machine, storages: tuple[int, ...], root: Key | None) -> Sure:

@@ -1,0 +1,233 @@
+"""What a method leaves behind in a field of `self` by reference, and where another method makes use of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import kinds, naming, uses
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import FieldMet, Kept
+from torchcopylint.flow.model import CONTAINERS, TENSORS, How, Kind, Slot, Sure, Value
+from torchcopylint.flow.summaries import argument_paths
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+KEPT_HOWS = frozenset({How.STATE, How.DETACH, How.DATA, How.PARAMETERS, How.NUMPY})
+VALUES = frozenset({How.DATA, How.DETACH})
+MAX_DEPTH = 2
+"""How deep a container of containers is looked into: `self.state[p]["old"]`, `self.saved[tag] = {"model": ...}`."""
+MAX_STEPS = 40
+"""So many events are gone back over from an operand to the field that it was taken from."""
+_PASSING = frozenset(
+    {"items", "values", "get", "pop", "view", "flatten", "to", "cpu", "cuda", "detach", "clone", "float"}
+)
+"""Methods whose result is what the receiver holds, or a value of it."""
+_TENSORWISE = frozenset({"add", "sub", "mul", "div", "lerp", "copy", "dot", "eq", "equal", "allclose", "mse_loss"})
+"""Operations on two tensors of one shape, as methods (also in place) or functions."""
+
+
+def kept(m: Machine) -> list[Kept]:
+    """Fields of `self` that this method set, and that share memory with something that lives on outside of it."""
+    if m.unit.owner < 0 or not m.unit.parameters:
+        return []
+    found: list[Kept] = []
+    me = m.number("argument", m.unit.parameters[0].name)
+    mine = m.state.slot_names(me)
+    outside = set(argument_paths(m)) | {ref for slot in mine for ref in m.state.refs_of(slot)}
+    for slot in mine:
+        cell = m.state.cell(slot)
+        if cell is None:
+            continue
+        if cell.site < 0:
+            found += _put_into(m, slot[1][1:], cell.refs, outside)
+            continue
+        for ref, element in _with_elements(m, cell.refs):
+            obj = m.state.object(ref)
+            for share in obj.shares:
+                if share.how in KEPT_HOWS and share.storage in outside and share.storage not in cell.refs:
+                    found.append(
+                        Kept(
+                            field=slot[1][1:],
+                            site=cell.site,
+                            shared=share.site,
+                            how=share.how,
+                            source=m.state.object(share.storage).text,
+                            shallow=element or "shallow" in obj.flags,
+                            sure=min(obj.sure, _sure_source(m, share.storage)),
+                            method=m.unit.name,
+                            sources=_names_of(m, share.storage),
+                        )
+                    )
+    return list(dict.fromkeys(found))
+
+
+def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[int]) -> list[Kept]:
+    """What this method has put into a container that a field held already."""
+    found = []
+    for slot in _elements(m, containers, MAX_DEPTH):
+        cell = m.state.cell(slot)
+        for ref in cell.refs if cell is not None and cell.site >= 0 else ():
+            obj = m.state.object(ref)
+            shared = [share for share in obj.shares if share.how in VALUES | {How.STATE} and share.storage in outside]
+            if not shared or cell is None:
+                continue
+            owner = m.state.object(shared[0].storage)
+            state = shared[0].how is How.STATE
+            found.append(
+                Kept(
+                    field=field,
+                    site=cell.site,
+                    shared=shared[0].site,
+                    how=shared[0].how,
+                    source=owner.text,
+                    shallow=not state or "shallow" in obj.flags,
+                    sure=min(obj.sure, _sure_source(m, shared[0].storage)) if state else obj.sure,
+                    method=m.unit.name,
+                    storages=frozenset(share.storage | 1 for share in shared),
+                    whole=owner.kind is Kind.MODULE,
+                    sources=_names_of(m, shared[0].storage),
+                )
+            )
+    return found
+
+
+def _elements(m: Machine, containers: tuple[int, ...], depth: int) -> Iterator[Slot]:
+    """The elements of containers, and of containers in them. What has an item by name is one, too."""
+    for ref in containers:
+        container = m.state.object(ref).kind in CONTAINERS
+        for slot in m.state.slot_names(ref):
+            if container or slot[1].startswith("['"):
+                yield slot
+            if depth > 1 and slot[1].startswith("["):
+                yield from _elements(m, m.state.refs_of(slot), depth - 1)
+
+
+def _with_elements(m: Machine, refs: tuple[int, ...]) -> list[tuple[int, bool]]:
+    """Objects, and what the containers among them hold."""
+    found = [(ref, False) for ref in refs]
+    for ref in refs:
+        if m.state.object(ref).kind in CONTAINERS:
+            found += [(held, True) for slot in m.state.slot_names(ref) for held in m.state.refs_of(slot)]
+    return found
+
+
+def _sure_source(m: Machine, ref: int) -> Sure:
+    """How sure it is that something has parameters. An optimizer has none; its state dict is new each time."""
+    obj = m.state.object(ref)
+    kind = obj.kind if obj.kind is not Kind.UNKNOWN else kinds.from_name(obj.text)[0]
+    if kind is Kind.OPTIMIZER:
+        return Sure.NOT
+    return Sure.LIKELY if kind is not Kind.UNKNOWN else Sure.HINT
+
+
+def _names_of(m: Machine, ref: int) -> frozenset[str]:
+    """What another method may call an object: by the fields that hold it, or, handed in as well, by the same name."""
+    names = {m.state.object(ref).text}
+    for key in m.state.holders.get(ref, ()):
+        field = isinstance(key, tuple) and key[1].startswith(".") and m.state.object(key[0]).owner == "self"
+        if field and m.state.refs_of(key) == (ref,):
+            names.add(naming.key_text(m, key))
+    return frozenset(names)
+
+
+# -- where it is used
+
+
+def met(m: Machine) -> list[FieldMet]:
+    """Where what a field has held since before this method meets the parameters of a module, in source order."""
+    if m.unit.owner < 0 or not m.initial_fields:
+        return []
+    found: list[FieldMet] = []
+    for event in t.events(m.unit.tape):
+        if isinstance(event, t.Operate | t.Augment):
+            pair = event.operands if isinstance(event, t.Operate) else (event.target, event.value)
+            found += _met(m, event.site, pair, event.symbol, "operand")
+        elif isinstance(event, t.Invoke) and event.name.rstrip("_") in _TENSORWISE:
+            pair = (event.base, *[argument.register for argument in event.arguments])
+            form = "restored" if event.name == "copy_" and _field_of(m, event.base) == "" else "operand"
+            found += _met(m, event.site, pair, event.name, form)
+        elif isinstance(event, t.Call) and m.dotted_of(event).rpartition(".")[2] in _TENSORWISE:
+            pair = tuple(argument.register for argument in event.arguments)
+            found += _met(m, event.site, pair, naming.text_of(m, event.function), "operand")
+        elif isinstance(event, t.StoreAttribute) and event.name == "data":
+            found += _met(m, event.site, (event.base, event.value), ".data =", "restored")
+        elif isinstance(event, t.Invoke) and event.name == "load_state_dict" and event.arguments:
+            field = _field_of(m, event.arguments[0].register)
+            for ref in m.value(event.base).refs if field else ():
+                found.append(FieldMet(event.site, field, m.unit.name, "loaded", m.state.object(ref).text, event.name))
+    return list(dict.fromkeys(found))
+
+
+def _met(m: Machine, site: int, registers: tuple[int, ...], op: str, form: str) -> Iterator[FieldMet]:
+    if len(registers) < 2:
+        return
+    scaled = [part for register in registers for part in _scaled(m, register, MAX_DEPTH)]
+    sources = {part: source for part in scaled if (source := _module_behind(m, m.value(part)))}
+    fields = [_field_of(m, part) for part in scaled if part not in sources] if sources else []
+    for field in dict.fromkeys(fields):
+        for source in dict.fromkeys(sources.values()):
+            if field:
+                yield FieldMet(site, field, m.unit.name, form, source, op)
+
+
+def _scaled(m: Machine, register: int, depth: int) -> list[int]:
+    """What a value is a multiple of: `d * a` is one of `a`, or of `d`."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    if depth and isinstance(event, t.Operate) and event.symbol in ("*", "/"):
+        return [part for operand in event.operands for part in _scaled(m, operand, depth - 1)]
+    return [register]
+
+
+def _module_behind(m: Machine, value: Value) -> str:
+    """The name of the module whose parameter a value surely is, or shares memory with."""
+    if len(value.refs) != 1 or m.state.object(value.refs[0]).kind not in TENSORS:
+        return ""
+    shares = m.state.object(value.refs[0]).shares
+    owner = m.state.object(shares[0].storage) if shares else None
+    # Once the loop has ended, it is one of several, all of which are parts of one module.
+    if owner is None or owner.kind is not Kind.MODULE or len({share.storage | 1 for share in shares}) > 1:
+        return ""
+    own = any(share.how in (How.OWN, How.STATE) or share.when for share in shares)
+    return "" if own else owner.text
+
+
+def _field_of(m: Machine, register: int) -> str:
+    """The field of `self`, set by another method, that a value was taken out of: by an index, a loop, a name."""
+    position = -1
+    for _ in range(MAX_STEPS):
+        event = m.unit.definitions[register] if register >= 0 else None
+        if isinstance(event, t.Attribute):
+            if event.name in m.initial_fields and _is_self(m, event.base):
+                return event.name
+            if event.name != "data":
+                return ""
+            register = event.base
+        elif isinstance(event, t.Item):
+            register = event.base
+        elif isinstance(event, t.Load):
+            bound = uses.bindings_before(m, event)
+            if not bound:
+                return ""
+            register = bound[-1]
+        elif isinstance(event, t.Unpack):
+            register, position = event.value, event.position
+        elif isinstance(event, t.Iterate):
+            register = event.iterable
+        elif isinstance(event, t.Invoke) and (event.name in _PASSING or event.name.endswith("_")):
+            register = event.base
+        elif isinstance(event, t.Call) and naming.text_of(m, event.function) in ("zip", "enumerate", "reversed"):
+            several = naming.text_of(m, event.function) == "zip"
+            place = position if several else 0
+            if not 0 <= place < len(event.arguments):
+                return ""
+            register = event.arguments[place].register
+        else:
+            return ""
+    return ""
+
+
+def _is_self(m: Machine, register: int) -> bool:
+    event = m.unit.definitions[register] if register >= 0 else None
+    return isinstance(event, t.Load) and event.name == m.unit.parameters[0].name
