@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from torchcopylint import check_source
+from torchcopylint import check_paths, check_source
 
 HERE = Path(__file__).parent
 SAMPLED = ("TCL103", "TCL104", "TCL903")
@@ -39,7 +39,7 @@ def place(row: dict[str, str]) -> Place:
 
 
 def said(folder: Path, source: str) -> Iterator[tuple[Place, str, str]]:
-    """What the linter says by default about every Python file of a source, with severity and confidence."""
+    """What the linter says by default about every Python file and notebook of a source: severity and confidence too."""
     for file in sorted((folder / source).rglob("*.py")):
         path = file.relative_to(folder / source).as_posix()
         try:
@@ -48,6 +48,12 @@ def said(folder: Path, source: str) -> Iterator[tuple[Place, str, str]]:
             continue
         for finding in check_source(text, filename=path):
             if finding.severity.value != "info" and not finding.code.startswith("TCL0"):
+                where = Place(source, path, finding.span.start.row, finding.code, finding.variant)
+                yield where, finding.severity.value, finding.confidence.value
+    for file in sorted((folder / source).rglob("*.ipynb")):
+        for finding in check_paths([file], isolated=True):
+            if finding.severity.value != "info" and not finding.code.startswith("TCL0"):
+                path = f"{file.relative_to(folder / source).as_posix()}:{finding.cell}"
                 where = Place(source, path, finding.span.start.row, finding.code, finding.variant)
                 yield where, finding.severity.value, finding.confidence.value
 
