@@ -125,6 +125,7 @@ ODD: Mapping[str, bytes] = {
     "an escaped surrogate": b"x = '\\ud800'\n" + FAULT.encode(),
     "conflict markers in a string": b"x = '''\n<<<<<<< a\n=======\n>>>>>>> b\n'''\n" + FAULT.encode(),
     "a line of a million characters": b"x = '" + b"a" * 1_000_000 + b"'\n" + FAULT.encode(),
+    "a tab deeper than spaces": b"def f(x):\n    while x:\n\t    x -= 1\n    return x\n" + FAULT.encode(),
     "names in other scripts": "größe = 1\nЖ = 2\n".encode() + FAULT.encode(),
 }
 """Python all the same, with the fault in the last three lines."""

@@ -48,8 +48,9 @@ def said(folder: Path, source: str) -> Iterator[tuple[Place, str, str]]:
     index = RuleIndex(load_pages())
     found = discover([str(top)], Resolver(index, cwd=str(top), isolated=True))
     for file in Checker(index).check(found).files:
-        path = Path(file.path).relative_to(top).as_posix()
+        relative = Path(file.path).relative_to(top).as_posix()
         for finding in file.findings:
+            path = relative if finding.cell is None else f"{relative}:{finding.cell}"
             if finding.severity.value != "info" and not finding.code.startswith("TCL0"):
                 where = Place(source, path, finding.span.start.row, finding.code, finding.variant)
                 yield where, finding.severity.value, finding.confidence.value

@@ -12,9 +12,9 @@ from torchcopylint.flow.model import Kind
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
-    """Report `[layer] * n` and comprehensions over one instance."""
+    """Report `[layer] * n` and comprehensions over one instance, unless a test decides between that and another way."""
     for fact in unit.facts:
-        if isinstance(fact, Repeated) and fact.kind is Kind.MODULE and fact.stateful:
+        if isinstance(fact, Repeated) and fact.kind is Kind.MODULE and fact.stateful and not fact.chosen:
             yield Report(
                 site=fact.site,
                 points=(Point(Role.SHARED, fact.site, f"shared.{fact.form}", {"name": fact.name}),),

@@ -69,6 +69,8 @@ def _has_containers(m: Machine, cell: Cell) -> bool:
 def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, form: str) -> None:
     """The item sits on memory that the slot holds already, and that was overwritten since it was put there."""
     held: dict[int, list[tuple[Cell, Share]]] = {}
+    # Where an earlier turn's object is known, the newest stands for a path on which none was made in this turn.
+    before = before._replace(refs=tuple(ref for ref in before.refs if ref & 1 or ref | 1 not in before.refs))
     for cell in _leaves(m, before, MAX_DEPTH):
         for share in _shares(m, cell):
             held.setdefault(share.storage, []).append((cell, share))

@@ -257,7 +257,10 @@ class AttributeSet(NamedTuple):
 
 
 class Repeated(NamedTuple):
-    """At `site`, one object (`name`, made at `made`, on `storages`) is put into a container several times over."""
+    """At `site`, one object (`name`, made at `made`, on `storages`) is put into a container several times over.
+
+    `chosen` is whether that is one of two ways to fill the container, under a test.
+    """
 
     site: int
     name: str
@@ -268,6 +271,7 @@ class Repeated(NamedTuple):
     container: str
     sure: Sure
     storages: frozenset[int] = frozenset()
+    chosen: bool = False
 
 
 class Kept(NamedTuple):

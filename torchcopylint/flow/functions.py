@@ -8,6 +8,7 @@ from typing import TypeAlias
 from torchcopylint.flow import (
     aliasing,
     attributes,
+    callforms,
     containers,
     copies,
     copying,
@@ -48,7 +49,6 @@ from torchcopylint.flow.modes import GRAD_MODES
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.sites import Arguments, Site
 from torchcopylint.flow.state import MODE, Mode, kind_of
-from torchcopylint.knowledge import table
 from torchcopylint.knowledge.table import Op
 
 Handler: TypeAlias = "Callable[[Machine, Arguments, t.Call | t.Invoke, str], Value]"
@@ -71,7 +71,7 @@ def special(*names: str) -> Callable[[Handler], Handler]:
 
 def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """A function that the table knows."""
-    op = form_of(m, op, arguments)
+    op = callforms.of_call(m, op, arguments)
     receiver = _receiver_text(m, event)
     at = Site(event.site, receiver, f"{name}(...)" if op.writes else name, "call")
     result = operations.apply(m, op, arguments, at)
@@ -79,19 +79,6 @@ def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invok
     if pure and not arguments.keywords.keys() & WRITING_KEYWORDS and _has_tensor(m, arguments):
         m.pure_calls[event.out] = (receiver, name, False, _sure_tensor(m, arguments))
     return result
-
-
-def form_of(m: Machine, op: Op, arguments: Arguments) -> Op:
-    """The row for what argument 0 is, where the table has several: `torch.as_tensor(array)`."""
-    if not op.forms or not arguments.positional:
-        return op
-    kind = kind_of(arguments.positional[0], m.state)
-    form = "tensor" if kind in TENSORS else "array" if kind in (Kind.ARRAY, Kind.BYTES) else ""
-    if kind in CONTAINERS or kind is Kind.NUMBER:
-        form = "list"
-    name = f"{op.name}({form})"
-    found = table.function(name) if form and name in op.forms else None
-    return found or op
 
 
 def _receiver_text(m: Machine, event: t.Call | t.Invoke) -> str:

@@ -316,12 +316,14 @@ def backward(m: Machine, value: Value, site: int, arguments: Arguments, name: st
         gradients.accumulated(m, m.state.object(value.refs[0]).graph, site)
     # `retain_variables` is its name of long ago.
     retain = retain or "retain_variables" in arguments.keywords
+    m.reached_since = set() if m.reached_since is None else m.reached_since
     part = part or "inputs" in arguments.keywords or arguments.flag("create_graph") is not False
     runs.over(m, value, site, freed=not retain, name=name, part=part, retained=retained is True)
     for ref in value.refs:
         for number in m.state.object(ref).graph:
             if number in m.module_saves:
                 m.reached.update(m.module_saves[number].refs)
+                m.reached_since.update(m.module_saves[number].refs)
             if not retain and number >= 0:
                 m.state.put(f"@spoilt{number}", None)
 

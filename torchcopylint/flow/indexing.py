@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from torchcopylint.flow import conversions, grads, memory, naming, numbers, overlaps, reading, refusals, runs, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess
@@ -24,6 +26,8 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.sites import Site
 from torchcopylint.flow.state import kind_of
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 def constant(m: Machine, index: t.Index) -> object:
@@ -144,13 +148,19 @@ def forget_name(m: Machine, name: str) -> None:
     for ref in sorted(m.region_names.get(plain, ())):
         obj = m.state.object(ref)
         shares = tuple(
-            share._replace(
-                region=tuple(Part("?") if p.kind == "name" and p.value == plain else p for p in share.region)
-            )
+            share._replace(region=tuple(Part("?") if plain in _names_of(p) else p for p in share.region))
             for share in obj.shares
         )
         if shares != obj.shares:
             m.state.set_object(ref, obj._replace(shares=shares))
+
+
+def _names_of(part: Part) -> list[str]:
+    """The names that say which part it is: `i` of `x[i]`, `start` and `n` of `x[start : start + n]`."""
+    if part.kind == "name":
+        return [str(part.value)]
+    bounds = (part.value, part.upper) if part.kind == "slice" else ()
+    return [name for bound in bounds if isinstance(bound, str) for name in _IDENTIFIER.findall(bound)]
 
 
 def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: str) -> Value:
@@ -173,8 +183,8 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
     if kind not in TENSORS:
         conversions.reverse(m, value, event.subscript)
     for part in region:
-        if part.kind == "name":
-            m.region_names.setdefault(str(part.value), set()).add(value.refs[0])
+        for name in _names_of(part):
+            m.region_names.setdefault(name, set()).add(value.refs[0])
     return value
 
 

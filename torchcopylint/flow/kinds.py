@@ -80,6 +80,10 @@ MODULE_BASES = frozenset(
 )
 """Classes outside the file that are modules. A base that ends in `Module` or is a `torch.nn` class is one as well."""
 
+OTHER_FRAMEWORKS = frozenset(
+    {"tensorflow", "keras", "jax", "flax", "mxnet", "paddle", "chainer", "theano", "mindspore", "tinygrad", "cntk"}
+)
+"""Packages whose tensors and models have methods and names like torch's."""
 OTHER_BASES = frozenset({"torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "gym.Env", "gymnasium.Env"})
 """Classes outside the file that are surely neither tensors nor modules."""
 

@@ -50,12 +50,12 @@ def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> O
     Twice out of order is some order that nobody knows. `t()` turns nothing round unless two dimensions are known.
     """
     if name in _EXPANDING:
-        return made._replace(config=((EXPANDED, True),))
+        return made._replace(config=(*made.config, (EXPANDED, True)))
     order = order_of(name, arguments)
     known = dict(source.config)
     if not order or PERMUTED in known or (name == "t" and known.get(COUNT) != 2):
         return made
-    return made._replace(config=((PERMUTED, order),))
+    return made._replace(config=(*made.config, (PERMUTED, order)))
 
 
 def counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:

@@ -88,6 +88,7 @@ class Machine:
         self.initial_fields: dict[str, Slot] = {}
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
+        self.reached_since: set[int] | None = None
         self.flights: dict[int, str] = {}
         self.saved_fields: dict[tuple[int, int], Region] = {}
         self.dirty: dict[int, int] = {}

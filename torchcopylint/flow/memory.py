@@ -14,6 +14,7 @@ from torchcopylint.flow import kinds
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.model import (
     BUFFERS,
+    CONTAINERS,
     INFERENCE,
     NO_GRAD_VIEW,
     OTHERWISE,
@@ -139,8 +140,13 @@ def bind(m: Machine, key: Key, value: Value, site: int) -> None:
     m.state.put_cell(key, Cell(value.refs, value.kind, value.const, value.marks, site, origin, value.plain))
 
 
+_OF_ANY_FRAMEWORK = CONTAINERS | {Kind.ARRAY, Kind.BYTES, Kind.NUMBER, Kind.STRING}
+
+
 def refine(m: Machine, value: Value, kind: Kind, sure: Sure, **changes: object) -> None:
-    """What is unknown of a value's objects becomes known."""
+    """What is unknown of a value's objects becomes known, if it may be torch's or NumPy's at all."""
+    if sure < Sure.PROVEN and kind not in _OF_ANY_FRAMEWORK and m.world.is_of_another_framework:
+        return
     for ref in value.refs:
         obj = m.state.object(ref)
         if obj.kind is Kind.UNKNOWN or (obj.kind is kind and obj.sure < sure):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import (
     attributes,
     callbacks,
+    callforms,
     containers,
     conversions,
     copies,
@@ -46,6 +47,9 @@ from torchcopylint.flow.sites import Arguments, Site
 from torchcopylint.knowledge import table
 from torchcopylint.knowledge.table import Op
 
+NO_GRAPH: frozenset[int] = frozenset()
+PLAIN_RESULTS = frozenset({"number", "bool", "size", "string", "array", "list"})
+"""Results of methods that carry no graph."""
 OF_DATA = frozenset({"cpu", "cuda", "numpy", "clone", "float", "long", "item", "to", "size", "dim"})
 """Methods of a `.data` that no list, text or array has, though modules and others may."""
 OF_COMPUTED = frozenset({"cpu", "cuda", "float", "long", "half", "double", "numpy", "to"})
@@ -64,7 +68,7 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
     if obj.kind in TENSORS:
         op = table.tensor_method(name)
         if op is not None:
-            return call_tensor_method(m, op, arguments, event, name)
+            return call_tensor_method(m, callforms.of_call(m, op, arguments), arguments, event, name)
     elif obj.kind is Kind.ARRAY:
         op = table.array_method(name)
         if op is not None:
@@ -156,6 +160,7 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         reading.read(m, base, event.site, "argument", event.name)
     slots.field_read(m, base.root, event.site, "argument", event.name)
     rest = Arguments(arguments.positional[1:], arguments.keywords)
+    slots.forget_fields(m, base)
     stepping.maybe_trains(m, rest, event.site, event.name, base)
     stepping.maybe_step(m, rest, event.site, event.name)
     unknowns.maybe_backward(m, rest, event.site, event.name)
@@ -167,7 +172,9 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     if event.name == "copy":
         made = obj._replace(text=naming.text_of(m, event.out), owner="", saved=frozenset(), flags=frozenset())
         return memory.fresh(m, event.site, made)
-    made = Object(text=naming.text_of(m, event.out), graph=obj.graph | graph, flags=obj.flags & {PART})
+    # Whatever has a method `item` or `tolist`, what it returns has no graph.
+    behind = obj.graph if op is None or op.result not in PLAIN_RESULTS else NO_GRAPH
+    made = Object(text=naming.text_of(m, event.out), graph=behind | graph, flags=obj.flags & {PART})
     if op is not None and op.result == "tensor" and op.differentiable and obj.requires_grad > 0:
         made = grads.result_of(m, made, [base], True)
     return memory.fresh(m, event.site, made)

@@ -247,10 +247,13 @@ def _output(
     """What a network returns carries a graph to its parameters, which backward needs."""
     recording = m.state.mode.recording
     frozen = obj.requires_grad is Fact.NO
-    inputs = grads.tensors_in(m, [*arguments.positional, *arguments.keywords.values()])
+    given = [*arguments.positional, *arguments.keywords.values()]
+    inputs = grads.tensors_in(m, given)
+    # What comes back as it was given is no output of a layer: `forward` may return its argument.
+    untouched = {*function.refs, *(ref for value in given for ref in value.refs)}
     for ref in result.refs:
         made = m.state.object(ref)
-        if made.kind not in (*TENSORS, Kind.UNKNOWN) or ref in function.refs or made.owner not in ("", "local"):
+        if made.kind not in (*TENSORS, Kind.UNKNOWN) or ref in untouched or made.owner not in ("", "local"):
             continue
         # Whether a network cuts the graph of what it is given, only its author knows.
         graph = frozenset[int]().union(made.graph, *(runs.without(i.graph) for i in inputs))

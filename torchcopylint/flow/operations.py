@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from torchcopylint.flow import (
     activations,
+    callforms,
+    devices,
     dtypes,
     grads,
     layout,
@@ -249,7 +251,7 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     scalar = _scalar(op, arguments)
     if short in _CONVERTING and arguments.at(0).kind is Kind.NUMBER and not arguments.at(0).refs:
         scalar = Fact.YES
-    config = layout.counted(m, short, arguments)
+    config = (*layout.counted(m, short, arguments), *devices.kept(m, short, arguments))
     made = made._replace(dtype=dtype, flags=frozenset(flags), scalar=scalar, config=config, text=f"{at.name}.{at.op}()")
     if made.kind in TENSORS:
         wanted = arguments.flag("requires_grad")
@@ -378,14 +380,22 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
     if "layout" in when and all(layout.is_strided(m.state.object(ref)) for ref in source.refs):
         # Somebody who asks for another layout right after transposing or expanding knows that it copies.
         return memory.fresh(m, at.site, made)
-    if "dtype" in when:
+    short = op.name.rpartition(".")[2]
+    spread = "**" in arguments.keywords
+    if "dtype" in when and not spread:
         wanted = dtype_argument(arguments) or op.dtype
         if wanted and before and _differ(before, wanted):
             return memory.fresh(m, at.site, made)
         if not wanted or (before and wanted == before):
             when = when.replace("dtype", "").strip(" ,")
-    if "device" in when and not _names_device(arguments) and op.name.rpartition(".")[2] not in ("cpu", "cuda", "numpy"):
-        when = when.replace("device", "").strip(" ,")
+    if "device" in when and not spread:
+        there = devices.is_there(m, source, short, arguments)
+        if there is Fact.NO:
+            return memory.fresh(m, at.site, made)
+        if there is Fact.YES and op.may_be_same and when.strip(" ,") == "device":
+            return writing.current(m, source)
+        if there is Fact.YES or (not _names_device(arguments) and short not in ("cpu", "cuda", "numpy")):
+            when = when.replace("device", "").strip(" ,")
     how = _how(op, made, kind)
     if how is How.VIEW:
         how = How.CONDITIONAL
@@ -434,10 +444,31 @@ def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) 
         dtype=obj.dtype,
     )
     if op.result == "arrays":
-        described = Object(Kind.ARRAY, Sure.PROVEN, text=made.text)
+        described = Object(Kind.ARRAY, Sure.PROVEN, dtype=op.dtype, text=made.text)
     elif op.shares in ("multi", "view", "maybe") and source.refs and kind_of(source, m.state) in BUFFERS:
         return memory.alias(m, source, at.site, How.ROW, made._replace(flags=frozenset({PARTS})))
     value = memory.fresh(m, at.site, made)
+    if op.name.rpartition(".")[2].partition("(")[0] in callforms.PLACES:
+        _found_at(m, value.refs[0], described, at)
+        return value
+    if op.name.endswith(("where(condition)", "nonzero(as_tuple)")):
+        described = described._replace(flags=described.flags | {DIMENSIONS})
     each = memory.fresh(m, at.site, described._replace(flags=described.flags | {PLACEHOLDER}), "each")
     slots.bind_slot(m, (value.refs[0], ANY_ELEMENT), each, at.site)
     return value
+
+
+def _found_at(m: Machine, several: int, described: Object, at: Site) -> None:
+    """Values, and where they were found, which are integers without a graph: `values, places = x.max(dim=1)`."""
+    places = Object(
+        Kind.TENSOR,
+        Sure.PROVEN,
+        leaf=Fact.YES,
+        requires_grad=Fact.NO,
+        dtype="int64",
+        flags=described.flags & {INFERENCE},
+    )
+    for number, (name, one) in enumerate((("values", described), ("indices", places))):
+        text = f"{at.name}.{at.op}()[{number}]"
+        held = memory.fresh(m, at.site, one._replace(text=text), name)
+        slots.bind_slot(m, (several, f"[{number}]"), held, at.site)

@@ -52,7 +52,8 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
     """The result of an arithmetic operator or a comparison."""
     kinds = [kind_of(value, m.state) for value in values]
     tensor = next((i for i, kind in enumerate(kinds) if kind in TENSORS), -1)
-    if tensor >= 0:
+    # A tensor beside a list says how often it is repeated: `[[0]] * lengths.max()`.
+    if tensor >= 0 and not (symbol == "*" and any(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds)):
         return _on_tensor(m, symbol, values, tensor, event, operands)
     for value in values:
         reading.read(m, value, event.site, "operand", symbol)
@@ -128,7 +129,7 @@ def _repeat(m: Machine, values: list[Value], kinds: list[Kind], event: t.Operate
             slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
             if count.const not in (0, 1):
                 place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
-                slots.note_repeated(m, held, event.site, "multiplied", place)
+                slots.note_repeated(m, held, event.site, "multiplied", place, event.out)
     return made
 
 
@@ -279,7 +280,8 @@ def _collect(m: Machine, event: t.Collect) -> None:
     item = m.value(event.item)
     for ref in m.value(event.container).refs:
         if (item.root is not None and not isinstance(item.root, str | int)) or _from_outside(m, item):
-            slots.note_repeated(m, item, event.site, "comprehension", naming.text_of(m, event.container))
+            container = naming.text_of(m, event.container)
+            slots.note_repeated(m, item, event.site, "comprehension", container, event.container)
         collecting.put(m, (ref, ANY_ELEMENT), item._replace(root=None), event.site, "append")
 
 

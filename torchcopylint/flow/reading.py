@@ -60,10 +60,13 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
         write = m.writes.get(mark.write)
         if write is None or (not mark.own and _written_through(m, value, mark)):
             continue
+        between = _bound_between(m, value.root, write.site, site)
         for ref in value.refs:
+            if between and ref & 1 == 0 and ref | 1 in value.refs and _is_element(value.root):
+                # The turn's own object was written first and put in then; those of earlier turns were in already.
+                continue
             fact = _read_after(m, value, ref, mark, write, name, whole)
             if fact is not None:
-                between = _bound_between(m, value.root, write.site, site)
                 if fact.conditional and between and not _kept_from_before(m, value.root, mark):
                     fact = fact._replace(conditional=False)
                 m.fact(fact._replace(site=site, consumer=consumer, target=target))

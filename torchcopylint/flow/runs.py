@@ -226,15 +226,16 @@ def found(m: Machine) -> list[Relation]:
         loop = loops.around(site)
         through = m.runs.through.get(site, frozenset())
         carried = loop is not None and _carrier(m, loop, site, through) is not None
-        if carried or (site not in m.runs.used_again and not _is_on_earlier(m, loop, site)):
+        earlier = loop is not None and (_may_carry(m, loop) or _is_on_earlier(m, loop, site))
+        if carried or (site not in m.runs.used_again and not earlier):
             relations.append(RetainedForNothing(site, name, carried))
     return relations
 
 
-def _is_on_earlier(m: Machine, loop: t.Loop | None, site: int) -> bool:
+def _is_on_earlier(m: Machine, loop: t.Loop, site: int) -> bool:
     """Whether backward at a site may run over a graph that was there before the loop's turn."""
     event = next((each for each in t.events(m.unit.tape) if each.site == site), None)
-    return loop is not None and event is not None and may_come_from_before(m, loop, event)
+    return event is not None and may_come_from_before(m, loop, event)
 
 
 def _kept_in_fields(m: Machine, known: set[int]) -> Iterator[Relation]:
@@ -352,6 +353,40 @@ def _carrier(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tup
         if name in carried and reaches and not hidden and all(_takes_along(m, register, ran) for register, _ in places):
             return name, places[-1][1]
     return None
+
+
+def _may_carry(m: Machine, loop: t.Loop) -> bool:
+    """Whether a call of the loop is given what it returned on the turn before, which nothing cuts: `y, h = f(x, h)`.
+
+    Then backward of each turn may run over the graph of the one before, whatever `f` is.
+    """
+    read: set[str] = set()
+    bound: set[str] = set()
+    for event in (event for part in (loop.test, loop.body) for event in t.events(part)):
+        if isinstance(event, t.Load):
+            read.add(event.name)
+        elif isinstance(event, t.Bind) and event.name in read - bound and _returned_anew(m, event):
+            return True
+        if isinstance(event, t.Bind):
+            bound.add(event.name)
+    return False
+
+
+def _returned_anew(m: Machine, event: t.Bind) -> bool:
+    """Whether a name is bound to what a call returned that was given what the name held, and it may have a graph."""
+    made = m.unit.definitions[event.value] if event.value >= 0 else None
+    if isinstance(made, t.Unpack):
+        made = m.unit.definitions[made.value] if made.value >= 0 else None
+    if not isinstance(made, t.Call) or m.value(event.value).const is not None:
+        return False
+    function = m.value(made.function)
+    if isinstance(function.const, t.Dotted):
+        return False
+    given = (m.unit.definitions[argument.register] for argument in made.arguments if argument.register >= 0)
+    if not any(isinstance(source, t.Load) and source.name == event.name for source in given):
+        return False
+    held = list(_held(m, m.value(event.value).refs, MAX_DEPTH))
+    return any(obj.requires_grad is not Fact.NO for obj in held if obj.kind in (*TENSORS, Kind.UNKNOWN))
 
 
 def _takes_along(m: Machine, register: int, ran: int) -> bool:

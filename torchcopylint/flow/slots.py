@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import memory, naming, reading, uses
+from torchcopylint.flow import alternatives, memory, naming, reading, uses
 from torchcopylint.flow.facts import FieldRead, Repeated
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
@@ -174,15 +174,17 @@ def register_module(m: Machine, ref: int, module: Object, name: str, value: Valu
             m.state.set_object(held, inner._replace(shares=(*inner.shares, *added)))
 
 
-def note_repeated(m: Machine, held: Value, site: int, form: str, container: str) -> None:
-    """One object stands in a container several times."""
-    if len(held.refs) != 1:
+def note_repeated(m: Machine, held: Value, site: int, form: str, container: str, register: int = -1) -> None:
+    """One object stands in a container, that of a register, several times."""
+    kinds = {m.state.object(ref).kind for ref in held.refs}
+    if len(held.refs) != 1 and kinds != {Kind.MODULE}:
         return
     obj = m.state.object(held.refs[0])
     if obj.kind in (Kind.MODULE, *BUFFERS):
-        stateful = _stateful(m, held.refs[0], obj)
+        stateful = all(_stateful(m, ref, m.state.object(ref)) for ref in held.refs)
         storages = frozenset(share.storage | 1 for share in obj.shares)
-        m.fact(Repeated(site, obj.text, obj.site, obj.kind, stateful, form, container, obj.sure, storages))
+        chosen = register >= 0 and alternatives.are_chosen(m, register, site)
+        m.fact(Repeated(site, obj.text, obj.site, obj.kind, stateful, form, container, obj.sure, storages, chosen))
 
 
 def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, container: str) -> None:
@@ -213,6 +215,21 @@ def _stateful(m: Machine, ref: int, obj: Object) -> bool:
         return row.stateful
     children = {r for slot in m.state.slot_names(ref) for r in slot_value(m, slot).refs if r != ref}
     return any(_stateful(m, child, m.state.object(child)) for child in sorted(children)) or not children
+
+
+def forget_fields(m: Machine, base: Value) -> None:
+    """A method of an object of unknown class was called: the containers in its fields may hold something else by now.
+
+    Thus `graph.ndata["h"] = x`, `graph.update_all(send, gather)`, `h = graph.ndata["h"]`.
+    """
+    for ref in base.refs:
+        if m.state.object(ref).kind is not Kind.UNKNOWN:
+            continue
+        for field in m.state.slot_names(ref):
+            for held in m.state.refs_of(field) if field[1].startswith(".") else ():
+                if m.state.object(held).kind is Kind.UNKNOWN:
+                    for slot in m.state.slot_names(held):
+                        m.state.put(slot, None)
 
 
 def field_read(m: Machine, key: Key | None, site: int, consumer: str, target: str = "") -> None:

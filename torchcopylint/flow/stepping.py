@@ -24,15 +24,18 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     """`optimizer.step()` writes the parameters it was given, or, if nobody knows which, those that backward reached."""
     obj = m.state.object(optimizer.refs[0])
     known = any(share.how is How.PARAMETERS for share in obj.shares)
-    targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *m.reached}))
+    # Its network is among those that backward has reached since an optimizer stepped last, if there was a backward.
+    reached = m.reached if m.reached_since is None else m.reached_since
+    targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *reached}))
     target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
     ownership.note_used(m, optimizer, site, f"{text}.step()")
     # Nobody knows the optimizer, and backward has reached one network only: it is that one's.
-    single = not known and len(m.reached) == 1 and optimizer.refs[0] | 1 not in m.optimizers
+    single = not known and len(reached) == 1 and optimizer.refs[0] | 1 not in m.optimizers
     writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()", every=single)
     if single:
-        for share in m.state.object(next(iter(m.reached))).shares:
+        for share in m.state.object(next(iter(reached))).shares:
             writing.spoil_saved(m, share, site, certain=True)
+    m.reached_since = None
 
 
 def maybe_step(m: Machine, arguments: Arguments, site: int, name: str) -> None:

@@ -69,6 +69,8 @@ class World:
         self.outside.number_from(len(program.units), len(program.classes))
         self.star_imports: list[Dotted] = []
         self.imports_torch = False
+        self._imports_another = False
+        self._leaves_off = False
         self.steps = 0
         self.machines: dict[int, Machine] = {}
         self.used_up: dict[int, set[str]] = {}
@@ -145,6 +147,8 @@ class World:
         self._seen_arguments[number] = dict(self._arguments.get(number, {}))
         self._bind_parameters(machine)
         machine.run_unit()
+        if unit.kind != "class" and machine.state.alive and machine.state.mode.recording is Fact.NO:
+            self._leaves_off |= self._entry_mode(unit).recording > 0
         if unit.name == "forward" and unit.owner >= 0 and self.is_function_class(unit.owner):
             custom.conclude(machine)
         self._running.discard(number)
@@ -211,7 +215,8 @@ class World:
             return Mode(Fact.NO)
         if unit.kind in ("module", "class"):
             return Mode(Fact.YES)
-        return Mode(Fact.YES, Fact.NO, True)
+        # Somebody has switched recording off and left it so, such as a constructor: the others find it so, or not.
+        return Mode(Fact.UNKNOWN if self._leaves_off else Fact.YES, Fact.NO, True)
 
     def _bind_parameters(self, m: Machine) -> None:
         unit = m.unit
@@ -254,13 +259,13 @@ class World:
         if "backward" in self.roles_of(m.unit) and parameter != m.unit.parameters[0]:
             return Object(Kind.TENSOR, Sure.PROVEN)
         uses = m.unit.uses.get(parameter.name, frozenset())
-        kind, sure = kinds.from_uses(uses)
+        kind, sure = (Kind.UNKNOWN, Sure.NOT) if self.is_of_another_framework else kinds.from_uses(uses)
         called = self._arguments.get(m.unit.number, {}).get(parameter.name, Object())
         if called.kind is not Kind.UNKNOWN and kind in (Kind.UNKNOWN, called.kind):
             return called
         if kind is Kind.UNKNOWN and self._is_index(m.unit, parameter):
             return Object(Kind.NUMBER, Sure.LIKELY)
-        if kind is Kind.UNKNOWN:
+        if kind is Kind.UNKNOWN and not self.is_of_another_framework:
             kind, sure = kinds.from_name(parameter.name)
             if kind is Kind.TENSOR:
                 kind, sure = Kind.UNKNOWN, Sure.NOT
@@ -307,16 +312,23 @@ class World:
 
     # -- names
 
+    @property
+    def is_of_another_framework(self) -> bool:
+        """Whether the file imports another framework and no torch: what looks like a tensor or model is that one's."""
+        return self._imports_another and not self.imports_torch
+
     def bound(self, m: Machine, name: str) -> None:
         """A name of a unit that others stand in was bound: they may see this value."""
         number = m.unit.number
-        if number not in self._parents:
-            return
-        cell = m.state.cell(name)
+        cell = m.state.cell(name) if number == 0 or number in self._parents else None
         if cell is None:
             return
-        if number == 0 and isinstance(cell.const, Dotted) and cell.const.partition(".")[0] == "torch":
-            self.imports_torch = True
+        if number == 0 and isinstance(cell.const, Dotted):
+            package = cell.const.partition(".")[0]
+            self.imports_torch |= package == "torch"
+            self._imports_another |= package in kinds.OTHER_FRAMEWORKS
+        if number not in self._parents:
+            return
         obj = m.state.object(cell.refs[0]) if len(cell.refs) == 1 else None
         exports = self._exports.setdefault(number, {})
         before = exports.get(name)

@@ -13,6 +13,7 @@ from torchcopylint.source.text import LineIndex, split_lines
 
 _PLACE = re.compile(r"error at (\d+):(\d+)")
 _CONFLICT = tuple(re.compile(rf"^{mark}{{7}}(?:[ \r].*)?$", re.MULTILINE) for mark in "<=>")
+_INDENTATION = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 _COMMAND = re.compile(r"[ \t]*([%!]{1,2}[^\W\d]\w*)")
 
 
@@ -30,10 +31,31 @@ def parse(text: str) -> libcst.Module:
     try:
         return libcst.parse_module(text)
     except libcst.ParserSyntaxError as error:
-        raise _familiar(text, _described(text, error)) from None
+        module = _without_tabs(text)
+        if module is None:
+            raise _familiar(text, _described(text, error)) from None
+        return module
     except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
         # A bad coding cookie is a plain SyntaxError (facts about LibCST 1.9).
         raise ParseError(str(error) or type(error).__name__, None) from None
+
+
+def _without_tabs(text: str) -> libcst.Module | None:
+    """The module of a text that mixes tabs and spaces in a way that Python understands and LibCST does not.
+
+    Each tab of an indentation becomes one space, so that rows and columns stay; `None` if that means anything else.
+    """
+    if "\t" not in text:
+        return None
+    spaced = _INDENTATION.sub(lambda found: found[0].replace("\t", " "), text)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if ast.dump(ast.parse(spaced)) != ast.dump(ast.parse(text)):
+                return None
+        return libcst.parse_module(spaced)
+    except (libcst.ParserSyntaxError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _described(text: str, error: libcst.ParserSyntaxError) -> ParseError:

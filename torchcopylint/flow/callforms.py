@@ -1,0 +1,64 @@
+"""Which row of the table a call means, where an operation does different things by how it is called.
+
+`x.max()` is a number in a tensor, `x.max(dim=1)` is two tensors, of which the second says where the values were found.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.model import CONTAINERS, TENSORS, Kind, Value
+from torchcopylint.flow.state import kind_of
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+    from torchcopylint.flow.sites import Arguments
+    from torchcopylint.knowledge.table import Op
+
+_SWITCHES = ("as_tuple", "return_indices", "return_inverse")
+"""Keywords that say `True` for more results; a form of their own."""
+PLACES = frozenset({"max", "min", "median", "nanmedian", "mode", "kthvalue", "sort", "topk", "cummax", "cummin"})
+"""Operations that return values, and where they were found."""
+
+
+def of_call(m: Machine, op: Op, arguments: Arguments) -> Op:
+    """The row for this call; `op` itself where it has one row only, or nothing says which of them it is."""
+    if not op.forms or not arguments.positional:
+        return op
+    base = op.name.partition("(")[0]
+    for form in _forms(m, op, base, arguments):
+        name = f"{base}({form})"
+        found = table.function(name) if name in op.forms else None
+        if found is not None:
+            return found
+    if f"{base}(dim)" in op.forms and len(arguments.positional) > 1:
+        # A number or a tensor beside it, and nobody knows which: the one returns two tensors, the other one.
+        return op._replace(result="unknown", saves=frozenset(), saved=())
+    return op
+
+
+def _forms(m: Machine, op: Op, base: str, arguments: Arguments) -> list[str]:
+    first = kind_of(arguments.positional[0], m.state)
+    second = arguments.at(1)
+    kind = kind_of(second, m.state)
+    found = [name for name in _SWITCHES if arguments.flag(name) is True]
+    if "dim" in arguments.keywords or "keepdim" in arguments.keywords or _is_number(second, kind):
+        found.append("dim")
+    if len(arguments.positional) > 2 and kind not in TENSORS:
+        found.append("dim")
+    if len(arguments.positional) == 1 and not arguments.keywords:
+        found.append("condition")
+    if "other" in arguments.keywords or kind in TENSORS:
+        found.append("other")
+    if first in TENSORS:
+        found.append("tensor")
+    elif first in (Kind.ARRAY, Kind.BYTES):
+        found.append("array")
+    elif first in CONTAINERS or first is Kind.NUMBER:
+        found.append("list")
+    return found
+
+
+def _is_number(value: Value, kind: Kind) -> bool:
+    return (isinstance(value.const, int) and not isinstance(value.const, bool)) or (kind is Kind.NUMBER)

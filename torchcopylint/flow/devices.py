@@ -1,0 +1,70 @@
+"""Where tensors are, as far as a program says so: sending one where it is already copies nothing.
+
+A place is what the program calls it, `cuda:0`, or the name that it keeps a device under, and where that was bound. Two
+names may mean one device; one name, not bound anew, means one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.model import Fact, Object, Value
+from torchcopylint.flow.tape import Dotted
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+    from torchcopylint.flow.sites import Arguments
+
+_DEVICE = "device"
+"""The key in an object's configuration."""
+_HERE = frozenset({"clone", "detach", "contiguous", "requires_grad_", "view", "reshape", "unsqueeze", "squeeze"})
+"""Operations whose result is where their first argument is, and which programs put between one `to` and the next."""
+
+
+def named(m: Machine, short: str, arguments: Arguments) -> str:
+    """The place that a call of `to`, `cuda` or `cpu`, or a factory, names; empty if it names none that is known."""
+    if "**" in arguments.keywords:
+        return ""
+    given = arguments.keywords.get(_DEVICE)
+    if short == "cpu":
+        return "cpu"
+    if given is None and short in ("to", "cuda") and len(arguments.positional) > 1:
+        given = arguments.positional[1]
+    if given is None or given.refs or isinstance(given.const, Dotted):
+        return "cuda" if short == "cuda" and given is None else ""
+    if isinstance(given.const, str):
+        return given.const
+    if isinstance(given.const, int):
+        return f"cuda:{given.const}"
+    cell = m.state.cell(given.root) if isinstance(given.root, str | tuple) else None
+    return f"{given.root} {cell.site}" if cell is not None else ""
+
+
+def kept(m: Machine, short: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
+    """What a result's configuration says of where it is: where the call puts it, or where its first argument is."""
+    place = named(m, short, arguments)
+    if not place and short in _HERE and len(arguments.at(0).refs) == 1:
+        place = place_of(m.state.object(arguments.at(0).refs[0]))
+    return ((_DEVICE, place),) if place else ()
+
+
+def place_of(obj: Object) -> str:
+    """Where an object is, or an empty text."""
+    return str(dict(obj.config).get(_DEVICE, ""))
+
+
+def is_there(m: Machine, source: Value, short: str, arguments: Arguments) -> Fact:
+    """Whether a value already is where a call sends it."""
+    wanted = named(m, short, arguments)
+    places = {place_of(m.state.object(ref)) for ref in source.refs}
+    if not wanted or not places or "" in places:
+        return Fact.UNKNOWN
+    if places == {wanted}:
+        return Fact.YES
+    return Fact.NO if all(_differ(place, wanted) for place in places) else Fact.UNKNOWN
+
+
+def _differ(one: str, two: str) -> bool:
+    known = all(place == "cpu" or place.partition(":")[0] == "cuda" for place in (one, two))
+    kinds = one.partition(":")[0] != two.partition(":")[0]
+    return known and (kinds or (":" in one and ":" in two and one != two))
