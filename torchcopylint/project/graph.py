@@ -217,17 +217,18 @@ class Graph:
             Lookup(paths[importer], dotted, tuple([paths[number] for number in found]))
             for importer, dotted, found in lookups
         ]
+        # All of them first, so that it is known how many there are.
         self._rows = [Row(paths[path], digest, (), ()) for path, digest, _, _ in rows]
-        self._rows = [
-            row._replace(**self.direct(each[2:])._asdict()) for row, each in zip(self._rows, rows, strict=True)
-        ]
+        for number, (_, _, files, looked) in enumerate(rows):
+            direct = self.direct((files, looked))
+            self._rows[number] = self._rows[number]._replace(files=direct.files, lookups=direct.lookups)
 
     def direct(self, plain: Any) -> Direct:
         """What an examination depends on, of what is left of it in `json`. Raises `ValueError` or `TypeError` if it
         speaks of what is not there."""
         files, lookups = plain
         for numbers, there in ((files, self._rows), (lookups, self._lookups)):
-            if not all([type(number) is int and 0 <= number < len(there) for number in numbers]):
+            if not all(type(number) is int and 0 <= number < len(there) for number in numbers):
                 raise ValueError("a number is out of range")
         return Direct(tuple(files), tuple(lookups))
 
