@@ -75,6 +75,34 @@ def test_a_worker_that_dies_names_its_file_and_the_rest_is_examined(
     assert sorted(others) == ["a.py", "babble.py", "fault.py", "z.py"]
 
 
+def test_a_file_that_ends_workers_does_not_take_those_with_it_that_use_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known of it is that nothing is known; so whoever uses it need not follow it."""
+    following = DYING.replace(
+        "worker.examine_file = examine_file",
+        "worker.examine_file = examine_file\n"
+        "from torchcopylint.project import modules\n"
+        "followed = modules.followed\n"
+        "def deadly(text, limits, around):\n"
+        "    if around.path.endswith('signal.py'):\n"
+        "        os.kill(os.getpid(), signal.SIGSEGV)\n"
+        "    return followed(text, limits, around)\n"
+        "modules.followed = deadly",
+    )
+    monkeypatch.setattr(processes, "COMMAND", ("-P", "-c", following))
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "signal.py").write_text("def touch(x):\n    x.zero_()\n")
+    users = ("one", "two", "three")
+    for name in users:
+        (tmp_path / f"{name}.py").write_text(f"from lib.signal import touch\n{FAULT}touch(w)\n")
+    names = ["lib/signal.py", *(f"{name}.py" for name in users)]
+    asked = [Request(str(tmp_path / name), name, DEFAULT_LIMITS, str(tmp_path)) for name in names]
+    found = examined(asked, 2)
+    assert {name for name, file in found.items() if file.outcome is Outcome.FAILED} == {"lib/signal.py"}
+    assert all("TCL103" in [f.code for f in found[f"{name}.py"].findings] for name in users)
+
+
 @pytest.mark.parametrize("program", ["import sys; sys.exit(3)", "print('hello', flush=True)", "import nothing"])
 def test_where_no_worker_starts_this_process_does_the_work(
     requests: list[Request], program: str, monkeypatch: pytest.MonkeyPatch

@@ -239,6 +239,22 @@ def test_an_entry_that_is_well_formed_json_and_no_examination_is_made_anew(runs:
     assert len(runs.notes) == 2
 
 
+@pytest.mark.parametrize("needed", [[[999], []], [[], [999]], [["0"], []], [None, []], 7])
+def test_an_entry_that_depends_on_what_there_is_not_is_made_anew(runs: Runs, needed: object) -> None:
+    runs()
+    head, _, body = runs.file.read_bytes().partition(b"\n")
+    entries, files, graph = json.loads(body)
+    entries["a.py"][2] = needed
+    body = json.dumps([entries, files, graph]).encode()
+    runs.file.write_bytes(json.dumps([*json.loads(head)[:-1], zlib.crc32(body)]).encode() + b"\n" + body)
+    runs()
+    assert runs.asked == ["a.py"]
+    (note,) = runs.notes
+    assert "an entry of the cache is damaged and is made anew" in note
+    runs()
+    assert (runs.asked, runs.notes) == ([], ())
+
+
 def test_two_processes_keep_what_the_other_found(runs: Runs) -> None:
     root, pages = str(runs.project), load_pages()
     from torchcopylint.project.examined import Projects, Request, examine_file

@@ -55,7 +55,7 @@ class Graph:
     # -- asking
 
     def holds(self, direct: Direct) -> bool:
-        """Whether everything is as it was that was made use of. Raises `IndexError` for numbers that there are not."""
+        """Whether everything is as it was that was made use of."""
         return all(map(self._leads_there, direct.lookups)) and all(map(self._row, direct.files))
 
     def _leads_there(self, number: int) -> bool:
@@ -209,15 +209,28 @@ class Graph:
         return [[name(path) for path in names], *written], direct
 
     def read(self, plain: Any, path_of: Callable[[str], str]) -> None:
-        """Take what `plain` made, behind what is there. Raises `ValueError`, `TypeError` or `IndexError` if it is
-        something else."""
+        """Take what `plain` made, in the place of what is there. Raises `ValueError`, `TypeError` or `IndexError` if it
+        is something else."""
         names, rows, lookups = plain
         paths = [path_of(name) for name in names]
         self._lookups = [
             Lookup(paths[importer], dotted, tuple([paths[number] for number in found]))
             for importer, dotted, found in lookups
         ]
-        self._rows = [Row(paths[path], digest, tuple(files), tuple(looked)) for path, digest, files, looked in rows]
+        # All of them first, so that it is known how many there are.
+        self._rows = [Row(paths[path], digest, (), ()) for path, digest, _, _ in rows]
+        for number, (_, _, files, looked) in enumerate(rows):
+            direct = self.direct((files, looked))
+            self._rows[number] = self._rows[number]._replace(files=direct.files, lookups=direct.lookups)
+
+    def direct(self, plain: Any) -> Direct:
+        """What an examination depends on, of what is left of it in `json`. Raises `ValueError` or `TypeError` if it
+        speaks of what is not there."""
+        files, lookups = plain
+        for numbers, there in ((files, self._rows), (lookups, self._lookups)):
+            if not all(type(number) is int and 0 <= number < len(there) for number in numbers):
+                raise ValueError("a number is out of range")
+        return Direct(tuple(files), tuple(lookups))
 
 
 def _in_directory(lookup: Lookup) -> Lookup:

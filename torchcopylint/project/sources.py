@@ -61,13 +61,17 @@ class Sources:
         while rest:
             name, _, rest = rest.partition(".")
             listing = self._listing(directory)
-            inner = os.path.join(directory, name)
-            if name in listing and INIT in self._listing(inner):
-                found.append((os.path.join(inner, INIT), rest))
-            elif f"{name}.py" in listing:
-                found.append((f"{inner}.py", rest))
+            # Nothing is put together for what is not there: that is most of what is asked.
+            if name in listing:
+                inner = os.path.join(directory, name)
+                if INIT in self._listing(inner):
+                    found.append((os.path.join(inner, INIT), rest))
+                    directory = inner
+                    continue
+            if f"{name}.py" in listing:
+                found.append((os.path.join(directory, f"{name}.py"), rest))
                 break
-            elif name not in listing:
+            if name not in listing:
                 break
             directory = inner
         return tuple(reversed(found))

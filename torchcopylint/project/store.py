@@ -15,7 +15,7 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import pages_directory
 from torchcopylint.project.dependencies import NOTHING, Dependencies, Used, digest_of
 from torchcopylint.project.examined import Examined, Outcome, Request
-from torchcopylint.project.graph import Direct, Graph
+from torchcopylint.project.graph import Graph
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file, reason_of
 from torchcopylint.project.sources import Sources
@@ -35,6 +35,7 @@ SUFFIX = ".torchcopylint-cache"
 _RACY = 2_000_000_000
 """Nanoseconds: a file that was changed so shortly before it was looked at may change again without its date."""
 _LARGEST = 1_000_000_000
+_DAMAGED = "an entry of the cache is damaged and is made anew: {}"
 _LONGEST_HEAD = 100_000
 _NOTHING = to_plain(NOTHING)
 
@@ -76,17 +77,17 @@ class Store:
         if seen is None or entry is None:
             return None
         try:
-            digest, asked, (files, lookups), (outcome, commented, findings, gaps) = entry
+            digest, asked, needed, (outcome, commented, findings, gaps) = entry
             if digest != seen.digest or asked != _asked(request):
                 return None
-            if not self._graph.holds(Direct(files, lookups)):
+            if not self._graph.holds(needed):
                 return None
             if not findings and not gaps:
                 return Examined(Outcome(outcome), (), digest, bool(commented))
             plain = [outcome, findings, digest, commented, gaps, _NOTHING, ""]
             examined: Examined = from_plain(Examined, plain)
         except (ValueError, TypeError, LookupError) as error:
-            self._note(f"an entry of the cache is damaged and is made anew: {error}")
+            self._note(_DAMAGED.format(error))
             return None
         return examined
 
@@ -211,13 +212,22 @@ class Store:
             self._files = {self._absolute(path): _Seen((a, b, c), digest) for path, (a, b, c, digest) in files.items()}
             self._graph = self._new_graph()
             self._graph.read(graph, self._absolute)
-            self._entries = dict(entries)
+            self._entries = dict(self._read_entries(entries))
             self._state = check
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             self._entries, self._files, self._graph = {}, {}, self._new_graph()
             self._changed = True
             if not quiet:
                 self._note(f"the cache is damaged and is made anew: {self.path}: {error}")
+
+    def _read_entries(self, entries: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+        """The entries that depend on what there is."""
+        for filename, entry in entries.items():
+            try:
+                digest, asked, needed, rest = entry
+                yield filename, [digest, asked, self._graph.direct(needed), rest]
+            except (ValueError, TypeError) as error:
+                self._note(_DAMAGED.format(error))
 
     def _check_of(self, head: bytes) -> int | None:
         """The checksum in the first line of the file; `None` if the file is of another version. Raises `ValueError`."""
@@ -237,7 +247,7 @@ class Store:
 
     def _write(self) -> None:
         files = {self._relative(path): [*seen.stat, seen.digest] for path, seen in self._files.items()}
-        graph, direct = self._graph.plain([Direct(*entry[2]) for entry in self._entries.values()], self._relative)
+        graph, direct = self._graph.plain([entry[2] for entry in self._entries.values()], self._relative)
         entries = {
             filename: [digest, asked, needed, rest]
             for (filename, (digest, asked, _, rest)), needed in zip(self._entries.items(), direct, strict=True)
