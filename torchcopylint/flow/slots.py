@@ -189,7 +189,8 @@ def _stateful(m: Machine, ref: int, obj: Object) -> bool:
     """Whether a module has parameters or buffers, as far as its class tells; what is not known counts as stateful."""
     row = table.module_class(obj.type) if obj.type else None
     if row is None:
-        return True
+        local = m.world.local_class(obj.type)
+        return local is None or not m.world.holds_nothing(local)
     if not row.container:
         return row.stateful
     children = {r for slot in m.state.slot_names(ref) for r in slot_value(m, slot).refs if r != ref}
