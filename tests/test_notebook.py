@@ -82,6 +82,7 @@ class TestMagics:
         "line",
         [
             "%matplotlib inline",
+            "% matplotlib inline",
             "!pip install x",
             "!!ls",
             "?x",

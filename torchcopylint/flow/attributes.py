@@ -27,6 +27,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
     FIELD,
+    GLOBAL,
     OUTPUT,
     PLACEHOLDER,
     RETAINS,
@@ -215,7 +216,8 @@ def data_evidence(m: Machine, obj: Object, text: str) -> Sure:
 
 def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
     ref = base.refs[0]
-    if obj.leaf is Fact.NO and obj.requires_grad > 0 and RETAINS not in obj.flags and obj.kind in TENSORS:
+    computed = obj.leaf is Fact.NO and obj.requires_grad > 0 and obj.kind in TENSORS
+    if computed and RETAINS not in obj.flags and not _may_be_a_leaf(m, obj):
         m.fact(GradientRead(site, text, obj.site, obj.text, obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY))
     rebinding.note_gradient_read(m, ref, obj, site)
     slot = (ref, ".grad")
@@ -223,6 +225,15 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
     if m.state.cell(slot) is None:
         return slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
     return slots.slot_value(m, slot)
+
+
+def _may_be_a_leaf(m: Machine, obj: Object) -> bool:
+    """Whether a tensor is a leaf if it already was on the device that it was moved to, and may well have been.
+
+    What is kept in a field or a global is where it is used.
+    """
+    moved = [s for s in obj.shares if "device" in s.when and m.state.object(s.of).leaf > 0]
+    return any(m.state.object(s.storage).owner in (FIELD, GLOBAL) for s in moved)
 
 
 def _of_array(m: Machine, base: Value, ref: int, name: str, site: int) -> Value:

@@ -5,7 +5,7 @@ Called before the effects of a call are applied, so that everything is as the ca
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from torchcopylint.flow import naming
@@ -14,6 +14,7 @@ from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ARGUMENT,
+    CONTAINERS,
     FIELD,
     GLOBAL,
     NDARRAY,
@@ -93,6 +94,36 @@ def let_go(m: Machine, made: t.Event | None) -> None:
     for index, fact in enumerate(m.facts.get(made.site, ())):
         if isinstance(fact, Constructed):
             m.facts[made.site][index] = fact._replace(temporary=True)
+
+
+def let_go_of(m: Machine, arguments: Sequence[Value]) -> None:
+    """An operation has copied its arguments: of what the same expression has made of arrays, nothing is left.
+
+    Arguments may be lists, as those of `torch.cat` are.
+    """
+    for value in arguments:
+        for ref in value.refs:
+            if not _only_in(m, ref, -1):
+                continue
+            if m.state.object(ref).kind in CONTAINERS:
+                slots = [m.state.cell(slot) for slot in m.state.slot_names(ref)]
+                held = [inner for cell in slots if cell is not None for inner in cell.refs]
+                _mark_temporary(m, [inner for inner in held if _only_in(m, inner, ref)])
+            else:
+                _mark_temporary(m, [ref])
+
+
+def _only_in(m: Machine, ref: int, container: int) -> bool:
+    """Whether nothing holds an object but elements of a container (-1: of none), and hidden names of an expression."""
+    holders = [key for key in m.state.holders.get(ref, ()) if ref in m.state.refs_of(key)]
+    return all(key[0] == container if isinstance(key, tuple) else str(key).startswith("%") for key in holders)
+
+
+def _mark_temporary(m: Machine, refs: Sequence[int]) -> None:
+    for ref in refs:
+        for index, fact in enumerate(m.facts.get(m.state.object(ref).site, ())):
+            if isinstance(fact, Constructed):
+                m.facts[fact.site][index] = fact._replace(temporary=True)
 
 
 def note_layout(m: Machine, dotted: str, arguments: Arguments, result: Value) -> None:

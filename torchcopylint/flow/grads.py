@@ -59,6 +59,7 @@ def result_of(m: Machine, made: Object, operands: Sequence[Value], differentiabl
     if any(fact > 0 for fact in facts):
         best = max(facts)
         graph = frozenset[int]().union(*(obj.graph for obj in inputs if obj.requires_grad > 0))
+        graph -= frozenset[int]().union(*(runs.on_some_paths(m, value) for value in operands))
         if len(graph) > MAX_GRAPH:
             graph = frozenset(sorted(graph)[-MAX_GRAPH:])
         return made._replace(requires_grad=best, leaf=Fact.NO, graph=graph)

@@ -6,7 +6,19 @@ from torchcopylint.flow import collecting, containers, indexing, lost, memory, n
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.containers import SHALLOW
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, CONTAINERS, OUTPUT, PART, UNKNOWN, Kind, Object, Part, Value
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    BUFFERS,
+    CONTAINERS,
+    OUTPUT,
+    PART,
+    UNKNOWN,
+    How,
+    Kind,
+    Object,
+    Part,
+    Value,
+)
 from torchcopylint.flow.tape import Dotted
 
 
@@ -30,6 +42,10 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
     if obj.kind in BUFFERS:
         return indexing.item_of_buffer(m, single, obj, event, text)
     if obj.kind is Kind.MODULE:
+        if any(isinstance(part, t.Slice) for part in event.subscript):
+            # `layers[1:]` is a list of some of them.
+            some = Object(Kind.MODULE, obj.sure, type=obj.type, requires_grad=obj.requires_grad, text=text)
+            return memory.alias(m, single, event.site, How.FIELD, some, region=(Part("?"),), tag="some")
         return slots.child_module(m, single.refs[0], event.site, text)
     key = indexing.constant(m, event.subscript)
     if obj.kind in (Kind.LIST, Kind.TUPLE):
@@ -64,6 +80,8 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
         if key is not None:
             slots.bind_slot(m, (ref, f"[{key!r}]"), value, event.site, weak=ref & 1 == 1)
         else:
+            if obj.kind in CONTAINERS and _is_put_back(m, event, value):
+                continue
             if obj.kind in CONTAINERS:
                 collecting.put(m, (ref, ANY_ELEMENT), value, event.site, "item")
             else:
@@ -71,6 +89,12 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
                     slots.note_put_again(m, m.state.cell((ref, ANY_ELEMENT)), value, event.site, text)
                 # It may be an array or a tensor, which copies what is stored into it.
                 slots.bind_slot(m, (ref, ANY_ELEMENT), value, event.site, weak=True)
+
+
+def _is_put_back(m: Machine, event: t.StoreItem, value: Value) -> bool:
+    """Whether `kept[key] += x` stores what it has taken from there and changed in place: nothing new is held."""
+    made = m.unit.definitions[event.value] if event.augmented and event.value >= 0 else None
+    return isinstance(made, t.Augment) and bool(value.refs) and m.value(made.target).refs == value.refs
 
 
 @handles(t.Unpack)

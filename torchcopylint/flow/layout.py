@@ -55,7 +55,17 @@ def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> O
     known = dict(source.config)
     if not order or PERMUTED in known or (name == "t" and known.get(COUNT) != 2):
         return made
+    if COUNT not in known and _exchanges_batch(order):
+        # Between batch first and sequence first one goes there and back: what came in may be the other way round.
+        order = ("?",)
     return made._replace(config=(*made.config, (PERMUTED, order)))
+
+
+def _exchanges_batch(order: Order) -> bool:
+    """Whether the first two of three or more dimensions are exchanged and nothing else: `x.transpose(0, 1)`."""
+    if order[0] == "swap":
+        return set(order[1:]) == {0, 1}
+    return len(order) > 2 and order[:3] == (1, 0, 2) and order == (1, 0, *range(2, len(order)))
 
 
 def counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:

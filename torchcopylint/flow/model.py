@@ -289,9 +289,18 @@ def join_graphs(a: frozenset[int], b: frozenset[int]) -> frozenset[int]:
     """What backward may need on either path. What it has run over (see `runs`) it must have run over on both: an object
     of an earlier turn, which one path leaves alone, is not the one that the other path makes anew."""
     joined = a | b
-    if a == b or not joined or min(joined) >= 0 or (min(a, default=0) < 0 and min(b, default=0) < 0):
+    if a == b or not joined or min(joined) >= 0 or (_has_run(a) and _has_run(b)):
         return joined
-    return frozenset(number for number in joined if number >= 0)
+    both = min(a, default=0) < 0 and min(b, default=0) < 0
+    return frozenset(number for number in joined if number >= 0 or (both and -number % 5 not in _RUNS))
+
+
+_RUNS = (1, 2)
+"""Of the negative numbers of a graph, those that say that backward has run; see `runs`."""
+
+
+def _has_run(graph: frozenset[int]) -> bool:
+    return any(number < 0 and -number % 5 in _RUNS for number in graph)
 
 
 def join_objects(a: Object, b: Object) -> Object:

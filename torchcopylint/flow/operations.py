@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torchcopylint.flow import (
     activations,
     callforms,
+    conversions,
     devices,
     dtypes,
     grads,
@@ -139,6 +140,8 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     if activation:
         activations.note_result(m, at.site)
     result = _result(m, op, arguments, first, at, inplace)
+    if op.shares == "fresh" and not inplace and m.facts and not _requires_grad(m, result):
+        conversions.let_go_of(m, arguments.positional)
     if op.out_keyword and "out" in arguments.keywords:
         out = arguments.keywords["out"]
         grads.check_out(m, list(arguments.positional), out, at)
@@ -151,6 +154,10 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     elif op.differentiable:
         grads.note_saved(m, op, arguments, result, at)
     return result
+
+
+def _requires_grad(m: Machine, value: Value) -> bool:
+    return any(m.state.object(ref).requires_grad > 0 for ref in value.refs)
 
 
 def write_through(

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.earlier import may_come_from_before
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
-from torchcopylint.flow.model import CONTAINERS, PART, TENSORS, Fact, Key, Kind, Object, Sure, Value
+from torchcopylint.flow.model import CONTAINERS, PART, TENSORS, Fact, Key, Kind, Object, Sure, Value, join_graphs
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation
@@ -86,6 +87,22 @@ def spent(graph: frozenset[int], site: int) -> frozenset[int]:
     return graph | {_number(site, _RAN)}
 
 
+def on_some_paths(m: Machine, value: Value) -> frozenset[int]:
+    """Where backward has run over one of the computed things that a value may be, and not over another.
+
+    Of what earlier turns of a loop have left, and of what its first turn starts from, that says nothing: there backward
+    has run in between.
+    """
+    if len(value.refs) < 2 or any(ref & 1 for ref in value.refs):
+        return frozenset()
+    objects = [m.state.object(ref) for ref in value.refs]
+    graphs = [obj.graph for obj in objects if obj.leaf is Fact.NO and obj.requires_grad > 0]
+    if len(graphs) < 2:
+        return frozenset()
+    everywhere: frozenset[int] = reduce(join_graphs, graphs)
+    return frozenset[int]().union(*graphs) - everywhere
+
+
 # -- backward
 
 
@@ -104,7 +121,7 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
     if not freed:
         runs.kept.add(site)
     freed = freed and not m.on_purpose
-    graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in value.refs))
+    graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in value.refs)) - on_some_paths(m, value)
     _note_again(m, value, graph, site, name)
     if part:
         return
@@ -351,7 +368,7 @@ def _carrier(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tup
         cell = m.state.cell(name)
         reaches = any(site in through for site in (*(site for _, site in places), cell.site if cell else -1))
         if name in carried and reaches and not hidden and all(_takes_along(m, register, ran) for register, _ in places):
-            return name, places[-1][1]
+            return None if _is_cut_by_method(m, loop, name) else (name, places[-1][1])
     return None
 
 
@@ -387,6 +404,30 @@ def _returned_anew(m: Machine, event: t.Bind) -> bool:
         return False
     held = list(_held(m, m.value(event.value).refs, MAX_DEPTH))
     return any(obj.requires_grad is not Fact.NO for obj in held if obj.kind in (*TENSORS, Kind.UNKNOWN))
+
+
+def _is_cut_by_method(m: Machine, loop: t.Loop, name: str) -> bool:
+    """Whether a loop calls a method of the same object that sets the field `name` anew, or detaches it."""
+    owner, _, kept = name.rpartition(".")
+    for event in (event for part in (loop.test, loop.body) for event in t.events(part)):
+        if owner != "self" or not isinstance(event, t.Invoke) or naming.text_of(m, event.base) != owner:
+            continue
+        called = m.world.method(m.unit.owner, event.name)
+        if called is not None and m.world.is_own(called) and _lets_go(m.world.unit(called), kept):
+            return True
+    return False
+
+
+def _lets_go(unit: t.Unit, kept: str) -> bool:
+    """Whether a method sets a field, or cuts what it holds."""
+    for event in t.events(unit.tape):
+        if isinstance(event, t.StoreAttribute) and event.name == kept:
+            return True
+        if isinstance(event, t.Invoke) and event.name == "detach_" and event.base >= 0:
+            base = unit.definitions[event.base]
+            if isinstance(base, t.Attribute) and base.name == kept:
+                return True
+    return False
 
 
 def _takes_along(m: Machine, register: int, ran: int) -> bool:

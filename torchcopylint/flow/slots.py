@@ -28,6 +28,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
     join_cells,
+    overlap,
 )
 from torchcopylint.knowledge import table
 
@@ -210,7 +211,8 @@ def _stateful(m: Machine, ref: int, obj: Object) -> bool:
     """Whether a module has parameters or buffers, as far as its class tells; what is not known counts as stateful."""
     row = table.module_class(obj.type) if obj.type else None
     if row is None:
-        return True
+        local = m.world.local_class(obj.type)
+        return local is None or not m.world.holds_nothing(local)
     if not row.container:
         return row.stateful
     children = {r for slot in m.state.slot_names(ref) for r in slot_value(m, slot).refs if r != ref}
@@ -248,17 +250,18 @@ def lives_on(m: Machine, value: Value, target: int) -> str | None:
     """
     if len(value.refs) != 1:
         return None
-    mine = {share.storage for share in m.state.object(target).shares}
+    mine = m.state.object(target).shares
     ref = value.refs[0]
     for _ in range(reading.MAX_CHAIN):
         obj = m.state.object(ref)
         if obj.kind not in TENSORS or any(not share.sure or share.when for share in obj.shares):
             return None
-        if any(share.storage in mine for share in obj.shares):
+        # Two fields of one module are parts of it, and have nothing in common.
+        if any(s.storage == o.storage and overlap(s.region, o.region) is not Fact.NO for s in obj.shares for o in mine):
             return None
         if any(share.how in (How.FIELD, How.PARAMETERS) for share in obj.shares):
             named = naming.key_text(m, value.root)
-            return obj.text if obj.text and not obj.text.startswith("a parameter of") else named or obj.text
+            return obj.text if obj.text and not obj.text.startswith(("a parameter of", "...")) else named or obj.text
         above = [share.of for share in obj.shares if share.how is not How.OWN]
         if not above or any(share.how is How.STATE for share in obj.shares):
             return None

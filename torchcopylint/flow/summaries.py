@@ -202,7 +202,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     m.world.called(reference.unit, m.state.mode)
     summary = m.world.summary(reference.unit)
     bound = bind_arguments(unit, arguments)
-    m.world.note_arguments(m, reference.unit, bound)
+    m.world.note_arguments(m, reference.unit, bound, site)
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
         slots.field_read(m, value.root, site, "argument", name)

@@ -49,6 +49,8 @@ SELF = "self"
 MAX_ELEMENTS = 16
 """So many elements of a container that a field holds are looked at."""
 BUILTINS = frozenset(dir(builtins))
+_BARE = frozenset({"torch.nn.Module", "torch.nn.modules.Module", "object"})
+"""Bases that hold nothing themselves."""
 MAX_NESTED_RUNS = 8
 """So many units may wait for one another to be run."""
 
@@ -579,6 +581,26 @@ class World:
         facts = self.outside.class_facts(number)
         return facts.registered if facts is not None else {}
 
+    def holds_nothing(self, number: int) -> bool:
+        """Whether the instances of a module class of this file surely have neither parameters nor buffers.
+
+        All that is set in them is numbers, texts and modules like that, and nothing is registered by name.
+        """
+        for current in self.lineage(number):
+            known = all(base is not None or name in _BARE for base, name in self.bases(current))
+            if not known or not self.is_own_class(current):
+                return False
+            if not all(self._is_bare(obj) for obj in self.fields(current).values()):
+                return False
+            units = (self.program.units[unit] for unit in self.program.classes[current].methods.values())
+            if any(_registers(event) for unit in units for event in unit.definitions):
+                return False
+        return True
+
+    def _is_bare(self, obj: Object) -> bool:
+        row = table.module_class(obj.type) if obj.type else None
+        return obj.kind in (Kind.NUMBER, Kind.STRING) or (row is not None and not row.container and not row.stateful)
+
     def decorators(self, unit: int) -> tuple[str, ...]:
         """The decorators of a function as written."""
         return self._decorators.get(unit, ()) if self.is_own(unit) else self.outside.decorators(unit)
@@ -591,16 +613,17 @@ class World:
         if mode not in modes:
             modes.append(mode)
 
-    def note_arguments(self, m: Machine, unit: int, bound: dict[str, Value]) -> None:
+    def note_arguments(self, m: Machine, unit: int, bound: dict[str, Value], site: int = -1) -> None:
         """A function of this file is called with such arguments: evidence for what its parameters are."""
         if not self.is_own(unit):
             return
         known = self._arguments.setdefault(unit, {})
+        result = m.use_of(site)
         for name, value in bound.items():
             if value.kind is Kind.NONE and not value.refs:
                 continue
             self._given.setdefault(unit, {}).setdefault(name, True)
-            self._given[unit][name] &= _nobody_elses(m, value)
+            self._given[unit][name] &= _nobody_elses(m, value, result)
             obj = Object(value.kind)
             for number, ref in enumerate(value.refs):
                 template = _passed(m.state.object(ref))
@@ -649,11 +672,20 @@ class World:
         return ""
 
 
-def _nobody_elses(m: Machine, value: Value) -> bool:
-    """Whether a value has no name, and memory of its own."""
+def _registers(event: t.Event | None) -> bool:
+    return isinstance(event, t.Invoke) and event.name.startswith(("register_", "add_module", "__setattr__"))
+
+
+def _nobody_elses(m: Machine, value: Value, result: t.Event | None) -> bool:
+    """Whether a value has memory of its own, and no name: or one that is bound to what the call returns next."""
     objects = [m.state.object(ref) for ref in value.refs]
     own = all(share.how is How.OWN for obj in objects for share in obj.shares)
-    return bool(objects) and value.root is None and own and all(obj.owner in ("", LOCAL) for obj in objects)
+    if not objects or not own or any(obj.owner not in ("", LOCAL) for obj in objects):
+        return False
+    if value.root is None:
+        return True
+    holders = {key for ref in value.refs for key in m.state.holders.get(ref, ()) if ref in m.state.refs_of(key)}
+    return isinstance(result, t.Bind) and result.name == value.root and holders == {value.root}
 
 
 def _template(obj: Object) -> Object:

@@ -24,6 +24,7 @@ from torchcopylint.flow.model import (
     Fact,
     How,
     Key,
+    Kind,
     Mark,
     Region,
     Share,
@@ -127,8 +128,10 @@ def write(
     m.writes[site] = fact
     if any(not sat_on.sure for _, sat_on in shares):
         conditional.note_write(m, value, fact)
-    for _, sat_on in shares:
+    for other, sat_on in shares:
         _mark_holders(m, (value.root, also_own), sat_on, region, fact)
+        if _in_plain_field(m, other, sat_on):
+            continue
         certain = sat_on.sure and not sat_on.when and sat_on.storage in m.certain_storages[site]
         spoil_saved(m, sat_on, site, certain=certain, statistics=form == STATISTICS)
     _note_data(m, chain, fact)
@@ -142,6 +145,19 @@ def _held_in(m: Machine, root: Key | None) -> str:
     if not isinstance(origin, tuple) or not origin[1].startswith("[") or m.state.object(origin[0]).owner != FIELD:
         return ""
     return naming.key_text(m, origin).replace(ANY_ELEMENT, "[...]")
+
+
+def _in_plain_field(m: Machine, ref: int, share: Share) -> bool:
+    """Whether an object sits on a module's memory as a tensor in one of its fields that is no parameter: of what the
+    module is called with or holds, backward keeps its parameters."""
+    for _ in range(reading.MAX_CHAIN):
+        if share.how is How.FIELD:
+            return m.state.object(ref).kind is Kind.TENSOR
+        above = next((s for s in m.state.object(share.of).shares if s.storage == share.storage), None)
+        if share.of == ref or above is None:
+            return False
+        ref, share = share.of, above
+    return False
 
 
 def _index_copy(m: Machine, storages: tuple[int, ...], root: Key | None) -> Sure:
@@ -193,8 +209,9 @@ def _mark_holders(m: Machine, roots: tuple[Key | None, ...], share: Share, regio
     for key, cell in m.state.holders_of(share.storage):
         marks = set(cell.marks)
         own = key in written_through
-        if own and not fact.reads_old and not fact.partial and not fact.derived:
-            # The holder itself has been filled anew: what happened before is of no consequence for it.
+        if own and not fact.reads_old and not region and not fact.derived:
+            # The holder itself, be it a part of something, has been filled anew: what happened before is of no
+            # consequence for it.
             marks.clear()
         for other in cell.refs:
             for held in m.state.object(other).shares:
