@@ -21,6 +21,6 @@ environment = Environment()
 observation = environment.reset()
 rollout = []
 for _t in range(3):
-    rollout.append(torch.from_numpy(observation))
-    observation, reward, done = environment.step(1.0)  # <- TCL401
+    rollout.append(torch.from_numpy(observation))  # <- TCL708
+    observation, reward, done = environment.step(1.0)
 assert torch.stack(rollout)[0].tolist() == [3.0, 3.0]

@@ -163,11 +163,12 @@ def suffers_caller(unit: UnitFacts, write: Write) -> bool:
     return not unit.name.endswith("_") and not unit.name.startswith("__") and not unit.takes_inplace
 
 
-def mode_is_on(unit: UnitFacts, assumed: bool, local: bool) -> Confidence | None:
+def mode_is_on(unit: UnitFacts, assumed: bool, local: bool, asked: bool = False) -> Confidence | None:
     """How sure it is that autograd records in a unit; `None` if callers turn it off, for all one can see.
 
     Functions that write parameters are usually called under `no_grad` (48 of 48 in public code), so a function needs
-    evidence of its own: it calls `backward()`, switches grad mode off for a part of itself, or made the leaf itself.
+    evidence of its own: it calls `backward()`, switches grad mode off for a part of itself, made the leaf itself, or
+    has `asked` for the gradient. A neighbour that writes parameters and switches grad mode off itself is evidence, too.
     """
     if not assumed:
         return Confidence.HIGH
@@ -175,7 +176,7 @@ def mode_is_on(unit: UnitFacts, assumed: bool, local: bool) -> Confidence | None
         return None
     if unit.trains or unit.called_without_grad is Fact.NO or local:
         return Confidence.HIGH
-    if unit.has_no_grad or (unit.class_name and unit.name in ("forward", "__init__", "training_step")):
+    if asked or unit.has_no_grad or (unit.class_name and unit.name in ("forward", "__init__", "training_step")):
         return Confidence.MEDIUM
     return Confidence.LOW
 

@@ -69,7 +69,8 @@ def _outside(unit: UnitFacts, facts: list[ConditionalWrite], owns: dict[int, lis
         if fact.storage in seen or not owns.get(fact.site) or not {link.how for link in fact.links} <= HOWS:
             continue
         variant = "field" if fact.own else "caller" if _suffers_caller(unit, fact, write) else ""
-        if not variant:
+        if not variant or (fact.own and write.dropped and not write.named):
+            # `self.count.reshape(-1).add_(x)` has no other purpose than to change the attribute.
             continue
         seen.add(fact.storage)
         yield Report(

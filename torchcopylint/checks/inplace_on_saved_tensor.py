@@ -59,6 +59,8 @@ def _returns_to_training(unit: UnitFacts, write: Write) -> bool:
 
     Other methods of modules are often written for inference alone, where writing in place is right.
     """
+    if unit.feeds_backward and unit.kind == "function":
+        return not _is_step(write)
     if unit.name not in TRAINED:
         return False
     return unit.class_kind is Kind.MODULE and unit.called_without_grad is not Fact.YES and not _is_step(write)

@@ -16,6 +16,7 @@ from torchcopylint.flow import (
     naming,
     ownership,
     rebinding,
+    records,
     sharing,
     slots,
     writing,
@@ -136,6 +137,8 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
             known = Object(Kind.PARAMETER, obj.sure, leaf=Fact.YES, requires_grad=trained)
         elif row is not None and name in row.buffers:
             known = Object(Kind.TENSOR, obj.sure, leaf=Fact.YES, requires_grad=Fact.NO)
+    if known is None and obj.kind is Kind.INSTANCE:
+        known = records.declared(m, obj.type, name)
     if known is None and name in kinds.PARAMETER_NAMES and obj.kind in (Kind.MODULE, Kind.UNKNOWN):
         trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.LIKELY
         known = Object(Kind.PARAMETER, Sure.LIKELY, leaf=Fact.YES, requires_grad=trained)

@@ -56,13 +56,28 @@ def found_in(world: World) -> FileFacts:
     """What was found in a file that has been run."""
     with deep_recursion():
         suffered = callers.suffering(world)
-        units = tuple(_unit_facts(world, world.machines[number], suffered) for number in sorted(world.machines))
+        shielding = _shielding(world)
+        units = tuple(
+            _unit_facts(world, world.machines[number], suffered, shielding) for number in sorted(world.machines)
+        )
     gaps = tuple((reason, site) for number in sorted(world.machines) for reason, site in world.machines[number].gaps)
     elsewhere = {site: places for m in world.machines.values() for site, places in m.elsewhere.items()}
     return FileFacts(units, gaps, world.steps, elsewhere)
 
 
-def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers]]) -> UnitFacts:
+def _shielding(world: World) -> frozenset[int]:
+    """The classes (-1: none) of which some method or function switches grad mode off itself, to write a parameter."""
+    found = set()
+    for m in world.machines.values():
+        off = any(write.recording is Fact.NO and write.kind is Kind.PARAMETER for write in m.writes.values())
+        if off and m.unit.kind == "function" and not (m.unit.owner >= 0 and world.is_function_class(m.unit.owner)):
+            found.add(m.unit.owner)
+    return frozenset(found)
+
+
+def _unit_facts(
+    world: World, m: Machine, suffered: dict[int, list[CallerSuffers]], shielding: frozenset[int]
+) -> UnitFacts:
     unit = m.unit
     owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
     stated = [fact for site in sorted(m.facts) for fact in m.facts[site]]
@@ -91,11 +106,15 @@ def _unit_facts(world: World, m: Machine, suffered: dict[int, list[CallerSuffers
         returns_sources=frozenset(_returned_sources(m)),
         returns_value=bool(m.returned),
         trains=m.trains,
-        has_no_grad=m.has_no_grad,
+        has_no_grad=m.has_no_grad or unit.owner in shielding,
         called_without_grad=_called_without_grad(world, unit.number),
         takes_inplace=any(parameter.name == "inplace" for parameter in unit.parameters),
         roles=world.roles_of(unit),
         given_away=world.given_away(unit.number),
+        feeds_backward=any(
+            mode.recording > 0 and caller in world.machines and world.machines[caller].trains
+            for caller, mode in world.call_modes.get(unit.number, ())
+        ),
     )
 
 
@@ -127,12 +146,22 @@ def _returned_sources(m: Machine) -> set[int]:
 
 
 def _called_without_grad(world: World, number: int) -> Fact:
-    modes = world.call_modes.get(number, [])
-    if not modes:
-        return Fact.UNKNOWN
-    if all(mode.recording is Fact.NO for mode in modes):
-        return Fact.YES
-    return Fact.NO if any(mode.recording is Fact.YES and not mode.assumed for mode in modes) else Fact.UNKNOWN
+    """Whether every call turns recording off. Where a caller's own mode is assumed, its callers are asked in turn."""
+    pending, seen = [number], {number}
+    off = on = False
+    unknown = number not in world.call_modes
+    while pending:
+        for caller, mode in world.call_modes.get(pending.pop(), ()):
+            if mode.assumed and caller in world.call_modes:
+                pending += [caller] if caller not in seen else []
+                seen.add(caller)
+            elif mode.recording is Fact.NO:
+                off = True
+            elif mode.recording is Fact.YES and not mode.assumed:
+                on = True
+            else:
+                unknown = True
+    return Fact.NO if on else Fact.YES if off and not unknown else Fact.UNKNOWN
 
 
 def _settled(m: Machine, fact: DataShared) -> DataShared:

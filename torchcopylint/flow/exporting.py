@@ -98,7 +98,7 @@ def _function(world: World, number: int) -> FunctionFacts:
         owner=unit.owner,
         parameters=tuple(parameter._replace(annotation=None) for parameter in unit.parameters),
         decorators=world.decorators(number),
-        summary=summary._replace(result=global_type(world, summary.result)),
+        summary=summary._replace(result=global_type(world, summary.result), parts=()),
     )
 
 

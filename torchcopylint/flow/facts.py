@@ -172,7 +172,8 @@ class LeafWritten(NamedTuple):
     """At `site`, a leaf that requires grad (or, with `view`, a view of it) is written while autograd records.
 
     `made` is the site where it came to require grad, or -1. `assumed` is whether grad mode was only assumed to be on,
-    `local` whether the leaf was made in this unit.
+    `local` whether the leaf was made in this unit, or belongs to a module that was. `asked` is whether its gradient has
+    been asked for.
     """
 
     site: int
@@ -186,6 +187,7 @@ class LeafWritten(NamedTuple):
     assumed: bool
     local: bool
     sure: Sure
+    asked: bool = False
 
 
 class DetachedInPlace(NamedTuple):
@@ -973,11 +975,12 @@ class UnitFacts(NamedTuple):
 
     `class_number` is -1 outside of classes. `returns_sources` are the storages that it returns itself, not as a view;
     `returns_value` whether it returns anything at all, `takes_inplace` whether its caller decides by a parameter
-    `inplace` if it writes. `trains` is whether it calls `backward()`, `has_no_grad` whether
-    it switches grad mode off for a part of itself. `called_without_grad` is whether every call of it in the file runs
-    without grad (`UNKNOWN` if there is no call). `roles` is as what autograd calls it: `forward` or `backward` of a
-    `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap` maps its parameter `x`. `given_away` are the
-    parameters for which every call in the file passes what nobody else holds.
+    `inplace` if it writes. `trains` is whether it calls `backward()`, `has_no_grad` whether it switches grad mode off
+    for a part of itself, or one beside it does so to write a parameter. `called_without_grad` is whether every call of
+    it in the file runs without grad (`UNKNOWN` if there is no call, or nobody knows). `roles` is as what autograd calls
+    it: `forward` or `backward` of a `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap` maps its
+    parameter `x`. `given_away` are the parameters for which every call in the file passes what nobody else holds.
+    `feeds_backward` is whether a function of the file that runs backward calls it while autograd records.
     """
 
     qualname: str
@@ -996,6 +999,7 @@ class UnitFacts(NamedTuple):
     roles: frozenset[str]
     takes_inplace: bool = False
     given_away: frozenset[str] = frozenset()
+    feeds_backward: bool = False
 
 
 class Place(NamedTuple):

@@ -215,8 +215,14 @@ def _dict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
         return containers.shallow_copy(m, source, event.site, naming.text_of(m, event.out))
     made = memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="..."))
     for ref in source.refs:
-        if m.state.object(ref).kind is Kind.DICT:
+        obj = m.state.object(ref)
+        if obj.kind is Kind.DICT:
             containers.copy_elements(m, ref, made.refs[0], event.site)
+        elif obj.type in (containers.NAMED, containers.ZIP):
+            # Pairs of a key and a value, as in `dict(model.named_parameters())`.
+            for pair in iterate(m, Value((ref,)), event.site, "...").refs:
+                held = slots.slot_value(m, (pair, "[1]"))
+                slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held._replace(root=None), event.site, weak=True)
     for key, value in arguments.keywords.items():
         if key != "**":
             slots.bind_slot(m, (made.refs[0], f"[{key!r}]"), value, event.site)
@@ -440,6 +446,18 @@ def _parameter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name:
     if shared is not None:
         sharing.note(m, event.site, result.refs[0], source, text, shared, "parameter", obj.sure)
     return result
+
+
+@special(
+    "torch.nn.utils.rnn.PackedSequence",
+    "torch.nn.utils.rnn.pack_padded_sequence",
+    "torch.nn.utils.rnn.pack_sequence",
+)
+def _packed(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """A packed sequence is a tuple, whose `data` is what it says and not a way around autograd."""
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        reading.read(m, value, event.site, "argument", name)
+    return memory.fresh(m, event.site, Object(Kind.OTHER, Sure.PROVEN, type=modules.PACKED, text=f"{name}(...)"))
 
 
 @special("torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained")

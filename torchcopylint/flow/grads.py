@@ -239,7 +239,10 @@ def _check_leaf(m: Machine, target: Value, at: Site, view: bool) -> None:
 def _leaf_written(m: Machine, ref: int, at: Site, view: bool) -> LeafWritten | None:
     obj = m.state.object(ref)
     if obj.kind in TENSORS and obj.leaf is Fact.YES and obj.requires_grad > 0:
-        return _leaf_fact(m, obj, obj, at, view, -1)
+        return _leaf_fact(m, ref, obj, obj, at, view, -1)
+    if obj.kind in TENSORS and ref in m.gradients and obj.leaf is obj.requires_grad is Fact.UNKNOWN:
+        # Nothing says what it is, but somebody has asked for its gradient, which leaves have that require one.
+        return _leaf_fact(m, ref, obj._replace(sure=min(obj.sure, Sure.LIKELY)), obj, at, view, -1)
     current = ref
     seen: set[int] = set()
     while current not in seen:
@@ -250,12 +253,12 @@ def _leaf_written(m: Machine, ref: int, at: Site, view: bool) -> LeafWritten | N
         share: Share = above[0]
         base = m.state.object(share.of)
         if base.leaf is Fact.YES and base.requires_grad > 0 and base.kind in TENSORS:
-            return _leaf_fact(m, base, obj, at, True, share.site)
+            return _leaf_fact(m, share.of, base, obj, at, True, share.site)
         current = share.of
     return None
 
 
-def _leaf_fact(m: Machine, leaf: Object, obj: Object, at: Site, view: bool, viewed: int) -> LeafWritten:
+def _leaf_fact(m: Machine, ref: int, leaf: Object, obj: Object, at: Site, view: bool, viewed: int) -> LeafWritten:
     sure = leaf.sure if leaf.requires_grad is Fact.YES else min(leaf.sure, Sure.LIKELY)
     return LeafWritten(
         site=at.site,
@@ -267,14 +270,17 @@ def _leaf_fact(m: Machine, leaf: Object, obj: Object, at: Site, view: bool, view
         made=leaf.site,
         viewed=viewed,
         assumed=m.state.mode.assumed,
-        local=_made_here(leaf),
+        local=_made_here(m, leaf),
         sure=sure,
+        asked=ref in m.gradients,
     )
 
 
-def _made_here(leaf: Object) -> bool:
-    """Whether a unit made a leaf itself, by name, and not a module that has it."""
-    return leaf.owner in ("", LOCAL) and leaf.site >= 0 and not any(share.how is How.FIELD for share in leaf.shares)
+def _made_here(m: Machine, leaf: Object) -> bool:
+    """Whether a unit made a leaf itself, or the module that has it."""
+    above = [m.state.object(s.of) for s in leaf.shares if s.how in (How.FIELD, How.PARAMETERS)]
+    made = [obj for obj in above or [leaf] if obj.owner in ("", LOCAL) and obj.site >= 0]
+    return len(made) == len(above or [leaf])
 
 
 def check_out(m: Machine, inputs: Sequence[Value], out: Value, at: Site) -> None:
@@ -297,7 +303,7 @@ def check_out(m: Machine, inputs: Sequence[Value], out: Value, at: Site) -> None
             worst.site,
             -1,
             m.state.mode.assumed,
-            _made_here(worst),
+            _made_here(m, worst),
             sure,
         )
     )

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import collecting, containers, indexing, lost, memory, naming, ownership, rebinding, slots
+from torchcopylint.flow import (
+    attributes,
+    collecting,
+    containers,
+    indexing,
+    lost,
+    memory,
+    naming,
+    ownership,
+    rebinding,
+    records,
+    slots,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.containers import SHALLOW
 from torchcopylint.flow.machine import Machine, handles
@@ -114,6 +126,9 @@ def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site:
         return indexing.row(m, single, obj, site, text, "part", position)
     if obj.kind in CONTAINERS:
         return slots.element(m, single, position, site, text)
+    field = records.position(m, obj, position) if obj.kind is Kind.INSTANCE else None
+    if field is not None:
+        return attributes.attribute(m, single, field[1:], site, text)
     flags = obj.flags & {OUTPUT}
     made = Object(text=text, flags=flags | {PART} if flags else flags, requires_grad=obj.requires_grad, graph=obj.graph)
     return memory.fresh(m, site, made, "part")

@@ -91,10 +91,21 @@ def is_reset(m: Machine, name: str) -> bool:
         for event in t.events(unit.tape):
             sets = isinstance(event, t.StoreAttribute) and event.name == name and not event.augmented
             sets = sets and unit.name != "__init__"
+            if sets and isinstance(event, t.StoreAttribute) and _is_strangers(m, unit, event.base):
+                # A field of the same name of another class.
+                continue
             cuts = isinstance(event, t.Invoke) and event.name == "detach_" and _field(unit, event.base) == name
             if sets or cuts:
                 return True
     return False
+
+
+def _is_strangers(m: Machine, unit: t.Unit, register: int) -> bool:
+    """Whether a register holds the `self` of a class that has nothing to do with the class of this unit."""
+    made = unit.definitions[register] if register >= 0 else None
+    if unit.owner < 0 or not unit.parameters or not isinstance(made, t.Load) or made.name != unit.parameters[0].name:
+        return False
+    return m.unit.owner not in m.world.lineage(unit.owner) and unit.owner not in m.world.lineage(m.unit.owner)
 
 
 def _field(unit: t.Unit, register: int) -> str:

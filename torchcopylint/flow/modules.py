@@ -16,6 +16,7 @@ from torchcopylint.flow import (
     operations,
     ownership,
     reading,
+    records,
     runs,
     sharing,
     slots,
@@ -178,6 +179,9 @@ def parameters_in(m: Machine, value: Value, depth: int = 4) -> list[int]:
     return found
 
 
+PACKED = "packed sequence"
+
+
 def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, site: int, name: str) -> Value:
     """An instance of a class of this file."""
     for value in (*arguments.positional, *arguments.keywords.values()):
@@ -189,6 +193,8 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
         m.world.note_arguments(m, initial, {name: value for name, value in given.items() if value.refs})
     obj = m.world.instance(reference.number)
     made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))
+    if initial is None and obj.kind is Kind.INSTANCE:
+        records.fill(m, reference.number, made.refs[0], arguments, site)
     if obj.kind is Kind.OPTIMIZER:
         shares = make_optimizer(m, "", arguments, site, name)
         m.state.set_object(
@@ -306,7 +312,16 @@ def _call_known(
                 graph=made.graph | {number, *grads.save(m, function, number, _parameters_of(site, name))}
             )
         each = memory.fresh(m, site, made._replace(flags=made.flags | {PLACEHOLDER}), "each")
-        return containers.iterator(m, site, each, "tensors", Kind.TUPLE)
+        result = containers.iterator(m, site, each, "tensors", Kind.TUPLE)
+        packed = any(m.state.object(ref).type == PACKED for ref in first.refs)
+        if packed or row.name == "torch.nn.LSTM":
+            output = Object(Kind.OTHER, Sure.PROVEN, type=PACKED, text=made.text) if packed else made
+            slots.bind_slot(m, (result.refs[0], "[0]"), memory.fresh(m, site, output, "output"), site)
+        if row.name == "torch.nn.LSTM":
+            # The state is a pair of its own.
+            state = containers.iterator(m, site, each, "state", Kind.TUPLE)
+            slots.bind_slot(m, (result.refs[0], "[1]"), state, site)
+        return result
     if row.shares in ("same", "maybe", "view") and first.refs:
         how = How.VIEW if row.shares == "view" else How.CONDITIONAL
         when = operations.condition(row.when) if row.shares == "maybe" else ""
@@ -476,7 +491,7 @@ def _computes(name: str) -> bool:
 def _note_apply(m: Machine, arguments: Arguments) -> None:
     for value in arguments.positional:
         if isinstance(value.const, FunctionReference):
-            m.world.called(value.const.unit, m.state.mode)
+            m.world.called(value.const.unit, m.unit.number, m.state.mode)
 
 
 def _state_dict(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:

@@ -57,6 +57,8 @@ _WITH_DIMENSIONS = frozenset({"arange", "randperm", "nonzero", "argwhere", "flat
 """Operations whose result is never a single number without dimensions."""
 _CONVERTING = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
 """What they make of a number has no dimensions."""
+_WHOLE_VIEWS = frozenset({"detach", "transpose", "permute", "t", "unsqueeze"})
+"""Views of a whole tensor, whose elements stand for as many as they did."""
 SIZED = {"numpy.random.choice": 1, "numpy.random.randint": 2}
 """Functions that return a number, or an array where a size is given: at which position."""
 ARRAY_MAKERS = frozenset(
@@ -254,6 +256,8 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     if short in refusals.EXPANDING and any(value.const != -1 for value in arguments.positional[1:] or (UNKNOWN,)):
         flags.add(EXPANDED)
     if short == "broadcast_tensors" and layout.all_grow(m, arguments.positional):
+        flags.add(EXPANDED)
+    if short in _WHOLE_VIEWS and source.refs and all(EXPANDED in m.state.object(ref).flags for ref in source.refs):
         flags.add(EXPANDED)
     scalar = _scalar(op, arguments)
     if short in _CONVERTING and arguments.at(0).kind is Kind.NUMBER and not arguments.at(0).refs:

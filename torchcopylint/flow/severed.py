@@ -34,7 +34,7 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
     found = [m.state.object(ref) for ref in value.refs]
     cut = _cut_behind(m, register, site) if bare or wrapped else None
     if cut is None and wrapped and kinds.named_loss(name):
-        cut = _wrapped_behind(m, register, site)
+        cut = _wrapped_behind(m, register, site) or _wrapped_by_helper(m, register, site)
     if cut is not None:
         event, source, op = cut
         sure = min(Sure.LIKELY, *(obj.sure for obj in found)) if wrapped else min(obj.sure for obj in found)
@@ -90,6 +90,29 @@ def _wrapped_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int,
             taken = event.arguments[0].register
             return None if _is_constant(m, taken) else (event, taken, m.dotted_of(event))
     return None
+
+
+def _wrapped_by_helper(m: Machine, register: int, site: int) -> tuple[t.Event, int, str] | None:
+    """The call of a function of this file, or of a loss that is a module, that returns such a leaf."""
+    event = _definition(m, register)
+    unit = _called(m, event) if isinstance(event, t.Call) else None
+    helper = m.world.machine_of(unit) if unit is not None else None
+    if helper is None or not isinstance(event, t.Call) or not event.arguments:
+        return None
+    returned = [one for one in t.events(helper.unit.tape) if isinstance(one, t.Return)]
+    behind = [_wrapped_behind(helper, one.value, one.site + 1) for one in returned]
+    if not returned or any(cut is None for cut in behind):
+        return None
+    return event, event.arguments[0].register, f"{naming.text_of(m, event.function)}(...)"
+
+
+def _called(m: Machine, event: t.Call) -> int | None:
+    """The unit of this file that a call runs: a function, or the `forward` of a module."""
+    function = m.value(event.function)
+    if isinstance(function.const, FunctionReference):
+        return function.const.unit
+    number = m.world.local_class(m.state.object(function.refs[0]).type) if len(function.refs) == 1 else None
+    return m.world.method(number, "forward") if number is not None else None
 
 
 def _is_constant(m: Machine, register: int) -> bool:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import attributes, grads, memory, naming, reading, runs, slots, stepping, unknowns, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Place
 from torchcopylint.flow.model import (
+    CONTAINERS,
+    EXPANDED,
     INFERENCE,
     NO_GRAD_VIEW,
     OUTPUT,
+    PLACEHOLDER,
     SPENT,
     TENSORS,
     UNKNOWN,
@@ -30,6 +34,11 @@ if TYPE_CHECKING:
     from torchcopylint.flow.tape import Unit
 
 
+_SHOWING = frozenset({How.DETACH, How.VIEW, How.INDEX, How.ROW})
+"""Ways to share by which a result that is a tensor shows that what it was taken from is one."""
+_WITH_PARTS = CONTAINERS - {Kind.STATE_DICT} | {Kind.INSTANCE}
+MAX_PARTS = 16
+"""So many elements or fields of what a function returns are told of."""
 MAX_PLACES = 3
 """The places that are told of a write which one file hands on to another."""
 
@@ -62,6 +71,14 @@ class Returned(NamedTuple):
     when: str
 
 
+class ReturnedPart(NamedTuple):
+    """What stands in a slot of the tuple, list, dictionary or record that the function makes and returns."""
+
+    slot: str
+    returned: tuple[Returned, ...]
+    result: Object
+
+
 class Summary(NamedTuple):
     """What is known of one function. Picklable and free of sites, so that it can outlive the file's analysis."""
 
@@ -73,6 +90,7 @@ class Summary(NamedTuple):
     returns_value: bool
     trains: bool
     unknown: bool = False
+    parts: tuple[ReturnedPart, ...] = ()
 
 
 def summarise(m: Machine, file: str = "") -> Summary:
@@ -100,7 +118,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
                 )
                 here = (Place(file, write.site, unit.name, write.cause or write.op),) if file else ()
                 writes.setdefault(item, (*here, *m.elsewhere.get(write.site, ())))
-    returned, result = _returns(m, paths)
+    returned, result = _returns(m, m.returned, paths)
     return Summary(
         name=unit.name,
         parameters=tuple(p.name for p in unit.parameters if p.kind == "plain"),
@@ -110,6 +128,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         returns_value=bool(m.returned),
         trains=m.trains,
         unknown=unit.is_generator or (not m.returned and _is_stub(unit)),
+        parts=_parts(m, paths),
     )
 
 
@@ -150,10 +169,32 @@ def argument_paths(m: Machine) -> dict[int, tuple[str, tuple[str, ...]]]:
     return paths
 
 
-def _returns(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[tuple[Returned, ...], Object]:
+def _parts(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[ReturnedPart, ...]:
+    """The elements or fields of what is returned, if every `return` makes something of the same parts."""
+    refs = [ref for value in m.returned for ref in value.refs]
+    made = [m.state.object(ref) for ref in refs]
+    if not refs or any(not value.refs for value in m.returned):
+        return ()
+    if any(obj.kind not in _WITH_PARTS or any(share.storage in paths for share in obj.shares) for obj in made):
+        return ()
+    names = {tuple(slot[1] for slot in m.state.slot_names(ref)) for ref in refs}
+    if len(names) != 1:
+        return ()
+    found = []
+    for name in names.pop()[:MAX_PARTS]:
+        cells = [m.state.cell((ref, name)) for ref in refs]
+        held = [Value(cell.refs, cell.kind) for cell in cells if cell is not None and cell.refs]
+        if len(held) == len(refs):
+            found.append(ReturnedPart(name, *_returns(m, held, paths)))
+    return tuple(found)
+
+
+def _returns(
+    m: Machine, values: Iterable[Value], paths: dict[int, tuple[str, tuple[str, ...]]]
+) -> tuple[tuple[Returned, ...], Object]:
     found: list[Returned] = []
     result: Object | None = None
-    for value in m.returned:
+    for value in values:
         if not value.refs:
             found.append(Returned("", (), None, ""))
             continue
@@ -167,10 +208,11 @@ def _returns(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple
                 scalar=obj.scalar,
                 dtype=obj.dtype,
                 type=obj.type,
-                flags=(obj.flags & {OUTPUT, INFERENCE, NO_GRAD_VIEW}) | ({SPENT} if runs.ran_at(obj.graph) else set()),
+                flags=(obj.flags & {OUTPUT, INFERENCE, NO_GRAD_VIEW, EXPANDED, PLACEHOLDER})
+                | ({SPENT} if runs.ran_at(obj.graph) else set()),
             )
             result = plain if result is None else _weaker(result, plain)
-            hits = [share for share in obj.shares if share.storage in paths]
+            hits = _nearest([share for share in obj.shares if share.storage in paths], paths)
             if not hits:
                 found.append(Returned("", (), None, "unknown" if obj.kind is Kind.UNKNOWN else ""))
             for share in hits:
@@ -178,6 +220,18 @@ def _returns(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple
                 same = ref == share.storage
                 found.append(Returned(parameter, path, None if same else share.how, _condition(m, share)))
     return tuple(dict.fromkeys(found)), result or Object()
+
+
+def _nearest(hits: list[Share], paths: dict[int, tuple[str, tuple[str, ...]]]) -> list[Share]:
+    """What is a part of an argument's part is a part of the argument, too: only the part itself counts."""
+    if len(hits) < 2:
+        return hits
+    found = [paths[share.storage] for share in hits]
+    return [
+        share
+        for share, (name, path) in zip(hits, found, strict=True)
+        if not any(o[0] == name and len(o[1]) > len(path) and o[1][: len(path)] == path for o in found)
+    ]
 
 
 def _condition(m: Machine, share: Share) -> str:
@@ -199,7 +253,7 @@ def _weaker(a: Object, b: Object) -> Object:
 def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: int, name: str) -> Value:
     """The result of calling a function of this file, by its summary."""
     unit = m.world.unit(reference.unit)
-    m.world.called(reference.unit, m.state.mode)
+    m.world.called(reference.unit, m.unit.number, m.state.mode)
     summary = m.world.summary(reference.unit)
     bound = bind_arguments(unit, arguments)
     m.world.note_arguments(m, reference.unit, bound, site)
@@ -285,9 +339,34 @@ def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Ar
         return memory.unknown(m, site, f"{name}(...)")
     if not summary.returns_value:
         return Value(kind=Kind.NONE)
-    same = [r for r in summary.returned if r.parameter and r.how is None]
-    others = [r for r in summary.returned if r.parameter and r.how is not None]
-    fresh = [r for r in summary.returned if not r.parameter]
+    inputs = [*arguments.positional, *arguments.keywords.values()]
+    result = _one_result(m, summary.returned, summary.result, bound, inputs, site, name)
+    for part in summary.parts if len(result.refs) == 1 else ():
+        held = _one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot)
+        slots.bind_slot(m, (result.refs[0], part.slot), held, site)
+    return result
+
+
+def _need_grad(m: Machine, inputs: list[Value]) -> bool:
+    """Whether what a function is given are tensors of which one requires grad, and nothing of an unknown kind."""
+    found = grads.tensors_in(m, inputs)
+    return any(obj.kind in TENSORS and obj.requires_grad > 0 for obj in found)
+
+
+def _one_result(
+    m: Machine,
+    returned: tuple[Returned, ...],
+    result: Object,
+    bound: dict[str, Value],
+    inputs: list[Value],
+    site: int,
+    name: str,
+    tag: str = "",
+) -> Value:
+    """What a call returns, or one part of it, which `tag` tells from the others."""
+    same = [r for r in returned if r.parameter and r.how is None]
+    others = [r for r in returned if r.parameter and r.how is not None]
+    fresh = [r for r in returned if not r.parameter]
     values = []
     for item in same:
         source = _follow(m, bound.get(item.parameter, Value()), item.path)
@@ -296,18 +375,22 @@ def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Ar
     for number, item in enumerate(others):
         source = _follow(m, bound.get(item.parameter, Value()), item.path)
         if source.refs:
-            made = summary.result._replace(text=f"{name}(...)")
-            when = item.when or ("on some paths" if len(summary.returned) > 1 else "")
+            if item.how in _SHOWING and result.kind in TENSORS:
+                memory.evidence_tensor(m, source)
+            made = result._replace(text=f"{name}(...)")
+            when = item.when or ("on some paths" if len(returned) > 1 else "")
             values.append(
                 memory.alias(
-                    m, source._replace(root=None), site, item.how or How.VIEW, made, when=when, tag=f"r{number}"
+                    m, source._replace(root=None), site, item.how or How.VIEW, made, when=when, tag=f"{tag}r{number}"
                 )
             )
     if fresh or not values:
-        inputs = [*arguments.positional, *arguments.keywords.values()]
-        made = summary.result._replace(text=f"{name}(...)")
+        made = result._replace(text=f"{name}(...)")
         if made.kind in TENSORS and made.requires_grad is not Fact.NO:
             graph = frozenset[int]().union(*(obj.graph for obj in grads.tensors_in(m, inputs)))
+            if made.requires_grad is Fact.UNKNOWN and m.state.mode.recording > 0 and _need_grad(m, inputs):
+                # Nothing in the function cuts the graph, for what is known there of its arguments.
+                made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)
             # Whether the result hangs on what backward has run over is only known of what the function itself did.
             made = made._replace(graph=runs.without(graph))
             if SPENT in made.flags:
@@ -317,5 +400,5 @@ def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Ar
                 made = made._replace(requires_grad=Fact.NO, leaf=Fact.YES, graph=frozenset())
         if any(item.when == "unknown" for item in fresh):
             made = made._replace(kind=Kind.UNKNOWN, sure=Sure.NOT)
-        values.append(memory.fresh(m, site, made, "fresh"))
+        values.append(memory.fresh(m, site, made, f"{tag}fresh"))
     return slots.join_values(values)

@@ -9,7 +9,7 @@ glances at its loops; it is run to the end if it has any, or wants to know anyth
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from torchcopylint.flow import custom, idioms, imports, kinds
@@ -51,6 +51,7 @@ MAX_ELEMENTS = 16
 BUILTINS = frozenset(dir(builtins))
 _BARE = frozenset({"torch.nn.Module", "torch.nn.modules.Module", "object"})
 """Bases that hold nothing themselves."""
+_MODES = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})
 MAX_NESTED_RUNS = 8
 """So many units may wait for one another to be run."""
 
@@ -60,6 +61,7 @@ class Export(NamedTuple):
 
     value: Value
     obj: Object | None
+    element: Object | None = None
 
 
 class World:
@@ -76,7 +78,7 @@ class World:
         self.steps = 0
         self.machines: dict[int, Machine] = {}
         self.used_up: dict[int, set[str]] = {}
-        self.call_modes: dict[int, list[Mode]] = {}
+        self.call_modes: dict[int, list[tuple[int, Mode]]] = {}
         self.roles: dict[int, set[str]] = {}
         self._exports: dict[int, dict[str, Export]] = {}
         self._fields: dict[int, dict[str, Object]] = {}
@@ -93,6 +95,7 @@ class World:
         self._module_asked = False
         self._decorators = _decorators_of(program)
         self._defaults: dict[int, dict[str, Object]] = {}
+        self._passed_elements: dict[tuple[int, str], Object] = {}
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
         self._bases: dict[int, list[tuple[int | None, str]]] = {}
         self._lineages: dict[int, list[int]] = {}
@@ -114,9 +117,15 @@ class World:
         for unit in self._in_order():
             if unit.number not in self.machines and unit.kind != "module":
                 self.run_unit(unit.number)
+        callers: set[int] = set()
         for number in sorted(self._arguments):
             if self._arguments[number] != self._seen_arguments.get(number, {}) and self._bound_otherwise(number):
+                before = self._summaries.get(number)
                 self.run_unit(number)
+                if self._summaries.get(number) != before:
+                    callers.update(caller for caller, _ in self.call_modes.get(number, ()) if caller > 0)
+        for number in sorted(callers):
+            self.run_unit(number)
         if self._module_asked or self.machines[0].cut_short:
             self.run_unit(0)
 
@@ -149,6 +158,7 @@ class World:
         self._seen_arguments[number] = dict(self._arguments.get(number, {}))
         self._bind_parameters(machine)
         machine.run_unit()
+        self._note_export_elements(machine)
         if unit.kind != "class" and machine.state.alive and machine.state.mode.recording is Fact.NO:
             self._leaves_off |= self._entry_mode(unit).recording > 0
         if unit.name == "forward" and unit.owner >= 0 and self.is_function_class(unit.owner):
@@ -213,12 +223,20 @@ class World:
                 return GRAD_MODES[resolved]
             if resolved == "torch.set_grad_enabled":
                 return Mode(Fact.NO if "False" in name else Fact.UNKNOWN)
+            if self._sets_mode(name.partition("(")[0]):
+                return Mode(Fact.UNKNOWN)
         if unit.owner >= 0 and unit.kind == "function" and self.is_function_class(unit.owner):
             return Mode(Fact.NO)
         if unit.kind in ("module", "class"):
             return Mode(Fact.YES)
         # Somebody has switched recording off and left it so, such as a constructor: the others find it so, or not.
         return Mode(Fact.UNKNOWN if self._leaves_off else Fact.YES, Fact.NO, True)
+
+    def _sets_mode(self, decorator: str) -> bool:
+        """Whether a decorator of this file has to do with grad mode."""
+        inside = [unit for unit in self.program.units if unit.qualname.partition(".")[0] == decorator]
+        events = (event for unit in inside for event in unit.definitions)
+        return any(isinstance(event, t.Attribute | t.Invoke) and event.name in _MODES for event in events)
 
     def _bind_parameters(self, m: Machine) -> None:
         unit = m.unit
@@ -282,16 +300,24 @@ class World:
 
     def _bind_element(self, m: Machine, ref: int, annotation: Annotation | None) -> None:
         """`list[Tensor]`, `dict[str, Tensor]`: what the elements are."""
-        if m.state.object(ref).kind not in CONTAINERS or annotation is None or not annotation.arguments:
+        if m.state.object(ref).kind not in CONTAINERS:
+            return
+        passed = self._passed_elements.get((m.unit.number, m.state.object(ref).text))
+        if annotation is None and passed is not None:
+            self._bind_any(m, ref, passed, ARGUMENT)
+        if annotation is None or not annotation.arguments:
             return
         obj = kinds.from_annotation(m, annotation.arguments[-1])
-        if obj is None:
-            return
+        if obj is not None:
+            self._bind_any(m, ref, obj, ARGUMENT)
+
+    def _bind_any(self, m: Machine, ref: int, obj: Object, owner: str) -> None:
+        """Whatever element of a container is looked at is such an object."""
         inner = m.number("slot", (ref, ANY_ELEMENT))
         text = f"{m.state.object(ref).text}[...]"
         shares = (Share(inner, How.OWN, -1, inner),)
         flags = frozenset({PLACEHOLDER})
-        m.state.set_object(inner, obj._replace(shares=shares, text=text, owner=ARGUMENT, flags=flags))
+        m.state.set_object(inner, obj._replace(shares=shares, text=text, owner=owner, flags=flags))
         m.state.put_cell((ref, ANY_ELEMENT), Cell((inner,), obj.kind, None, site=-1))
 
     def _note_asked(self) -> None:
@@ -341,6 +367,13 @@ class World:
             obj = join_objects(before.obj, _template(obj))
         exports[name] = Export(value, _template(obj) if obj is not None else None)
 
+    def _note_export_elements(self, m: Machine) -> None:
+        """What stands in the containers that the functions inside a unit see, when it has been run."""
+        exports = self._exports.get(m.unit.number, {})
+        for name, export in exports.items():
+            if export.obj is not None and export.obj.kind in CONTAINERS:
+                exports[name] = export._replace(element=_element(m, m.state.refs_of(name)))
+
     def outer(self, m: Machine, name: str) -> Value:
         """The value of a name that is not a unit's own."""
         number = m.unit.parent
@@ -353,6 +386,8 @@ class World:
                 ref = m.number("outer", name)
                 shares = (Share(ref, How.OWN, -1, ref),)
                 m.state.set_object(ref, export.obj._replace(shares=shares, text=name, owner=GLOBAL))
+                if export.element is not None and m.state.cell((ref, ANY_ELEMENT)) is None:
+                    self._bind_any(m, ref, export.element, GLOBAL)
                 return Value((ref,), export.obj.kind)
             number = unit.parent
         for star in reversed(self.star_imports):
@@ -607,11 +642,11 @@ class World:
 
     # -- calls
 
-    def called(self, unit: int, mode: Mode) -> None:
-        """A function of this file is called in a grad mode."""
+    def called(self, unit: int, caller: int, mode: Mode) -> None:
+        """A function of this file is called in a grad mode by another."""
         modes = self.call_modes.setdefault(unit, [])
-        if mode not in modes:
-            modes.append(mode)
+        if (caller, mode) not in modes:
+            modes.append((caller, mode))
 
     def note_arguments(self, m: Machine, unit: int, bound: dict[str, Value], site: int = -1) -> None:
         """A function of this file is called with such arguments: evidence for what its parameters are."""
@@ -629,6 +664,11 @@ class World:
                 template = _passed(m.state.object(ref))
                 obj = template if number == 0 else join_objects(obj, template)
             known[name] = join_objects(known.get(name, obj), obj)
+            if known[name].kind in CONTAINERS:
+                element = _element(m, value.refs) or Object()
+                self._passed_elements[unit, name] = join_objects(
+                    self._passed_elements.get((unit, name), element), element
+                )
 
     def given_away(self, unit: int) -> frozenset[str]:
         """The parameters for which every call in the file passes what nobody else holds: `f(x.clone())`."""
@@ -686,6 +726,20 @@ def _nobody_elses(m: Machine, value: Value, result: t.Event | None) -> bool:
         return True
     holders = {key for ref in value.refs for key in m.state.holders.get(ref, ()) if ref in m.state.refs_of(key)}
     return isinstance(result, t.Bind) and result.name == value.root and holders == {value.root}
+
+
+def _element(m: Machine, refs: Iterable[int]) -> Object | None:
+    """What all elements of some containers are, those that are looked at."""
+    element: Object | None = None
+    for ref in refs:
+        for slot in m.state.slot_names(ref)[:MAX_ELEMENTS]:
+            for held in m.state.refs_of(slot) if slot[1].startswith("[") else ():
+                obj = _passed(m.state.object(held))
+                element = obj if element is None else join_objects(element, obj)
+    if element is None or element.kind is Kind.UNKNOWN:
+        return None
+    # Somebody may switch it on later: only what does require grad is sure to.
+    return element if element.requires_grad > 0 else element._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
 
 
 def _template(obj: Object) -> Object:
