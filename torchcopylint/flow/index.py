@@ -42,6 +42,24 @@ class UnitIndex:
         return {event.site: event.out for event in self.unit.definitions if isinstance(event, t.Call | t.Invoke)}
 
     @cached_property
+    def binds(self) -> dict[str, list[t.Bind]]:
+        """The bindings of each name, in source order."""
+        found: dict[str, list[t.Bind]] = {}
+        for event in t.events(self.unit.tape):
+            if isinstance(event, t.Bind):
+                found.setdefault(event.name, []).append(event)
+        return found
+
+    @cached_property
+    def stores(self) -> dict[str, list[t.StoreAttribute]]:
+        """Where attributes of each name are set, in source order."""
+        found: dict[str, list[t.StoreAttribute]] = {}
+        for event in t.events(self.unit.tape):
+            if isinstance(event, t.StoreAttribute):
+                found.setdefault(event.name, []).append(event)
+        return found
+
+    @cached_property
     def uses(self) -> dict[str, list[Use]]:
         """Every load and binding of each name, in source order."""
         found: dict[str, list[Use]] = {}

@@ -134,16 +134,16 @@ class Machine:
 
     def run(self, tape: t.Tape) -> None:
         """Run a tape; what cannot be reached is not run."""
-        state = self.state
+        entries = self.state.entries
         facts = self.facts
         handlers = HANDLERS
         for event in tape:
-            if not state.alive:
+            if entries[ALIVE] is not True:
                 return
             self.steps += 1
             if facts:
                 facts.pop(event.site, None)
-            handlers[type(event)](self, event)
+            handlers[event.__class__](self, event)
 
     def leave(self) -> None:
         """The unit returns here."""

@@ -161,13 +161,12 @@ def _cut_by_helper(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | Non
 
 
 def _bound_before(m: Machine, name: str, site: int) -> list[int]:
-    bound = (event for event in t.events(m.unit.tape) if isinstance(event, t.Bind))
-    return [event.value for event in bound if event.name == name and event.site < site]
+    return [event.value for event in m.index.binds.get(name, ()) if event.site < site]
 
 
 def _stored_before(m: Machine, text: str, site: int) -> list[int]:
-    stored = (event for event in t.events(m.unit.tape) if isinstance(event, t.StoreAttribute))
-    return [e.value for e in stored if f"{naming.text_of(m, e.base)}.{e.name}" == text and e.site < site]
+    stored = m.index.stores.get(text.rpartition(".")[2], ())
+    return [e.value for e in stored if e.site < site and f"{naming.text_of(m, e.base)}.{e.name}" == text]
 
 
 def _cuts(m: Machine, event: t.Event) -> tuple[int, str] | None:

@@ -49,10 +49,13 @@ def join_modes(a: Mode, b: Mode) -> Mode:
 
 
 class State:
-    """See the module. `holders` and `sharers` are indexes that only grow: a hit must be checked against the state."""
+    """See the module. `holders` and `sharers` are indexes that only grow: a hit must be checked against the state.
+
+    `entries` is one dictionary as long as the state lives; only the state changes it.
+    """
 
     def __init__(self, mode: Mode) -> None:
-        self._entries: dict[Key, Entry] = {ALIVE: True, MODE: mode}
+        self.entries: dict[Key, Entry] = {ALIVE: True, MODE: mode}
         self._journals: list[dict[Key, Entry]] = []
         self.holders: dict[int, set[Key]] = {}
         self.sharers: dict[int, set[int]] = {}
@@ -64,11 +67,11 @@ class State:
 
     def get(self, key: Key) -> Entry:
         """The entry of a key, or `None`."""
-        return self._entries.get(key)
+        return self.entries.get(key)
 
     def put(self, key: Key, entry: Entry) -> None:
         """Set an entry; `None` removes it."""
-        entries = self._entries
+        entries = self.entries
         if self._journals:
             journal = self._journals[-1]
             if key not in journal:
@@ -81,7 +84,7 @@ class State:
     @property
     def alive(self) -> bool:
         """Whether this point can be reached."""
-        return self._entries[ALIVE] is True
+        return self.entries[ALIVE] is True
 
     def die(self) -> None:
         """Nothing after this point is reached, until a merge."""
@@ -90,7 +93,7 @@ class State:
     @property
     def mode(self) -> Mode:
         """Grad mode here."""
-        return self._entries[MODE]  # type: ignore[return-value]
+        return self.entries[MODE]  # type: ignore[return-value]
 
     # -- forks
 
@@ -102,11 +105,11 @@ class State:
     def take(self) -> Delta:
         """Undo to the last fork; returns what was different just before."""
         journal = self._journals.pop()
-        entries = self._entries
+        entries = self.entries
         delta: Delta = {}
         for key, old in journal.items():
             new = entries.get(key)
-            if new != old:
+            if new is not old and new != old:
                 delta[key] = new
             if old is None:
                 entries.pop(key, None)
@@ -117,7 +120,7 @@ class State:
     def capture(self, level: int) -> Delta:
         """What is different now from the fork at `level`, without undoing anything."""
         keys = dict.fromkeys(chain.from_iterable(self._journals[level:]))
-        return {key: self._entries.get(key) for key in keys}
+        return {key: self.entries.get(key) for key in keys}
 
     def apply(self, delta: Delta) -> None:
         """Make the state what a delta says, as it is."""
@@ -129,7 +132,7 @@ class State:
 
         Without a live delta the state is dead.
         """
-        live = [delta for delta in deltas if delta.get(ALIVE, self._entries[ALIVE]) is True]
+        live = [delta for delta in deltas if delta.get(ALIVE, self.entries[ALIVE]) is True]
         if not live:
             changed = self.alive
             self.die()
@@ -137,11 +140,11 @@ class State:
         changed = False
         keys = dict.fromkeys(chain.from_iterable(live)) if len(live) > 1 else live[0]
         for key in keys:
-            base = self._entries.get(key)
+            base = self.entries.get(key)
             entry = live[0].get(key, base)
             for delta in live[1:]:
                 entry = self._join(key, entry, delta.get(key, base))
-            if entry != base:
+            if entry is not base and entry != base:
                 self.put(key, entry)
                 changed = True
         return changed
@@ -149,17 +152,18 @@ class State:
     def join_in(self, delta: Delta, *, turn: bool = False) -> bool:
         """The state becomes the join of itself and what a delta, such as a loop's `turn`, makes of it. Returns whether
         it changed."""
-        if delta.get(ALIVE, self._entries[ALIVE]) is not True:
+        if delta.get(ALIVE, self.entries[ALIVE]) is not True:
             return False
         changed = False
         for key, other in delta.items():
-            base = self._entries.get(key)
+            base = self.entries.get(key)
             entry = self._join(key, base, other) if self.alive else other
             if turn and isinstance(entry, Object) and isinstance(base, Object):
                 # What came round the loop has been run over by an earlier turn, whatever there was before the loop.
-                graph = base.graph | cast(Object, other or base).graph
+                after = cast(Object, other or base).graph
+                graph = base.graph | after if after else base.graph
                 entry = entry._replace(graph=graph) if graph != entry.graph else entry
-            if entry != base:
+            if entry is not base and entry != base:
                 self.put(key, entry)
                 changed = True
         return changed
@@ -172,12 +176,12 @@ class State:
         """
         for key, entry in head.items():
             remade = isinstance(key, int) and not key & 1 and head.get(older(key)) is not None
-            if remade and isinstance(entry, Object) and self._entries.get(key) not in (None, entry):
+            if remade and isinstance(entry, Object) and self.entries.get(key) not in (None, entry):
                 self.retire(cast(int, key))
         return self.join_in(head, turn=True)
 
     def _join(self, key: Key, a: Entry, b: Entry) -> Entry:
-        if a == b:
+        if a is b or a == b:
             return a
         if a is None or b is None:
             # An object that one path made is what it is; a name bound on one path says nothing of the other.
@@ -197,7 +201,7 @@ class State:
 
     def object(self, ref: int) -> Object:
         """What is known of an object."""
-        return self._entries.get(ref, UNKNOWN_OBJECT)  # type: ignore[return-value]
+        return self.entries.get(ref, UNKNOWN_OBJECT)  # type: ignore[return-value]
 
     def set_object(self, ref: int, obj: Object) -> None:
         """Set what is known of an object."""
@@ -216,25 +220,25 @@ class State:
 
     def retire(self, ref: int) -> bool:
         """What speaks of the newest object of a site now speaks of the older ones. Returns false if there is none."""
-        if self._entries.get(ref) is None:
+        if self.entries.get(ref) is None:
             return False
         old = ref | 1
-        before = self._entries.get(old)
+        before = self.entries.get(old)
         for sharer in list(self.sharers.get(ref, ())):
-            obj = self._entries.get(sharer)
+            obj = self.entries.get(sharer)
             if isinstance(obj, Object):
                 self.set_object(sharer, _rename_shares(obj, ref, old))
         retired = _rename_shares(self.object(ref), ref, old)
         self.set_object(old, _one_of(retired, before) if isinstance(before, Object) else retired)
         self.put(ref, None)
         for key in list(self.holders.get(ref, ())):
-            cell = self._entries.get(key)
+            cell = self.entries.get(key)
             if isinstance(cell, Cell) and ref in cell.refs:
                 self.put_cell(key, cell._replace(refs=_rename(cell.refs, ref, old)))
         for name in self.slots.get(ref, set()):
-            cell = self._entries.get((ref, name))
+            cell = self.entries.get((ref, name))
             if isinstance(cell, Cell):
-                existing = self._entries.get((old, name))
+                existing = self.entries.get((old, name))
                 self.put_cell((old, name), join_cells(existing, cell) if isinstance(existing, Cell) else cell)
                 self.put((ref, name), None)
         for register in self._in_registers.pop(ref, ()):
@@ -245,7 +249,7 @@ class State:
 
     def objects(self) -> list[tuple[int, Object]]:
         """Every object."""
-        return [(ref, obj) for ref, obj in self._entries.items() if isinstance(ref, int) and isinstance(obj, Object)]
+        return [(ref, obj) for ref, obj in self.entries.items() if isinstance(ref, int) and isinstance(obj, Object)]
 
     def objects_with_graph(self) -> list[tuple[int, Object]]:
         """Every object behind which there is a graph."""
@@ -255,7 +259,7 @@ class State:
 
     def cell(self, key: Key) -> Cell | None:
         """What a name or slot holds, or `None`."""
-        return self._entries.get(key)  # type: ignore[return-value]
+        return self.entries.get(key)  # type: ignore[return-value]
 
     def put_cell(self, key: Key, cell: Cell) -> None:
         """Bind a name or slot."""
@@ -284,19 +288,19 @@ class State:
         found: dict[Key, Cell] = {}
         for ref in self.sharers.get(storage, ()):
             for key in self.holders.get(ref, ()):
-                cell = self._entries.get(key)
+                cell = self.entries.get(key)
                 if isinstance(cell, Cell) and ref in cell.refs:
                     found[key] = cell
         return sorted(found.items(), key=lambda item: repr(item[0]))
 
     def refs_of(self, key: Key) -> tuple[int, ...]:
         """The objects that a name or slot holds now."""
-        cell = self._entries.get(key)
+        cell = self.entries.get(key)
         return cell.refs if isinstance(cell, Cell) else ()
 
     def slot_names(self, ref: int) -> list[Slot]:
         """The slots of an object that hold something now, in a stable order."""
-        return [(ref, name) for name in sorted(self.slots.get(ref, ())) if self._entries.get((ref, name)) is not None]
+        return [(ref, name) for name in sorted(self.slots.get(ref, ())) if self.entries.get((ref, name)) is not None]
 
 
 def _one_of(a: Object, b: Object) -> Object:
@@ -311,21 +315,23 @@ def _rename(refs: tuple[int, ...], ref: int, old: int) -> tuple[int, ...]:
 
 
 def _rename_shares(obj: Object, ref: int, old: int) -> Object:
+    shares = obj.shares
     this = Part("each", ref)
-    for share in obj.shares:
+    for share in shares:
         if share.storage == ref or share.of == ref or (share.region and this in share.region):
             break
     else:
         return obj
-    renamed = {
-        share._replace(
-            storage=old if share.storage == ref else share.storage,
-            of=old if share.of == ref else share.of,
-            region=tuple(Part("each", old) if part == this else part for part in share.region),
-        )
-        for share in obj.shares
-    }
-    return obj._replace(shares=_in_order(renamed))
+    if len(shares) == 1:
+        return obj._replace(shares=(_rename_share(shares[0], ref, old, this),))
+    return obj._replace(shares=_in_order({_rename_share(share, ref, old, this) for share in shares}))
+
+
+def _rename_share(share: Share, ref: int, old: int, this: Part) -> Share:
+    storage, how, site, of, region, when, sure = share
+    if region:
+        region = tuple([Part("each", old) if part == this else part for part in region])
+    return Share(old if storage == ref else storage, how, site, old if of == ref else of, region, when, sure)
 
 
 def _in_order(shares: set[Share]) -> tuple[Share, ...]:
