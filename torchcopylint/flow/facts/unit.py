@@ -1,0 +1,144 @@
+"""What is found out about a unit and a file as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+from torchcopylint.flow.facts.answers import Revealed
+from torchcopylint.flow.facts.autograd import (
+    Accumulated,
+    BackwardAgain,
+    Clobbered,
+    ContextKept,
+    FieldKeepsGraph,
+    FunctionInput,
+    GradientRead,
+    GradModeUnused,
+    GraphLost,
+    InferenceMisused,
+    LeafWritten,
+    MappedWrite,
+    NonleafKept,
+    RequiresGradRefused,
+    RetainedForNothing,
+    ViewRefused,
+)
+from torchcopylint.flow.facts.conversions import (
+    Constructed,
+    LayoutRefused,
+    NumpyRefused,
+    ReadInFlight,
+    Redundant,
+    ViewImpossible,
+    VolatileUsed,
+)
+from torchcopylint.flow.facts.memory import (
+    AccumulatedOnce,
+    CallerSuffers,
+    Collected,
+    ConditionalWrite,
+    DefaultWritten,
+    DetachedInPlace,
+    Discarded,
+    ExpandedWritten,
+    FieldCollected,
+    FieldMet,
+    GeneratorReused,
+    Kept,
+    OutAliases,
+    OverlappingWrite,
+    ReadAfter,
+    ReadAfterCut,
+    Repeated,
+    Resized,
+    TensorCopied,
+    Truncated,
+    ViewStored,
+    Write,
+)
+from torchcopylint.flow.facts.training import (
+    AttributeSet,
+    DataAccess,
+    DataShared,
+    FieldAliased,
+    FieldRead,
+    FieldsPaired,
+    LoadedByAssignment,
+    ModuleKept,
+    ModulePaired,
+    ModuleShallow,
+    OptimizerStale,
+    ParameterOverwritten,
+    ParameterRebound,
+    ParameterTwice,
+    StateItemLost,
+)
+from torchcopylint.flow.model import Fact, Kind
+
+Relation: TypeAlias = (
+    "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut"
+    " | GradientRead | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | Revealed"
+    " | ParameterRebound | NonleafKept | OptimizerStale | ParameterTwice | StateItemLost | ParameterOverwritten"
+    " | RequiresGradRefused | GeneratorReused | Truncated | AccumulatedOnce | Constructed | VolatileUsed"
+    " | NumpyRefused | LayoutRefused | Redundant | ReadInFlight | ConditionalWrite | OverlappingWrite"
+    " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
+    " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
+    " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
+    " | TensorCopied | ContextKept | FieldKeepsGraph"
+    " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected"
+)
+
+
+class UnitFacts(NamedTuple):
+    """Everything found out about one unit, in source order.
+
+    `class_number` is -1 outside of classes. `returns_sources` are the storages that it returns itself, not as a view;
+    `returns_value` whether it returns anything at all, `takes_inplace` whether its caller decides by a parameter
+    `inplace` if it writes. `trains` is whether it calls `backward()`, `has_no_grad` whether it switches grad mode off
+    for a part of itself, or one beside it does so to write a parameter. `called_without_grad` is whether every call of
+    it in the file runs without grad (`UNKNOWN` if there is no call, or nobody knows). `roles` is as what autograd calls
+    it: `forward` or `backward` of a `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap` maps its
+    parameter `x`. `given_away` are the parameters for which every call in the file passes what nobody else holds.
+    `feeds_backward` is whether a function of the file that runs backward calls it while autograd records.
+    """
+
+    qualname: str
+    name: str
+    kind: str
+    class_number: int
+    class_name: str
+    class_kind: Kind
+    facts: tuple[Relation, ...]
+    writes: dict[int, Write]
+    returns_sources: frozenset[int]
+    returns_value: bool
+    trains: bool
+    has_no_grad: bool
+    called_without_grad: Fact
+    roles: frozenset[str]
+    takes_inplace: bool = False
+    given_away: frozenset[str] = frozenset()
+    feeds_backward: bool = False
+
+
+class Place(NamedTuple):
+    """Where another file writes: in which function, by which operation, at which of that file's sites."""
+
+    path: str
+    site: int
+    function: str
+    op: str
+
+
+class FileFacts(NamedTuple):
+    """Everything found out about one file. `gaps` pair a reason with a site; `steps` counts the events run, in every
+    run of every unit.
+
+    `elsewhere` says, for calls of functions of other files that write what they are given, where those do so.
+    """
+
+    units: tuple[UnitFacts, ...]
+    gaps: tuple[tuple[str, int], ...]
+    steps: int
+    elsewhere: Mapping[int, tuple[Place, ...]]
