@@ -327,6 +327,7 @@ def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, val
             m.state.set_object(held, inner._replace(text=f"{obj.text}.{event.name}"))
     if not event.augmented:
         rebinding.note_store(m, (ref, f".{event.name}"), text, event.value, value, event.site)
+        sharing.let_go(m, (ref, f".{event.name}"), value)
     slots.bind_slot(m, (ref, f".{event.name}"), value, event.site, weak=ref & 1 == 1)
     m.world.stored(m, obj, event.name, value)
 
@@ -372,6 +373,7 @@ def set_requires_grad(m: Machine, ref: int, wanted: bool | None) -> None:
 def _delete_item(m: Machine, event: t.DeleteItem) -> None:
     if event.name:
         for ref in m.value(event.base).refs:
+            sharing.let_go(m, (ref, f".{event.name}"), UNKNOWN)
             m.state.put((ref, f".{event.name}"), None)
     else:
         # `del kept[:]`; of `del kept[0]` nobody knows what is left.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import idioms
 from torchcopylint.flow.facts import DataShared
 from torchcopylint.flow.machine import Machine, PutOn
-from torchcopylint.flow.model import Sure, Value
+from torchcopylint.flow.model import How, Sure, Value
 
 
 def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str, form: str, sure: Sure) -> None:
@@ -21,4 +21,16 @@ def replaced(m: Machine, value: Value, place: str) -> None:
     for ref in value.refs:
         site = m.state.object(ref).site
         if site in m.put_on and m.put_on[site].ref == ref and m.put_on[site].source == place:
+            m.facts[site] = [fact for fact in m.facts[site] if not isinstance(fact, DataShared)]
+
+
+def let_go(m: Machine, slot: tuple[int, str], value: Value) -> None:
+    """A field is set or deleted: what it held is not in use any more, and whoever was put on that took it over."""
+    cell = m.state.cell(slot)
+    if cell is None or not m.put_on:
+        return
+    kept = {share.storage for ref in value.refs for share in m.state.object(ref).shares}
+    own = {share.storage for ref in cell.refs for share in m.state.object(ref).shares if share.how is How.OWN} - kept
+    for site, put in m.put_on.items():
+        if put.storages & own:
             m.facts[site] = [fact for fact in m.facts[site] if not isinstance(fact, DataShared)]

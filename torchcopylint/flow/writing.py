@@ -114,7 +114,7 @@ def write(
         versioned=through,
         recording=m.state.mode.recording,
         blank=all(BLANK in o.flags for o in owners),
-        named=value.root is not None and any(link.how is not None for _, link in held),
+        named=value.root is not None and any(link.how is not None for _, link in held) and not _is_owner(m, value.root),
         sure=min((m.state.object(r).sure for r in value.refs), default=Sure.NOT),
         kind=m.state.object(ref).kind,
         storages=storages,
@@ -136,6 +136,12 @@ def write(
         spoil_saved(m, sat_on, site, certain=certain, statistics=form == STATISTICS)
     _note_data(m, chain, fact)
     return fact
+
+
+def _is_owner(m: Machine, root: Key) -> bool:
+    """Whether what is written through is, on some path, what the caller handed in itself, and not made of it."""
+    objects = [m.state.object(ref) for ref in m.state.refs_of(root)]
+    return any(obj.owner == ARGUMENT and obj.shares and obj.shares[0].how is How.OWN for obj in objects)
 
 
 def _held_in(m: Machine, root: Key | None) -> str:
