@@ -29,7 +29,8 @@ BOUND = 150
 
 def account_for(data: bytes) -> None:
     """Examine a content, and hold what comes out against what is promised of every content."""
-    examined, text = examine_bytes(data, REQUEST, load_pages(), Projects())
+    seen = examine_bytes(data, REQUEST, load_pages(), Projects())
+    examined, text = seen.examined, seen.text
     assert examined.outcome is not Outcome.FAILED, examined.failure
     assert from_plain(Examined, to_plain(examined)) == examined
     if examined.outcome is not Outcome.ANALYSED:

@@ -21,24 +21,12 @@ class Entry(NamedTuple):
     why: str
 
 
-_IN_FUNCTIONS = (
-    "function",
-    "method",
-    "function in a function",
-    "all in a function",
-)
 KNOWN: tuple[Entry, ...] = (
     Entry(
-        "inplace-on-leaf bad 4",
-        ("function in a function",),
-        Difference(missing=("TCL201[view]@7 error/high",), extra=("TCL201[view]@7 error/low",)),
-        "a leaf of the function around it is not known to have been made there",
-    ),
-    Entry(
-        "inplace-activation-overwrites-input bad 4",
+        "repeated-module bad 1",
         ("conditional expression",),
-        Difference(missing=("TCL203@12 error/high",), extra=("TCL708@11 error/high",)),
-        "told by the rule about collected memory: that the writer is an activation is lost where branches meet",
+        Difference(missing=("TCL706@5 error/high",)),
+        "the arm of a test is taken for a choice between one module for all and something else",
     ),
     Entry(
         "variable-deprecated bad 3",
@@ -60,7 +48,7 @@ KNOWN: tuple[Entry, ...] = (
     ),
     Entry(
         "inplace-on-no-grad-view bad 2",
-        (*_IN_FUNCTIONS, "variables as attributes of self"),
+        ("all in a function",),
         Difference(missing=("TCL206@12 error/high",)),
         "a function inside a function is run after the one around it, which does not know yet what it returns",
     ),
@@ -108,7 +96,11 @@ KNOWN: tuple[Entry, ...] = (
     ),
     Entry(
         "write-to-index-copy bad 4",
-        ("conditional expression", "through a second name", "unpacked from a tuple", "walrus"),
+        (
+            "conditional expression",
+            "through a second name",
+            "unpacked from a tuple",
+        ),
         Difference(missing=("TCL601[named]@8 error/high",)),
         "a copy with two names is taken to be wanted",
     ),
@@ -117,12 +109,6 @@ KNOWN: tuple[Entry, ...] = (
         ("conditional expression", "through a second name", "unpacked from a tuple"),
         Difference(missing=("TCL304@19 warning/high",)),
         "`error = error + x` is a sum only if the name is bound to the addition itself",
-    ),
-    Entry(
-        "graph-accumulated bad 4",
-        (*_IN_FUNCTIONS[:3], "variables as attributes of self"),
-        Difference(missing=("TCL304@17 warning/high",), extra=("TCL304@17 warning/medium",)),
-        "a function in a function is run after the code that calls it, which does not know then what it returns",
     ),
     Entry(
         "graph-accumulated bad 4",
@@ -194,31 +180,6 @@ KNOWN: tuple[Entry, ...] = (
         "as above",
     ),
     Entry(
-        "inplace-on-leaf bad 2",
-        _IN_FUNCTIONS,
-        Difference(missing=("TCL201@7 error/medium",), extra=("TCL201@7 error/low",)),
-        "what a caller passes counts less where the caller is a function: the finding is no longer shown by default",
-    ),
-    Entry(
-        "inplace-on-leaf bad 3",
-        (*_IN_FUNCTIONS, "variables as attributes of self"),
-        Difference(missing=("TCL201@11 error/high",), extra=("TCL201@11 error/medium",)),
-        "a call in the script proves that grad mode is on; the same call in a function that the script calls does not",
-    ),
-    *(
-        Entry(
-            program,
-            (*_IN_FUNCTIONS, "variables as attributes of self"),
-            Difference(missing=(f"{finding}/high",), extra=(f"{finding}/medium",)),
-            "as above",
-        )
-        for program, finding in (
-            ("buffer-keeps-graph bad 1", "TCL306@13 error"),
-            ("buffer-keeps-graph bad 2", "TCL306[written]@13 error"),
-            ("buffer-keeps-graph bad 3", "TCL306[written]@15 error"),
-        )
-    ),
-    Entry(
         "load-state-dict-assign-shares bad 1",
         ("copy left out in row 8, column 9",),
         Difference(missing=("any finding",)),
@@ -241,12 +202,6 @@ KNOWN: tuple[Entry, ...] = (
         ("unpacked from a tuple",),
         Difference(missing=("TCL301[bound]@7 warning/high",)),
         "as above",
-    ),
-    Entry(
-        "buffer-collected-by-reference good 7",
-        ("conditional expression",),
-        Difference(extra=("TCL708@10 error/high",)),
-        "a false alarm: where only one arm makes a tensor anew, that of the last turn is not known to be another one",
     ),
     Entry(
         "module-shallow-copied good 4",
