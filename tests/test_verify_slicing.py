@@ -82,7 +82,7 @@ WITHOUT_EFFECT = {
 
 @pytest.fixture(scope="module")
 def verifier() -> Iterator[Verifier]:
-    with Verifier() as started:
+    with Verifier(timeout=20.0) as started:
         yield started
 
 
