@@ -11,6 +11,7 @@ from torchcopylint.flow import (
     generators,
     imports,
     kinds,
+    making,
     memory,
     methods,
     modules,
@@ -130,7 +131,7 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
     if isinstance(function.const, FunctionReference):
         return summaries.call(m, function.const, arguments, event.site, name)
     if isinstance(function.const, ClassReference):
-        return modules.instantiate(m, function.const, arguments, event.site, name)
+        return making.instantiate(m, function.const, arguments, event.site, name)
     if len(function.refs) == 1:
         obj = m.state.object(function.refs[0])
         if obj.kind is Kind.MODULE:
@@ -164,12 +165,12 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
             conversions.note_layout(m, dotted, arguments, result)
         return result
     if table.module_class(dotted) is not None:
-        return modules.make_module(m, dotted, arguments, event.site, name)
+        return making.make_module(m, dotted, arguments, event.site, name)
     if kinds.is_optimizer_class(dotted):
-        return modules.make_optimizer(m, dotted, arguments, event.site, name)
+        return making.make_optimizer(m, dotted, arguments, event.site, name)
     local = m.world.class_named(dotted)
     if local is not None:
-        return modules.instantiate(m, ClassReference(local), arguments, event.site, name)
+        return making.instantiate(m, ClassReference(local), arguments, event.site, name)
     if kinds.makes_model(dotted):
         return memory.fresh(m, event.site, Object(Kind.MODULE, Sure.LIKELY, text=f"{name}(...)"))
     return unknowns.call_unknown(m, arguments, event.site, name)

@@ -14,6 +14,7 @@ from torchcopylint.flow import (
     copying,
     generators,
     grads,
+    making,
     mapping,
     memory,
     modules,
@@ -457,14 +458,14 @@ def _packed(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
     """A packed sequence is a tuple, whose `data` is what it says and not a way around autograd."""
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, event.site, "argument", name)
-    return memory.fresh(m, event.site, Object(Kind.OTHER, Sure.PROVEN, type=modules.PACKED, text=f"{name}(...)"))
+    return memory.fresh(m, event.site, Object(Kind.OTHER, Sure.PROVEN, type=making.PACKED, text=f"{name}(...)"))
 
 
 @special("torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained")
 def _from_pretrained(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     source = arguments.at(0) if arguments.positional else arguments.keywords.get("embeddings", Value())
     frozen = arguments.keywords.get("freeze", arguments.at(1)).const is not False
-    made = modules.make_module(m, t.Dotted("torch.nn.Embedding"), Arguments([], {}), event.site, name)
+    made = making.make_module(m, t.Dotted("torch.nn.Embedding"), Arguments([], {}), event.site, name)
     if len(source.refs) == 1 and m.state.object(source.refs[0]).kind in TENSORS:
         trained = Fact.NO if frozen else Fact.YES
         weight = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=trained, text=f"{name}(...).weight")
@@ -499,4 +500,4 @@ def _wrapper(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: s
     if not kinds or not kinds <= {Kind.MODULE, Kind.UNKNOWN}:
         return memory.unknown(m, event.site, f"{name}(...)")
     memory.refine(m, inner, Kind.MODULE, Sure.LIKELY)
-    return modules.wrap(m, inner, event.site, name)
+    return making.wrap(m, inner, event.site, name)

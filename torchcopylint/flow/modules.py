@@ -1,4 +1,4 @@
-"""Modules, optimizers and instances of this file's classes: making them, calling them, their methods."""
+"""Modules, optimizers and instances of this file's classes: calling them, their methods."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torchcopylint.flow import (
     generators,
     gradients,
     grads,
+    making,
     memory,
     naming,
     operations,
     ownership,
     reading,
-    records,
     runs,
     sharing,
     slots,
@@ -29,7 +29,6 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataShared, Saved
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
-    ANY_ELEMENT,
     CONTAINERS,
     OUTPUT,
     PLACEHOLDER,
@@ -41,11 +40,10 @@ from torchcopylint.flow.model import (
     Kind,
     Object,
     Part,
-    Share,
     Sure,
     Value,
 )
-from torchcopylint.flow.references import ClassReference, FunctionReference, Super
+from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.sites import Arguments, Site
 from torchcopylint.knowledge import table
 
@@ -71,136 +69,6 @@ _SELF_METHODS = frozenset(
         "xpu",
     ]
 )
-
-
-# -- making
-
-
-def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
-    """An instance of a class of `torch.nn`."""
-    for value in (*arguments.positional, *arguments.keywords.values()):
-        reading.read(m, value, site, "argument", name)
-    dtype = operations.dtype_argument(arguments)
-    config = tuple(
-        (key, value.const) for key, value in sorted(arguments.keywords.items()) if isinstance(value.const, int | str)
-    )
-    row = table.module_class(dotted)
-    if row is not None and row.inplace_keyword and arguments.positional and arguments.positional[-1].const is True:
-        config = (*config, ("inplace", True))
-    made = memory.fresh(
-        m,
-        site,
-        Object(Kind.MODULE, Sure.PROVEN, type=table.canonical(dotted), config=config, dtype=dtype, text=f"{name}(...)"),
-    )
-    _hold_children(m, made, arguments, site)
-    if table.canonical(dotted) == "torch.nn.Sequential" and _writes_input(m, arguments.at(0)):
-        obj = m.state.object(made.refs[0])
-        m.state.set_object(made.refs[0], obj._replace(flags=obj.flags | {WRITES_INPUT}))
-    return made
-
-
-def _writes_input(m: Machine, first: Value) -> bool:
-    """Whether the first module of a chain overwrites what it is given."""
-    objects = [m.state.object(ref) for ref in first.refs]
-    rows = [table.module_class(obj.type) if obj.type else None for obj in objects]
-    return bool(objects) and all(
-        WRITES_INPUT in obj.flags
-        or (row is not None and row.inplace_keyword and dict(obj.config).get("inplace") is True)
-        for obj, row in zip(objects, rows, strict=True)
-    )
-
-
-def _hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> None:
-    """A `Sequential`, `ModuleList`, `ParameterList` or the like holds what it is given."""
-    ref = made.refs[0]
-    for value in arguments.positional:
-        for held in value.refs:
-            obj = m.state.object(held)
-            if obj.kind is Kind.MODULE:
-                _adopt(m, ref, value, site)
-            elif obj.kind in CONTAINERS:
-                for slot in m.state.slot_names(held):
-                    inner = slots.slot_value(m, slot)
-                    if any(m.state.object(r).kind in (Kind.MODULE, Kind.PARAMETER) for r in inner.refs):
-                        _adopt(m, ref, inner, site)
-
-
-def _adopt(m: Machine, parent: int, child: Value, site: int) -> None:
-    obj = m.state.object(parent)
-    known = [held.requires_grad for held in map(m.state.object, child.refs) if held.kind is Kind.PARAMETER]
-    if known:
-        if m.state.cell((parent, ANY_ELEMENT)) is not None:
-            known.append(obj.requires_grad)
-        trained = Fact.NO if set(known) == {Fact.NO} else Fact.LIKELY if min(known) > 0 else Fact.UNKNOWN
-        obj = obj._replace(requires_grad=trained)
-        m.state.set_object(parent, obj)
-    slots.register_module(m, parent, obj, "[...]", child, site)
-    slots.bind_slot(m, (parent, ANY_ELEMENT), child._replace(root=None), site, weak=True)
-
-
-def wrap(m: Machine, inner: Value, site: int, name: str) -> Value:
-    """A module that holds another one in its field `module` and trains the same parameters."""
-    obj = m.state.object(inner.refs[0])
-    made = memory.fresh(
-        m, site, Object(Kind.MODULE, obj.sure, text=f"{name}(...)", requires_grad=obj.requires_grad), "wrapper"
-    )
-    if len(inner.refs) == 1:
-        slots.register_module(m, made.refs[0], m.state.object(made.refs[0]), "module", inner, site)
-    slots.bind_slot(m, (made.refs[0], ".module"), inner._replace(root=None), site)
-    return made
-
-
-def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
-    """An optimizer: it moves what the parameters that it was given sit on."""
-    given = arguments.at(0) if arguments.positional else arguments.keywords.get("params", UNKNOWN)
-    generators.note_taken(m, given, site)
-    shares = [
-        Share(s.storage, How.PARAMETERS, site, ref, (), s.when, s.sure)
-        for ref in parameters_in(m, given)
-        for s in m.state.object(ref).shares
-    ]
-    ref = m.made_at(site)
-    made = Object(Kind.OPTIMIZER, Sure.PROVEN, (*shares, Share(ref, How.OWN, site, ref)), type=dotted, site=site)
-    m.state.make(ref, made._replace(text=f"{name}(...)"))
-    ownership.note_built(m, ref, given, parameters_in(m, given), site, name)
-    return Value((ref,), Kind.OPTIMIZER)
-
-
-def parameters_in(m: Machine, value: Value, depth: int = 4) -> list[int]:
-    """The parameters (or other tensors) in what an optimizer was given: an iterator, a list, groups."""
-    found: list[int] = []
-    for ref in value.refs:
-        obj = m.state.object(ref)
-        if obj.kind in CONTAINERS and depth:
-            for slot in m.state.slot_names(ref):
-                found += parameters_in(m, slots.slot_value(m, slot), depth - 1)
-        elif obj.kind not in CONTAINERS:
-            found.append(ref)
-    return found
-
-
-PACKED = "packed sequence"
-
-
-def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, site: int, name: str) -> Value:
-    """An instance of a class of this file."""
-    for value in (*arguments.positional, *arguments.keywords.values()):
-        reading.read(m, value, site, "argument", name)
-    initial = m.world.method(reference.number, "__init__")
-    if initial is not None and m.world.is_own(initial):
-        bound = Arguments([UNKNOWN, *arguments.positional], arguments.keywords)
-        given = summaries.bind_arguments(m.world.program.units[initial], bound)
-        m.world.note_arguments(m, initial, {name: value for name, value in given.items() if value.refs})
-    obj = m.world.instance(reference.number)
-    made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))
-    if initial is None and obj.kind is Kind.INSTANCE:
-        records.fill(m, reference.number, made.refs[0], arguments, site)
-    if obj.kind is Kind.OPTIMIZER:
-        shares = make_optimizer(m, "", arguments, site, name)
-        m.state.set_object(
-            made.refs[0], obj._replace(shares=m.state.object(shares.refs[0]).shares, text=f"{name}(...)")
-        )
-    return made
 
 
 # -- calling
@@ -313,9 +181,9 @@ def _call_known(
             )
         each = memory.fresh(m, site, made._replace(flags=made.flags | {PLACEHOLDER}), "each")
         result = containers.iterator(m, site, each, "tensors", Kind.TUPLE)
-        packed = any(m.state.object(ref).type == PACKED for ref in first.refs)
+        packed = any(m.state.object(ref).type == making.PACKED for ref in first.refs)
         if packed or row.name == "torch.nn.LSTM":
-            output = Object(Kind.OTHER, Sure.PROVEN, type=PACKED, text=made.text) if packed else made
+            output = Object(Kind.OTHER, Sure.PROVEN, type=making.PACKED, text=made.text) if packed else made
             slots.bind_slot(m, (result.refs[0], "[0]"), memory.fresh(m, site, output, "output"), site)
         if row.name == "torch.nn.LSTM":
             # The state is a pair of its own.
@@ -439,20 +307,13 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         return call_module(m, base, rest, event.site, text)
     if name == "register_buffer":
         return _register_buffer(m, base, event, rest, text)
-    if name == "register_parameter" or name == "add_module" or name == "register_module":
-        key = rest.at(0).const
-        if isinstance(key, str):
-            sharing.replaced(m, rest.at(1), f"{text}.{key}")
-            slots.register_module(m, base.refs[0], m.state.object(base.refs[0]), key, rest.at(1), event.site)
-            place = f"{text}.{key}"
-            ownership.note_replaced(m, base.refs[0], Part("field", key), rest.at(1), place, event.site)
-            slots.bind_slot(m, (base.refs[0], f".{key}"), rest.at(1), event.site)
-        return Value(kind=Kind.NONE)
+    if name in ("register_parameter", "add_module", "register_module"):
+        return _register(m, base, event, rest, text)
     if name == "append" and rest.positional:
-        _adopt(m, base.refs[0], rest.positional[0], event.site)
+        making.adopt(m, base.refs[0], rest.positional[0], event.site)
         return base
     if name == "extend" and rest.positional:
-        _hold_children(m, base, rest, event.site)
+        making.hold_children(m, base, rest, event.site)
         return base
     if name in ("requires_grad_", "freeze"):
         wanted = rest.at(0).const if rest.positional else rest.keywords.get("requires_grad", Value(const=True)).const
@@ -470,10 +331,28 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         custom.hook(m, base, event.site)
     if name in ("register_forward_hook", "register_full_backward_hook"):
         return Value(kind=Kind.NONE)
+    return _call_other(m, base, obj, event, rest, text)
+
+
+def _register(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, text: str) -> Value:
+    """A parameter or a module is put into a field by its name."""
+    key, value = arguments.at(0).const, arguments.at(1)
+    if isinstance(key, str):
+        ref, place = base.refs[0], f"{text}.{key}"
+        sharing.replaced(m, value, place)
+        slots.register_module(m, ref, m.state.object(ref), key, value, event.site)
+        ownership.note_replaced(m, ref, Part("field", key), value, place, event.site)
+        slots.bind_slot(m, (ref, f".{key}"), value, event.site)
+    return Value(kind=Kind.NONE)
+
+
+def _call_other(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments, text: str) -> Value:
+    """A method that modules do not have by themselves, of a class of which nothing is known."""
+    name = event.name
     slots.field_read(m, base.root, event.site, "argument", name)
-    result = unknowns.call_unknown(m, rest, event.site, f"{text}.{name}")
+    result = unknowns.call_unknown(m, arguments, event.site, f"{text}.{name}")
     if _computes(name):
-        return _output(m, base, obj, rest, result, event.site, f"{text}.{name}")
+        return _output(m, base, obj, arguments, result, event.site, f"{text}.{name}")
     if m.state.mode.recording is not Fact.NO and obj.requires_grad is not Fact.NO:
         # `model.loss(batch)`: if backward is called on it, it goes through the network.
         number = event.site * 8 + 7

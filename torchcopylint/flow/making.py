@@ -1,0 +1,159 @@
+"""Modules, optimizers and instances of this file's classes: making them."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import (
+    generators,
+    memory,
+    operations,
+    ownership,
+    reading,
+    records,
+    slots,
+    summaries,
+)
+from torchcopylint.flow.machine import Machine
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    CONTAINERS,
+    UNKNOWN,
+    WRITES_INPUT,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Share,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.references import ClassReference
+from torchcopylint.flow.sites import Arguments
+from torchcopylint.knowledge import table
+
+
+def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
+    """An instance of a class of `torch.nn`."""
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        reading.read(m, value, site, "argument", name)
+    dtype = operations.dtype_argument(arguments)
+    config = tuple(
+        (key, value.const) for key, value in sorted(arguments.keywords.items()) if isinstance(value.const, int | str)
+    )
+    row = table.module_class(dotted)
+    if row is not None and row.inplace_keyword and arguments.positional and arguments.positional[-1].const is True:
+        config = (*config, ("inplace", True))
+    made = memory.fresh(
+        m,
+        site,
+        Object(Kind.MODULE, Sure.PROVEN, type=table.canonical(dotted), config=config, dtype=dtype, text=f"{name}(...)"),
+    )
+    hold_children(m, made, arguments, site)
+    if table.canonical(dotted) == "torch.nn.Sequential" and _writes_input(m, arguments.at(0)):
+        obj = m.state.object(made.refs[0])
+        m.state.set_object(made.refs[0], obj._replace(flags=obj.flags | {WRITES_INPUT}))
+    return made
+
+
+def _writes_input(m: Machine, first: Value) -> bool:
+    """Whether the first module of a chain overwrites what it is given."""
+    objects = [m.state.object(ref) for ref in first.refs]
+    rows = [table.module_class(obj.type) if obj.type else None for obj in objects]
+    return bool(objects) and all(
+        WRITES_INPUT in obj.flags
+        or (row is not None and row.inplace_keyword and dict(obj.config).get("inplace") is True)
+        for obj, row in zip(objects, rows, strict=True)
+    )
+
+
+def hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> None:
+    """A `Sequential`, `ModuleList`, `ParameterList` or the like holds what it is given."""
+    ref = made.refs[0]
+    for value in arguments.positional:
+        for held in value.refs:
+            obj = m.state.object(held)
+            if obj.kind is Kind.MODULE:
+                adopt(m, ref, value, site)
+            elif obj.kind in CONTAINERS:
+                for slot in m.state.slot_names(held):
+                    inner = slots.slot_value(m, slot)
+                    if any(m.state.object(r).kind in (Kind.MODULE, Kind.PARAMETER) for r in inner.refs):
+                        adopt(m, ref, inner, site)
+
+
+def adopt(m: Machine, parent: int, child: Value, site: int) -> None:
+    """A module holds another one, or a parameter, under a number or a name that is not known."""
+    obj = m.state.object(parent)
+    known = [held.requires_grad for held in map(m.state.object, child.refs) if held.kind is Kind.PARAMETER]
+    if known:
+        if m.state.cell((parent, ANY_ELEMENT)) is not None:
+            known.append(obj.requires_grad)
+        trained = Fact.NO if set(known) == {Fact.NO} else Fact.LIKELY if min(known) > 0 else Fact.UNKNOWN
+        obj = obj._replace(requires_grad=trained)
+        m.state.set_object(parent, obj)
+    slots.register_module(m, parent, obj, "[...]", child, site)
+    slots.bind_slot(m, (parent, ANY_ELEMENT), child._replace(root=None), site, weak=True)
+
+
+def wrap(m: Machine, inner: Value, site: int, name: str) -> Value:
+    """A module that holds another one in its field `module` and trains the same parameters."""
+    obj = m.state.object(inner.refs[0])
+    made = memory.fresh(
+        m, site, Object(Kind.MODULE, obj.sure, text=f"{name}(...)", requires_grad=obj.requires_grad), "wrapper"
+    )
+    if len(inner.refs) == 1:
+        slots.register_module(m, made.refs[0], m.state.object(made.refs[0]), "module", inner, site)
+    slots.bind_slot(m, (made.refs[0], ".module"), inner._replace(root=None), site)
+    return made
+
+
+def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
+    """An optimizer: it moves what the parameters that it was given sit on."""
+    given = arguments.at(0) if arguments.positional else arguments.keywords.get("params", UNKNOWN)
+    generators.note_taken(m, given, site)
+    shares = [
+        Share(s.storage, How.PARAMETERS, site, ref, (), s.when, s.sure)
+        for ref in parameters_in(m, given)
+        for s in m.state.object(ref).shares
+    ]
+    ref = m.made_at(site)
+    made = Object(Kind.OPTIMIZER, Sure.PROVEN, (*shares, Share(ref, How.OWN, site, ref)), type=dotted, site=site)
+    m.state.make(ref, made._replace(text=f"{name}(...)"))
+    ownership.note_built(m, ref, given, parameters_in(m, given), site, name)
+    return Value((ref,), Kind.OPTIMIZER)
+
+
+def parameters_in(m: Machine, value: Value, depth: int = 4) -> list[int]:
+    """The parameters (or other tensors) in what an optimizer was given: an iterator, a list, groups."""
+    found: list[int] = []
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind in CONTAINERS and depth:
+            for slot in m.state.slot_names(ref):
+                found += parameters_in(m, slots.slot_value(m, slot), depth - 1)
+        elif obj.kind not in CONTAINERS:
+            found.append(ref)
+    return found
+
+
+PACKED = "packed sequence"
+
+
+def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, site: int, name: str) -> Value:
+    """An instance of a class of this file."""
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        reading.read(m, value, site, "argument", name)
+    initial = m.world.method(reference.number, "__init__")
+    if initial is not None and m.world.is_own(initial):
+        bound = Arguments([UNKNOWN, *arguments.positional], arguments.keywords)
+        given = summaries.bind_arguments(m.world.program.units[initial], bound)
+        m.world.note_arguments(m, initial, {name: value for name, value in given.items() if value.refs})
+    obj = m.world.instance(reference.number)
+    made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))
+    if initial is None and obj.kind is Kind.INSTANCE:
+        records.fill(m, reference.number, made.refs[0], arguments, site)
+    if obj.kind is Kind.OPTIMIZER:
+        shares = make_optimizer(m, "", arguments, site, name)
+        m.state.set_object(
+            made.refs[0], obj._replace(shares=m.state.object(shares.refs[0]).shares, text=f"{name}(...)")
+        )
+    return made
