@@ -146,6 +146,27 @@ class TestWhatCannotBeKnown:
         (tmp_path / "utils.py").symlink_to(tmp_path / "gone.py")
         assert checked(tmp_path / "train.py") == []
 
+    def test_a_package_that_takes_a_name_out_of_its_unknown_module_of_that_name_ends(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """`utils.touch` leads to `utils.touch.touch`, and that, by way of the package, to `utils.touch.touch.touch`."""
+        package = tmp_path / "utils"
+        package.mkdir()
+        (package / "__init__.py").write_text("from utils.touch import touch\n")
+        (package / "touch.py").write_text("def touch(x:\n")
+        write(tmp_path, train=TRAIN.replace("from utils import touch", "from utils.touch import touch"))
+        steps: list[str] = []
+        places = Sources.places
+
+        def counted(self: Sources, importer: str, dotted: str) -> tuple[tuple[str, str], ...]:
+            steps.append(dotted)
+            assert len(steps) < 500, "names that get longer and longer"
+            return places(self, importer, dotted)
+
+        monkeypatch.setattr(Sources, "places", counted)
+        assert checked(tmp_path / "train.py") == []
+        assert steps
+
     def test_an_internal_error_in_another_file_is_told_there(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -105,6 +105,9 @@ class Target(NamedTuple):
 
 
 MODULE = Name(Kind.IMPORTED)
+MAX_STEPS = 32
+"""So many files are asked for one name. A package that takes a function out of its module of the same name, and does not
+know it yet since the two are in a circle, would lead back into itself for ever, with a longer name each time."""
 
 
 class Outside:
@@ -177,7 +180,7 @@ class Outside:
         hand a name on in a circle.
         """
         assert self._modules is not None
-        if (path, rest) in seen:
+        if (path, rest) in seen or len(seen) >= MAX_STEPS:
             return None
         seen.add((path, rest))
         facts = self._modules.facts(path)
