@@ -70,7 +70,9 @@ def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[
         cell = m.state.cell(slot)
         for ref in cell.refs if cell is not None and cell.site >= 0 else ():
             obj = m.state.object(ref)
-            shared = [share for share in obj.shares if share.how in VALUES | {How.STATE} and share.storage in outside]
+            # What a container held before is no other place for it: `self.state["count"] -= 1`.
+            others = outside - set(containers)
+            shared = [share for share in obj.shares if share.how in VALUES | {How.STATE} and share.storage in others]
             if not shared or cell is None:
                 continue
             owner = m.state.object(shared[0].storage)

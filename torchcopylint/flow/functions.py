@@ -50,6 +50,7 @@ from torchcopylint.flow.modes import GRAD_MODES
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.sites import Arguments, Site
 from torchcopylint.flow.state import MODE, Mode, kind_of
+from torchcopylint.knowledge import table
 from torchcopylint.knowledge.table import Op
 
 Handler: TypeAlias = "Callable[[Machine, Arguments, t.Call | t.Invoke, str], Value]"
@@ -70,6 +71,15 @@ def special(*names: str) -> Callable[[Handler], Handler]:
     return register
 
 
+def _combines(op: Op, arguments: Arguments) -> bool:
+    """Whether something new is made of several tensors, and never in place.
+
+    Nobody takes `torch.mm(a, b)` for a change of `a`: whoever drops that wants the work to be done, as in a benchmark.
+    """
+    twin = table.tensor_method(f"{op.name.rpartition('.')[2]}_")
+    return op.shares == "fresh" and twin is None and sum(bool(value.refs) for value in arguments.positional) > 1
+
+
 def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """A function that the table knows."""
     op = callforms.of_call(m, op, arguments)
@@ -77,7 +87,8 @@ def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invok
     at = Site(event.site, receiver, f"{name}(...)" if op.writes else name, "call")
     result = operations.apply(m, op, arguments, at)
     pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
-    if pure and not arguments.keywords.keys() & WRITING_KEYWORDS and _has_tensor(m, arguments):
+    pure = pure and not arguments.keywords.keys() & WRITING_KEYWORDS and not _combines(op, arguments)
+    if pure and _has_tensor(m, arguments):
         m.pure_calls[event.out] = (receiver, name, False, _sure_tensor(m, arguments))
     return result
 

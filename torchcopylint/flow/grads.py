@@ -277,8 +277,13 @@ def _leaf_fact(m: Machine, ref: int, leaf: Object, obj: Object, at: Site, view: 
 
 
 def _made_here(m: Machine, leaf: Object) -> bool:
-    """Whether a unit made a leaf itself, or the module that has it."""
+    """Whether a unit made a leaf itself, or the module that has it.
+
+    What converts modules makes them, too, and leaves it to its callers to switch grad mode off.
+    """
     above = [m.state.object(s.of) for s in leaf.shares if s.how in (How.FIELD, How.PARAMETERS)]
+    if above and m.world.converts(m):
+        return False
     made = [obj for obj in above or [leaf] if obj.owner in ("", LOCAL) and obj.site >= 0]
     return len(made) == len(above or [leaf])
 

@@ -29,6 +29,7 @@ from torchcopylint.flow.model import (
     Fact,
     Kind,
     Object,
+    Slot,
     Sure,
     Value,
 )
@@ -279,12 +280,29 @@ def _spread(m: Machine, ref: int, value: Value, event: t.Make) -> None:
 def _collect(m: Machine, event: t.Collect) -> None:
     item = m.value(event.item)
     for ref in m.value(event.container).refs:
-        if (item.root is not None and not isinstance(item.root, str | int)) or _from_outside(m, item):
+        if (isinstance(item.root, tuple) and _is_fixed(m, item.root)) or _from_outside(m, item):
             container = naming.text_of(m, event.container)
             slots.note_repeated(m, item, event.site, "comprehension", container, event.container)
         collecting.put(m, (ref, ANY_ELEMENT), item._replace(root=None), event.site, "append")
 
 
+def _is_fixed(m: Machine, slot: Slot) -> bool:
+    """Whether a slot is the same one at every turn of a comprehension: a field, or an item by a constant."""
+    by_name = slot[1].startswith((".", "['"))
+    return (by_name or slot[1][1:-1].isdigit()) and not _is_turns(m, slot[0])
+
+
+def _is_turns(m: Machine, ref: int, depth: int = 3) -> bool:
+    """Whether an object is the turn's own: what the comprehension's variable holds, or a field of that."""
+    for key in m.state.holders.get(ref, ()):
+        if isinstance(key, str) and "#" in key:
+            return True
+        if isinstance(key, tuple) and depth and _is_turns(m, key[0], depth - 1):
+            return True
+    return False
+
+
 def _from_outside(m: Machine, item: Value) -> bool:
-    """Whether a comprehension's item is a name from outside the comprehension, the same at every turn."""
-    return isinstance(item.root, str) and "#" not in item.root and not item.root.startswith("%")
+    """Whether a comprehension's item is what a name from outside of it holds, the same at every turn, and no part."""
+    named = isinstance(item.root, str) and "#" not in item.root and not item.root.startswith("%")
+    return named and item.root is not None and m.state.refs_of(item.root) == item.refs

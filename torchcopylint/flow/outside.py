@@ -106,8 +106,8 @@ class Target(NamedTuple):
 
 MODULE = Name(Kind.IMPORTED)
 MAX_STEPS = 32
-"""So many files are asked for one name. A package that takes a function out of its module of the same name, and does not
-know it yet since the two are in a circle, would lead back into itself for ever, with a longer name each time."""
+"""So many files are asked for one name. A package that takes a function out of its module of the same name, of which
+nothing is known, would lead back into itself for ever, with a longer name each time."""
 
 
 class Outside:
