@@ -348,9 +348,13 @@ def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Ar
 
 
 def _need_grad(m: Machine, inputs: list[Value]) -> bool:
-    """Whether what a function is given are tensors of which one requires grad, and nothing of an unknown kind."""
-    found = grads.tensors_in(m, inputs)
-    return any(obj.kind in TENSORS and obj.requires_grad > 0 for obj in found)
+    """Whether all tensors that a function is given require grad.
+
+    Where one does not, what comes back may have been computed from that one alone: of an accuracy, the output of the
+    network gives integers, and what is unknown of the result is unknown of the target.
+    """
+    found = [obj for obj in grads.tensors_in(m, inputs) if obj.kind in (*TENSORS, Kind.UNKNOWN)]
+    return bool(found) and all(obj.kind in TENSORS and obj.requires_grad > 0 for obj in found)
 
 
 def _one_result(
