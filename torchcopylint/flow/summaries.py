@@ -400,8 +400,8 @@ def _one_result(
             if SPENT in made.flags:
                 m.runs.sites.add(site)
                 made = made._replace(graph=runs.spent(made.graph, site), flags=made.flags - {SPENT})
-            if m.state.mode.recording is Fact.NO:
-                made = made._replace(requires_grad=Fact.NO, leaf=Fact.YES, graph=frozenset())
+        if m.state.mode.recording is Fact.NO and made.kind in (*TENSORS, Kind.UNKNOWN):
+            made = made._replace(requires_grad=Fact.NO, leaf=Fact.YES, graph=frozenset())
         if any(item.when == "unknown" for item in fresh):
             made = made._replace(kind=Kind.UNKNOWN, sure=Sure.NOT)
         values.append(memory.fresh(m, site, made, f"{tag}fresh"))
