@@ -251,7 +251,8 @@ def found(m: Machine) -> list[Relation]:
 
 def _is_on_earlier(m: Machine, loop: t.Loop, site: int) -> bool:
     """Whether backward at a site may run over a graph that was there before the loop's turn."""
-    event = next((each for each in t.events(m.unit.tape) if each.site == site), None)
+    register = m.index.calls.get(site, -1)
+    event = m.unit.definitions[register] if register >= 0 else None
     return event is not None and may_come_from_before(m, loop, event)
 
 
