@@ -116,7 +116,9 @@ def test_bad_examples_are_confirmed_through_the_slicer(page: Page, where: str, v
             verification = verifier.verify(slice_of(text, finding, page), page)
             reached = verification.verdict
             told = text.split("\n")[finding.span.start.row - 1]
-            if "cuda" in page.keys.get("needs", ""):
+            if page.keys.get("needs", "") == "processes":
+                assert reached is Verdict.UNSUPPORTED
+            elif "cuda" in page.keys.get("needs", ""):
                 assert reached in (Verdict.UNSUPPORTED, Verdict.CONFIRMED)
             elif any(page.code == code and start in told for code, start in WITHOUT_EFFECT):
                 assert reached is not Verdict.CONFIRMED, f"example {number} is confirmed now"

@@ -45,6 +45,7 @@ PHRASES: Mapping[str, str] = {
     "kept.item": "kept here: `{container}` gets the memory of `{name}`, not a copy",
     "kept.gradient": "kept here: `{name}` itself, not a copy",
     "kept.yield": "kept here: `{name}` itself is handed out, not a copy",
+    "kept.queue": "kept here: `{container}` hands the memory of `{name}` to another process, not a copy",
     "shared.several": "shared here: `{name}` is one of several views that were made of `{source}` at once",
     "shared.no_grad": "shared here, while grad mode is off: `{name}` is a view of `{source}`",
     "shared.custom": "shared here: `{name}` is a view that a custom Function returned",

@@ -50,7 +50,8 @@ class Runner:
         )
         hello = self._answer()
         self.torch_version = str(hello["torch"]).partition("+")[0]
-        self._has = {"cuda": bool(hello["cuda"])}
+        # Programs that are run here may open sockets and start processes: nothing is walled in.
+        self._has = {"cuda": bool(hello["cuda"]), "processes": True}
 
     def __enter__(self) -> Runner:
         return self

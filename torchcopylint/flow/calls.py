@@ -16,6 +16,7 @@ from torchcopylint.flow import (
     methods,
     modules,
     naming,
+    queues,
     slots,
     summaries,
     transfers,
@@ -68,16 +69,20 @@ def _call(m: Machine, event: t.Call) -> None:
     function = m.value(event.function)
     arguments = gather(m, event.arguments)
     name = naming.text_of(m, event.function)
-    if m.flights and transfers.waits(name):
+    if (m.flights or m.queues) and transfers.waits(name):
         transfers.land(m)
+        queues.forget(m)
     m.set(event.out, call_value(m, function, arguments, event, name))
 
 
 @handles(t.Invoke)
 def _invoke(m: Machine, event: t.Invoke) -> None:
     base = m.value(event.base)
-    if m.flights and transfers.waits(event.name):
+    if (m.flights or m.queues) and transfers.waits(event.name):
         transfers.land(m)
+        queues.forget(m)
+    elif m.queues:
+        queues.answered(m, event.name)
     if not base.refs and base.const is None and base.kind in (Kind.UNKNOWN, Kind.NONE):
         # `None` has no methods: what we took for it is something else.
         base = memory.unknown(m, event.site, naming.text_of(m, event.base), "receiver")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import collecting, memory, naming, runs, slots, unknowns
+from torchcopylint.flow import collecting, kinds, memory, naming, queues, runs, slots, unknowns
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
@@ -34,6 +34,10 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     name = event.name
     if name in _SHIFTING and obj.kind is Kind.LIST:
         _shift(m, ref, event.site)
+    if obj.type == kinds.QUEUE:
+        if name in queues.PUTTING:
+            queues.put(m, ref, arguments.at(1), event.site, naming.spelling(m, event.arguments[0].register))
+        return unknowns.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
     if name in _ADDING and len(arguments.positional) > _ADDING[name]:
         item = arguments.positional[_ADDING[name]]
         register = event.arguments[_ADDING[name] - 1].register

@@ -21,6 +21,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     mapping,
     names,
     operators,
+    processes,
     runs,
 )
 from torchcopylint.flow import tape as t

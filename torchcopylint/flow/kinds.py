@@ -65,6 +65,14 @@ ANNOTATIONS: dict[str, Kind] = {
 }
 """Kinds that an annotation proves; dotted names as the imports resolve them."""
 
+MULTIPROCESSING = ("torch.multiprocessing", "multiprocessing")
+"""Both share tensors: importing torch teaches it to the queues of the standard library."""
+QUEUES = frozenset(
+    f"{package}.{name}" for package in MULTIPROCESSING for name in ("Queue", "SimpleQueue", "JoinableQueue")
+)
+QUEUE = "queue"
+"""The type of a list that is a queue between processes."""
+
 MODULE_BASES = frozenset(
     {
         "torch.nn.Module",
@@ -190,6 +198,8 @@ def from_annotation(m: Machine, annotation: Annotation | None) -> Object | None:
     kind = ANNOTATIONS.get(name)
     if kind is not None:
         return of_kind(kind)
+    if name in QUEUES:
+        return Object(Kind.LIST, Sure.PROVEN, type=QUEUE)
     return from_class_name(m, name)
 
 

@@ -90,6 +90,7 @@ class Machine:
         self.reached: set[int] = set()
         self.reached_since: set[int] | None = None
         self.flights: dict[int, str] = {}
+        self.queues: dict[int, tuple[int, str]] = {}
         self.saved_fields: dict[tuple[int, int], Region] = {}
         self.dirty: dict[int, int] = {}
         self.hooks: dict[int, int] = {}

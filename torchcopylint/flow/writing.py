@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import conditional, idioms, naming, reading, uses
+from torchcopylint.flow import conditional, idioms, naming, queues, reading, uses
 from torchcopylint.flow.facts import DataAccess, Write
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -134,6 +134,8 @@ def write(
             continue
         certain = sat_on.sure and not sat_on.when and sat_on.storage in m.certain_storages[site]
         spoil_saved(m, sat_on, site, certain=certain, statistics=form == STATISTICS)
+    if m.queues:
+        queues.note_write(m, fact)
     _note_data(m, chain, fact)
     return fact
 

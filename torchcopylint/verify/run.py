@@ -15,6 +15,8 @@ from torchcopylint.verify.observed import Malformed, Run, read_run
 
 MEMORY = 1 << 30
 """Bytes that a script may take beyond what torch itself has."""
+_NEEDS = {"cuda": "a CUDA device", "processes": "sockets between processes"}
+"""What a page's `needs` stands for. No script may open sockets."""
 
 
 class Verifier:
@@ -91,9 +93,9 @@ class Verifier:
         reason = self.available()
         if reason:
             return Verification(Verdict.UNAVAILABLE, (Evidence("unavailable", reason),))
-        needs = page.keys.get("needs", "")
-        if "cuda" in needs.split() and self._device == "cpu":
-            return self._answer(Verdict.UNSUPPORTED, (Evidence("unsupported", "needs a CUDA device"),), [])
+        for need in page.keys.get("needs", "").split():
+            if need != "cuda" or self._device == "cpu":
+                return self._answer(Verdict.UNSUPPORTED, (Evidence("unsupported", f"needs {_NEEDS[need]}"),), [])
         self._writes = "write-lost" in rule.words
         self._optimizers = "not-held" in rule.words
         self._quiet = "synchronised" in rule.against

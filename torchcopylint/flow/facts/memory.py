@@ -338,6 +338,20 @@ class Collected(NamedTuple):
     sure: Sure
 
 
+class SentAndWritten(NamedTuple):
+    """The write at `site` changes what was put into `queue`, a queue between processes, as `name` at the site `put`.
+
+    `links` lead from what was put in up to the owner of the memory.
+    """
+
+    site: int
+    put: int
+    name: str
+    queue: str
+    links: tuple[Link, ...]
+    sure: Sure
+
+
 class FieldCollected(NamedTuple):
     """At `site`, `method` puts what `field` of `self` has held since before into `container`, another field of it.
 

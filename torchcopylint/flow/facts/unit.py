@@ -52,6 +52,7 @@ from torchcopylint.flow.facts.memory import (
     ReadAfterCut,
     Repeated,
     Resized,
+    SentAndWritten,
     TensorCopied,
     Truncated,
     ViewStored,
@@ -86,7 +87,7 @@ Relation: TypeAlias = (
     " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
     " | TensorCopied | ContextKept | FieldKeepsGraph"
-    " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected"
+    " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten"
 )
 
 
