@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import kinds, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
 from torchcopylint.flow.machine import Machine
@@ -17,6 +17,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FIELD,
     GLOBAL,
+    LOCAL,
     NDARRAY,
     NO_TENSOR,
     READ_ONLY,
@@ -247,7 +248,7 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
     kind = kind_of(value, m.state)
     if value.plain or (not value.refs and dotted != VARIABLE):
         return
-    objects = [m.state.object(ref) for ref in value.refs] or [Object(kind)]
+    objects = [m.state.object(ref) for ref in value.refs]
     obj = objects[0]
     for other in objects[1:]:
         obj = join_objects(obj, other)
@@ -337,9 +338,22 @@ def _ask_for_array(m: Machine, value: Value, site: int, name: str, op: str) -> N
     if obj.requires_grad is not Fact.YES and _of_parameter(m, obj):
         # Who reads the weights of a model that came from elsewhere has frozen it, or works without grad.
         sure = Sure.HINT
+    if obj.requires_grad is not Fact.YES and not _through_known_parameters(m, obj):
+        # A network that comes from elsewhere may be frozen, have no parameters, or be of another framework.
+        sure = Sure.HINT
     # A leaf requires grad in whatever mode; what was computed, only where autograd recorded.
     leaf = obj.leaf is Fact.YES or _is_leaf_on_cpu(m, obj)
     m.fact(NumpyRefused(site, name, op, m.state.mode.assumed and not leaf, sure))
+
+
+def _through_known_parameters(m: Machine, obj: Object) -> bool:
+    """Whether no network is behind it, or one that this file defines or this unit makes."""
+    networks = [
+        m.state.object(ref) for number in obj.graph & m.module_saves.keys() for ref in m.module_saves[number].refs
+    ]
+    return not networks or any(
+        n.sure >= Sure.LIKELY and (n.type not in ("", *kinds.MODULE_BASES) or n.owner in ("", LOCAL)) for n in networks
+    )
 
 
 def _is_leaf_on_cpu(m: Machine, obj: Object) -> bool:
