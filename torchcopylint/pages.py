@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from torchcopylint.base.finding import Confidence, Effect, Role, Severity
 
@@ -65,17 +66,45 @@ class Example:
     observed: str | None
 
 
-@dataclass(frozen=True, slots=True)
+class _Content(NamedTuple):
+    """What stands below the front matter of a page."""
+
+    title: str
+    sections: Mapping[str, str]
+    examples: tuple[Example, ...]
+
+
+@dataclass(frozen=True)
 class Page:
-    """One rule page, parsed."""
+    """One rule page. `body` is the text below the front matter, which starts on the 1-based row `row`.
+
+    The body is parsed when it is first asked for: a run over code needs the front matter alone.
+    """
 
     name: str
     path: Path
     keys: Mapping[str, str]
-    title: str
-    sections: Mapping[str, str]
-    examples: tuple[Example, ...]
+    row: int
     body: str = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The heading of the page."""
+        return self._content.title
+
+    @property
+    def sections(self) -> Mapping[str, str]:
+        """The text of each section by its heading."""
+        return self._content.sections
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        """The programs of the page in their order. Raises `PageError` for a fence that is not of the required form."""
+        return self._content.examples
+
+    @cached_property
+    def _content(self) -> _Content:
+        return _parse_body(self.path, self.body, self.row)
 
     @property
     def code(self) -> str:
@@ -149,24 +178,31 @@ class Page:
 
 
 def parse_page(path: Path) -> Page:
-    """Read one page. Raises `PageError` for front matter or examples that are not of the required form."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    keys, start = _front_matter(path, lines)
+    """Read one page. Raises `PageError` for front matter that is not of the required form."""
+    text = path.read_text(encoding="utf-8")
+    head, separator, body = text.removeprefix("---\n").partition("\n---\n")
+    if not text.startswith("---\n") or not separator:
+        raise PageError(f"{path}:1: a page starts with front matter between two `---` lines")
+    return Page(path.stem, path, _front_matter(path, head), head.count("\n") + 4, body)
+
+
+def _parse_body(path: Path, body: str, first: int) -> _Content:
+    lines = body.splitlines()
     title = ""
     sections: dict[str, list[str]] = {}
     examples: list[Example] = []
     current: list[str] = []
-    row = start
+    row = 0
     while row < len(lines):
         line = lines[row]
         if line.startswith("```"):
-            end = _fence_end(path, lines, row)
+            end = _fence_end(path, lines, row, first)
             info = line.strip("`").split()
             if info[:1] == ["python"] and len(info) == 2:
-                examples.append(_example(info[1], lines[row + 1 : end], row + 2))
+                examples.append(_example(info[1], lines[row + 1 : end], first + row + 1))
             elif info == ["observed"]:
                 if not examples or examples[-1].observed is not None:
-                    raise PageError(f"{path}:{row + 1}: an observed block must follow an example")
+                    raise PageError(f"{path}:{first + row}: an observed block must follow an example")
                 examples[-1] = _with_observed(examples[-1], "\n".join(lines[row + 1 : end]))
             current.extend(lines[row : end + 1])
             row = end + 1
@@ -178,38 +214,26 @@ def parse_page(path: Path) -> Page:
         else:
             current.append(line)
         row += 1
-    return Page(
-        name=path.stem,
-        path=path,
-        keys=keys,
-        title=title,
-        sections={name: "\n".join(text).strip() for name, text in sections.items()},
-        examples=tuple(examples),
-        body="\n".join(lines[start:]).strip() + "\n",
-    )
+    return _Content(title, {name: "\n".join(text).strip() for name, text in sections.items()}, tuple(examples))
 
 
-def _front_matter(path: Path, lines: list[str]) -> tuple[dict[str, str], int]:
-    if not lines or lines[0] != "---":
-        raise PageError(f"{path}:1: a page starts with front matter between two `---` lines")
+def _front_matter(path: Path, head: str) -> dict[str, str]:
     keys: dict[str, str] = {}
-    for row, line in enumerate(lines[1:], start=2):
-        if line == "---":
-            return keys, row
+    for row, line in enumerate(head.splitlines(), start=2):
         key, colon, value = line.partition(":")
         name, _, variant = key.strip().partition(".")
         if not colon or name not in RULE_KEYS | OPTIONAL_KEYS or (variant and name not in VARIANT_KEYS):
             raise PageError(f"{path}:{row}: unknown front matter: {line}")
         keys[key.strip()] = value.strip()
-    raise PageError(f"{path}: the front matter has no closing `---`")
+    return keys
 
 
-def _fence_end(path: Path, lines: list[str], row: int) -> int:
+def _fence_end(path: Path, lines: list[str], row: int, first: int) -> int:
     fence = lines[row][: len(lines[row]) - len(lines[row].lstrip("`"))]
     for end in range(row + 1, len(lines)):
         if lines[end].strip() == fence:
             return end
-    raise PageError(f"{path}:{row + 1}: this fence is not closed")
+    raise PageError(f"{path}:{first + row}: this fence is not closed")
 
 
 def _example(kind: str, code: list[str], row: int) -> Example:
