@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchcopylint.base.finding import Confidence, Effect, Role, Severity
-from torchcopylint.pages import REQUIRED_KEYS, RULE_KEYS, SECTIONS, Example, Page, load_pages
+from torchcopylint.pages import REQUIRED_KEYS, RULE_KEYS, SECTIONS, Example, Page, PageError, load_pages, parse_page
 from torchcopylint.verify.judge import EFFECTLESS, rule_of
 from torchcopylint.verify.predicates import ALTERED, PREDICATES
 
@@ -281,3 +281,19 @@ def _raises_later(page: Page, example: Example) -> bool:
     said = (example.observed or "").startswith("raises RuntimeError on line ")
     variants = {mark.variant for mark in example.marks if mark.what == "finding"}
     return said and any("raises-later" in page.get("confirm", variant).split(", ") for variant in variants)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("# no front matter\n", "p.md:1: a page starts with front matter"),
+        ("---\ncode: TCL999\nnonsense: x\n---\n", "p.md:3: unknown front matter: nonsense: x"),
+        ("---\ncode: TCL999\n---\n\n# p\n\n```python bad\nx = 1\n", "p.md:7: this fence is not closed"),
+        ("---\ncode: TCL999\n---\n# p\n\n```observed\nx\n```\n", "p.md:6: an observed block must follow an example"),
+    ],
+)
+def test_what_is_wrong_with_a_page_is_told_with_its_line(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.md"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(PageError, match=re.escape(told)):
+        _ = parse_page(path).examples

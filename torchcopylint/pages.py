@@ -183,7 +183,9 @@ def parse_page(path: Path) -> Page:
     head, separator, body = text.removeprefix("---\n").partition("\n---\n")
     if not text.startswith("---\n") or not separator:
         raise PageError(f"{path}:1: a page starts with front matter between two `---` lines")
-    return Page(path.stem, path, _front_matter(path, head), head.count("\n") + 4, body)
+    start = len(body) - len(body.lstrip("\n"))
+    row = head.count("\n") + 4 + start
+    return Page(path.stem, path, _front_matter(path, head), row, body[start:].rstrip() + "\n")
 
 
 def _parse_body(path: Path, body: str, first: int) -> _Content:
