@@ -114,6 +114,30 @@ def test_two_names_on_one_storage_are_told_with_their_values(verifier: Verifier)
     assert evidence["two-names-change"] == "line 4 changed `x` and `y`: same storage: 0 -> 1"
 
 
+def test_a_long_loop_before_it_hides_nothing(verifier: Verifier) -> None:
+    code = SHARED.replace("y += 1\n", "for step in range(4000): total = step\ny += 1\n")
+    verdict, _ = told(
+        verifier, slice_with(views(), code, (*STEPS[:1], mark_at(Role.WRITTEN, 5), mark_at(Role.READ, 6)))
+    )
+    assert verdict is Verdict.CONFIRMED
+
+
+def test_what_is_kept_in_a_late_turn_is_seen(verifier: Verifier) -> None:
+    code = """\
+import torch
+x = torch.zeros(2)
+for step in range(9):
+    for batch in range(9):
+        x += 1
+    if step == 5:
+        y = x
+print(y)
+"""
+    marks = (mark_at(Role.SHARED, 7), mark_at(Role.WRITTEN, 5), mark_at(Role.READ, 8))
+    verdict, _ = told(verifier, slice_with(views(), code, marks))
+    assert verdict is Verdict.CONFIRMED
+
+
 def test_what_does_not_happen_is_refuted(verifier: Verifier) -> None:
     assert told(verifier, slice_with(views(), COPIED, STEPS))[0] is Verdict.REFUTED
 

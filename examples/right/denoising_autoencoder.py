@@ -86,9 +86,9 @@ def main():
     train_signals, val_signals = make_signals(256), make_signals(64)
     loader = DataLoader(train_signals, batch_size=32, shuffle=True)
     model = AutoEncoder()
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-2)
     stopping = EarlyStopping()
-    for epoch in range(8):
+    for epoch in range(6):
         loss = train_epoch(model, loader, optimizer)
         val_loss = validate(model, val_signals)
         print(f"epoch {epoch}: train {loss:.4f}  val {val_loss:.4f}")

@@ -6,6 +6,7 @@ import threading
 from types import TracebackType
 from typing import Any
 
+from torchcopylint.base.finding import Role
 from torchcopylint.base.verification import Evidence, Verdict, Verification
 from torchcopylint.pages import Page, load_pages
 from torchcopylint.verify.client import Child, ChildEnded, default_python
@@ -17,6 +18,8 @@ MEMORY = 1 << 30
 """Bytes that a script may take beyond what torch itself has."""
 _NEEDS = {"cuda": "a CUDA device", "processes": "sockets between processes"}
 """What a page's `needs` stands for. No script may open sockets."""
+_WITHOUT_KEEPING = frozenset({Role.WRITTEN, Role.READ, Role.DISCARDED})
+"""Steps after which nothing holds anything that it did not hold before."""
 
 
 class Verifier:
@@ -136,7 +139,13 @@ class Verifier:
         request: dict[str, Any] = {
             "script": attempt.script,
             "marks": [
-                {"row": m.row, "end_row": m.end_row, "column": m.column, "end_column": m.end_column}
+                {
+                    "row": m.row,
+                    "end_row": m.end_row,
+                    "column": m.column,
+                    "end_column": m.end_column,
+                    "keeps": m.role not in _WITHOUT_KEEPING,
+                }
                 for m in attempt.marks
             ],
             "alter": {"kind": kind, "marks": list(marks)},

@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from . import states
 from .altered import Alterations
+from .attention import Attention
 from .contents import Change, Contents, Flip
 from .instrument import AT, FILENAME
 from .reach import MOST_FRAMES, Reach, frames_of_script, has_graph
@@ -24,6 +25,7 @@ MOST_PATHS = 6
 MOST_HOLDERS = 40
 MOST_STEPS = 20000
 MOST_PASSES = 40
+MOST_ALIKE = 12
 
 Stack = tuple[int, ...]
 
@@ -45,10 +47,11 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]
 class Observer(Alterations):
     """Looks at the script's values around its statements.
 
-    `marked` holds for every mark the numbers of its statements, and the rows for frames that have no numbers (lambdas).
+    `marked` holds for every mark the numbers of its statements, and the rows for frames that have no numbers (lambdas);
+    `keeping` says of every mark whether something is kept or shared there.
     """
 
-    def __init__(self, marked: list[list[int]], rows: list[tuple[int, int]]) -> None:
+    def __init__(self, marked: list[list[int]], rows: list[tuple[int, int]], keeping: list[bool]) -> None:
         super().__init__()
         self.marked = marked
         self.rows = rows
@@ -68,6 +71,7 @@ class Observer(Alterations):
         self.cut_short = ""
         self.reach = Reach()
         self.contents = Contents()
+        self.attention = Attention(keeping)
         self._at_mark: dict[int, list[int]] = {}
         for index, numbers in enumerate(marked):
             for number in numbers:
@@ -78,7 +82,7 @@ class Observer(Alterations):
         self._active_marks: frozenset[int] = frozenset()
         self._left = False
         self._told: set[int] = set()
-        self._keys: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._keys: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
         self._paths: dict[int, list[tuple[str, str]]] = {}
         self._kept: list[Any] = []
         self._last: dict[tuple[str, str], Any] = {}
@@ -88,13 +92,18 @@ class Observer(Alterations):
     def enter(self, number: int) -> int:
         """Before statement `number`; returns the number."""
         frame = sys._getframe(1)
-        if not self._left:
+        marks = self._at_mark.get(number, ())
+        for mark in marks:
+            self.attention.passed(mark, first=not self.passes[mark])
+        self._time += 1
+        if self.attention.asleep:
+            return number
+        if not self._left or self.attention.stale:
             self._guarded(self._look, frame)
         self._left = False
-        self._time += 1
         stack = (number, *_stack(frame.f_back))
         self._activate(stack, frame.f_back)
-        for mark in self._at_mark.get(number, ()):
+        for mark in marks:
             if len(self.passes[mark]) < MOST_PASSES:
                 self.passes[mark].append(self._time)
             self._guarded(self._state, mark, number, "enter", frame)
@@ -104,6 +113,8 @@ class Observer(Alterations):
         """After statement `number`, also when it raised."""
         frame = sys._getframe(1)
         self._note_exception(number)
+        if self.attention.asleep:
+            return
         stack = (number, *_stack(frame.f_back))
         self._activate(stack, frame.f_back)
         self._guarded(self._look, frame)
@@ -119,16 +130,21 @@ class Observer(Alterations):
         """The turns of a `for`."""
         iterator = iter(values)
         frame = sys._getframe(1)
-        while True:
-            self._activate((number, *_stack(frame.f_back)), frame.f_back)
-            try:
-                value = next(iterator)
-            except StopIteration:
-                return
-            except Exception:
-                self._note_exception(number)
-                raise
-            yield value
+        running = object()
+        try:
+            while True:
+                self._activate((number, *_stack(frame.f_back)), frame.f_back)
+                try:
+                    value = next(iterator)
+                except StopIteration:
+                    return
+                except Exception:
+                    self._note_exception(number)
+                    raise
+                self.attention.turn(number, running)
+                yield value
+        finally:
+            self.attention.over(running)
 
     def tested(self, number: int, value: Any) -> Any:
         """The condition of an `if` or `while`, on its way through."""
@@ -161,7 +177,7 @@ class Observer(Alterations):
 
     def wrote(self, what: str, bound: list[str]) -> None:
         """Something was written while the active statements ran; `bound` are the names that were bound to do it."""
-        if self._active_marks and len(self.writes) < MOST_EVENTS:
+        if self._active_marks and not self.attention.asleep and len(self.writes) < MOST_EVENTS:
             self.writes.append({"marks": sorted(self._active_marks), "op": what[:80], "bound": bound})
 
     # What they do.
@@ -222,11 +238,12 @@ class Observer(Alterations):
                 if self.retains and isinstance(one.value, torch.Tensor) and has_graph(one.value):
                     one.value.retain_grad()
             changed: list[Change] = []
+            stale, self.attention.stale = self.attention.stale, False
             for identity, value in values.items():
                 change, flip = self.contents.look(value)
-                if change is not None:
+                if change is not None and not stale:
                     changed.append(change)
-                if flip is not None and len(self.flips) < MOST_EVENTS:
+                if flip is not None and not stale and len(self.flips) < MOST_EVENTS:
                     self._flip(flip, paths[identity])
             if changed:
                 self._changed(changed, paths, values)
@@ -273,8 +290,11 @@ class Observer(Alterations):
         if not holders:
             return
         key = (self._active, tuple(str(holder["paths"]) for holder in holders))
-        if key in self._keys:
-            self._keys[key]["times"].append(self._time)
+        alike = self._keys.setdefault(key, [])
+        # The names may hold other objects by now, as after another snapshot; only those of a few turns are told apart.
+        same = [event for event in alike if _identities(event["holders"]) == _identities(holders)]
+        if same or len(alike) >= MOST_ALIKE:
+            (same or alike)[-1]["times"].append(self._time)
             return
         if len(self.changes) >= MOST_EVENTS:
             self.cut_short = self.cut_short or "too many changes"
@@ -285,7 +305,7 @@ class Observer(Alterations):
             "times": [self._time],
             "holders": holders,
         }
-        self._keys[key] = event
+        alike.append(event)
         self.changes.append(event)
 
     def _note_exception(self, number: int) -> None:
@@ -341,6 +361,10 @@ class Observer(Alterations):
         scope = states.scope_of(frame)
         told = {"mark": mark, "when": when, "time": self._time, "grad": grad, "in_backward": inside}
         self.states.append({**told, "scope": scope, "mentions": read, **now})
+
+
+def _identities(holders: list[dict[str, Any]]) -> list[int]:
+    return [holder["identity"] for holder in holders]
 
 
 def _bound(targets: list[ast.expr], frame: types.FrameType) -> list[str]:

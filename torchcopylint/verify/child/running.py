@@ -75,7 +75,7 @@ def warm() -> dict[str, Any]:
     adam = torch.optim.Adam(layer.parameters(), lr=0.1)
     script = "import copy\nx = torch.ones(1, 2)\nlayer(x).sum().backward()\nstate = copy.deepcopy(layer.state_dict())\n"
     numbered = instrument.parse(script)
-    observer = Observer([], [])
+    observer = Observer([], [], [])
     code = compile(instrument.instrumented(numbered, {}), instrument.FILENAME, "exec")
     names = {"_tcl_": observer, "torch": torch, "layer": layer, "optimizer": optimizer}
     exec(code, names)
@@ -119,10 +119,11 @@ def run(request: dict[str, Any], directory: str) -> str:
         return json.dumps({"failed": f"{type(refused).__name__}: {refused}"[:300]})
     if request["device"].startswith("cuda") and not torch.cuda.is_available():
         return json.dumps({"failed": "no CUDA device"})
-    observer = Observer(marked, [(mark["row"], mark["end_row"]) for mark in marks])
+    rows = [(mark["row"], mark["end_row"]) for mark in marks]
+    observer = Observer(marked, rows, [bool(mark["keeps"]) for mark in marks])
     observer.follows_optimizers = bool(request["optimizers"])
     observer.quiet = bool(request["quiet"])
-    observer.retains = kind == "retain"
+    observer.retains = observer.attention.always = kind == "retain"
     observer.chains = chains
     observer.assignments = {
         number: statement.targets if isinstance(statement, ast.Assign) else [statement.target]

@@ -47,7 +47,9 @@ def _changing(case: Case, allowed: Callable[[Holder, Holder], bool]) -> Opinion:
             for holder in change.holders
             for name in holder.names
         }
-        lost = sorted(set(pairs) - set(theirs), key=_pair_order)
+        # Where only the first of many times are compared, a later one of mine may be one of theirs as well.
+        often = {pair[:3] for pair, (change, _, _) in theirs.items() if len(change.times) > MOST_TIMES}
+        lost = sorted({pair for pair in pairs if pair not in theirs and pair[:3] not in often}, key=_pair_order)
         read = [pair for pair in lost if _is_read(case, pairs[pair], pair, changed)]
         if read:
             change, one, other = pairs[read[0]]
