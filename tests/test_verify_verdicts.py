@@ -138,6 +138,13 @@ print(y)
     assert verdict is Verdict.CONFIRMED
 
 
+def test_what_did_not_happen_in_the_turns_that_were_seen_is_not_refuted(verifier: Verifier) -> None:
+    code = COPIED + "for step in range(9): total = step\n"
+    verdict, evidence = told(verifier, slice_with(views(), code, STEPS))
+    assert verdict is Verdict.INCONCLUSIVE
+    assert "of some loops, only the first turns" in str(evidence)
+
+
 def test_what_does_not_happen_is_refuted(verifier: Verifier) -> None:
     assert told(verifier, slice_with(views(), COPIED, STEPS))[0] is Verdict.REFUTED
 

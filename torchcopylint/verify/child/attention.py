@@ -11,13 +11,14 @@ MOST_TURNS = 3
 
 
 class Attention:
-    """Awake or asleep. `stale` says that things happened in between that are nobody's.
+    """Awake or asleep. `stale` says that things happened in between that are nobody's, `slept` that it ever was asleep.
 
     `keeping` says for each mark whether something is kept or shared there. With `always`, it never sleeps.
     """
 
     def __init__(self, keeping: list[bool]) -> None:
         self.stale = False
+        self.slept = False
         self.always = False
         self._keeping = keeping
         self._turns: dict[int, int] = {}
@@ -40,6 +41,7 @@ class Attention:
             kept = any(self._keeping[mark] for mark in inside) and len(inside) < len(self._keeping)
             if self._turns[loop] > MOST_TURNS and not kept:
                 self._asleep = running
+                self.slept = True
 
     def over(self, running: object) -> None:
         """An execution of a loop has ended."""

@@ -202,8 +202,14 @@ class Observer(Alterations):
             "flagged": flagged,
             "unheld": unheld,
             "writes": self.writes,
-            "cut_short": self.cut_short or ("too many values" if self.reach.exceeded else ""),
+            "cut_short": self.cut_short or self._bounded(),
         }
+
+    def _bounded(self) -> str:
+        """What was not looked at, so that something may have happened there."""
+        if self.reach.exceeded:
+            return "too many values"
+        return "of some loops, only the first turns" if self.attention.slept else ""
 
     def _activate(self, stack: Stack, caller: types.FrameType | None) -> None:
         self._active = stack
