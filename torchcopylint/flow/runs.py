@@ -269,12 +269,14 @@ def _kept_in_fields(m: Machine, known: set[int]) -> Iterator[Relation]:
 def _outlives_turn(m: Machine, fact: Accumulated, loop: t.Loop | None) -> bool:
     """Whether a sum or a container goes on from one turn of a loop to the next, instead of beginning anew in each.
 
-    What is emptied under a condition, every hundred turns, has kept a hundred graphs by then.
+    What is emptied under a condition, every hundred turns, has kept a hundred graphs by then; but not where the
+    condition is that for adding to it as well.
     """
     if loop is None:
         return False
     names = {fact.name, fact.name.replace("[", ".").partition(".")[0]}
-    return not any(_empties(m, event, names) for event in _unconditional(loop.body) if event.site != fact.site)
+    events = _unconditional(loop.body, beside=fact.site)
+    return not any(_empties(m, event, names) for event in events if event.site != fact.site)
 
 
 def _empties(m: Machine, event: t.Event, names: set[str]) -> bool:
@@ -302,15 +304,19 @@ def _goes_on(m: Machine, event: t.Bind) -> bool:
     return any(isinstance(source, t.Load) and source.name == event.name for source in sources)
 
 
-def _unconditional(tape: t.Tape) -> Iterator[t.Event]:
-    """The events of a tape without those of its branches."""
+def _unconditional(tape: t.Tape, beside: int = -1) -> Iterator[t.Event]:
+    """The events of a tape without those of its branches, but with those of arms in which the site `beside` stands."""
     for event in tape:
         yield event
         if isinstance(event, t.Loop):
-            yield from _unconditional(event.body)
+            yield from _unconditional(event.body, beside)
         elif isinstance(event, t.Try):
-            yield from _unconditional(event.body)
-            yield from _unconditional(event.final)
+            yield from _unconditional(event.body, beside)
+            yield from _unconditional(event.final, beside)
+        elif isinstance(event, t.Branch) and beside >= 0:
+            for arm in event.arms:
+                if any(inner.site == beside for inner in t.events(arm)):
+                    yield from _unconditional(arm, beside)
 
 
 def _is_handed_out(m: Machine, ref: int) -> bool:
