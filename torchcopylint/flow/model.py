@@ -192,6 +192,9 @@ REPEATS_LIKELY = "likely repeats"
 """The same, for what usually does: the classes of a batch."""
 DIMENSIONS = "has dimensions"
 """Surely not a single number in a tensor."""
+ITSELF = "may be a parameter itself"
+"""What a function returned: a conversion of a parameter that it made, and the parameter where there was nothing to
+convert."""
 PLACEHOLDER = "placeholder"
 """Stands for any element of a container that nobody has looked into: every look finds another one."""
 
