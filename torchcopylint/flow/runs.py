@@ -46,6 +46,9 @@ class Runs:
 
     sites: set[int] = field(default_factory=set)
     directly: set[int] = field(default_factory=set)
+    over: dict[int, frozenset[int]] = field(default_factory=dict)
+    parts: set[int] = field(default_factory=set)
+    """Parts of what somebody returned of whom nothing is known, just as they came."""
     again: dict[int, Again] = field(default_factory=dict)
     added: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
     reached: set[int] = field(default_factory=set)
@@ -114,6 +117,7 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
     """
     runs = m.runs
     runs.sites.add(site)
+    runs.over[site] = frozenset(ref | 1 for ref in value.refs)
     runs.directly.update(ref | 1 for ref in value.refs)
     if any(ref & 1 for ref in value.refs):
         # One of several that a loop has made, as in a list: nobody knows which of them the others are.
@@ -162,8 +166,10 @@ def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name
     runs.through[site] = through
     runs.again.pop(site, None)
     if found and not m.on_purpose and not any(ref & 1 for ref in value.refs):
-        sure = min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT)
-        runs.again[site] = Again(name, found, through, max(sure, Sure.LIKELY))
+        sure = max(min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT), Sure.LIKELY)
+        # What returned several losses may have detached what they share.
+        apart = runs.over[site] <= runs.parts and all(not runs.over[site] & runs.over[where] for where in found)
+        runs.again[site] = Again(name, found, through, Sure.HINT if apart else sure)
 
 
 # -- sums and lists
