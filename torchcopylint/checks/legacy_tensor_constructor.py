@@ -38,9 +38,9 @@ def _variant(fact: Constructed) -> str | None:
         return "" if fact.function == "torch.Tensor.new" else "shares"
     if fact.kind is not Kind.ARRAY or fact.matches is Fact.NO:
         return None
-    if fact.matches is Fact.YES:
-        return "shares"
-    return "" if fact.outside else "local"
+    if not fact.outside:
+        return "local"
+    return "shares" if fact.matches is Fact.YES else ""
 
 
 def _is_legacy(function: str) -> bool:
