@@ -116,6 +116,8 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
     of the graph only, or makes a graph of its own, so that the graph is not done with.
     """
     runs = m.runs
+    if m.world.is_of_another_framework and all(m.state.object(ref).kind not in TENSORS for ref in value.refs):
+        return
     runs.sites.add(site)
     runs.over[site] = frozenset(ref | 1 for ref in value.refs)
     runs.directly.update(ref | 1 for ref in value.refs)
