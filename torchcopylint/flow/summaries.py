@@ -275,8 +275,10 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         unknowns.maybe_backward(m, arguments, site, name)
     asked = bound.get(_switch(unit), UNKNOWN).const is True
     written = False
+    elsewhere = any(item.form != "assign" for item in summary.writes)
     for item in summary.writes:
-        if item.on_request and not asked:
+        # A tensor that is put on another storage leaves the one that it was on as it is: that is no part of one write.
+        if (item.on_request and not asked) or (item.form == "assign" and elsewhere):
             continue
         written = _apply_write(m, item, bound, site, name, also=written) or written
         if not item.path and any(r.parameter == item.parameter and not r.path and not r.when for r in summary.returned):
