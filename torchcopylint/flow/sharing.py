@@ -9,11 +9,15 @@ from torchcopylint.flow.machine import Machine, PutOn
 from torchcopylint.flow.model import How, Sure, Value
 from torchcopylint.flow.reading import MAX_CHAIN
 
+_TAKING_OFF = frozenset({"delattr", "__delattr__", "_parameters"})
+"""Names that say that parameters are taken off modules: `del module._parameters["weight"]`."""
 _CONVERSIONS = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "type_as"})
 
 
 def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str, form: str, sure: Sure) -> None:
     """An object, `text`, is put on the storages of `source`, which a live parameter or buffer, `shared`, sits on."""
+    if form == "parameter" and _takes_off(m):
+        return
     storages = frozenset(share.storage for held in source.refs for share in m.state.object(held).shares)
     m.put_on[site] = PutOn(ref, storages, shared)
     context = idioms.CONVERSION if m.world.converts(m) else ""
@@ -26,6 +30,15 @@ def replaced(m: Machine, value: Value, place: str) -> None:
         site = m.state.object(ref).site
         if site in m.put_on and m.put_on[site].ref == ref and m.put_on[site].source == place:
             m.facts[site] = [fact for fact in m.facts[site] if not isinstance(fact, DataShared)]
+
+
+def _takes_off(m: Machine) -> bool:
+    """Whether a unit takes parameters off modules: what it makes of them goes on in their place, under other names."""
+    return any(
+        event.name in _TAKING_OFF
+        for event in m.unit.definitions
+        if isinstance(event, t.Load | t.Attribute | t.Invoke)
+    )
 
 
 def is_passing(m: Machine, register: int) -> bool:
