@@ -62,6 +62,7 @@ def _filled_on_purpose(read: ReadAfter, write: Write, owns: list[ReadAfter]) -> 
 
 def _two_of_several(read: ReadAfter) -> bool:
     """What was written and what is read were taken from one of several things each, of which none is known to be the
-    other: two elements of what a loop has filled."""
-    sides = (read.below_written, read.below_read)
-    return all(any(not link.sure and not link.when for link in side) for side in sides)
+    other: two elements of what a loop has filled. A read of the whole container meets all of them."""
+    if read.certain or not any(not link.sure and not link.when for link in read.below_written):
+        return False
+    return any(not link.sure for link in read.below_read) or not (read.element or read.below_read)
