@@ -17,7 +17,7 @@ from torchcopylint.checks._common import (
     suffers_caller,
     written_point,
 )
-from torchcopylint.flow.facts import ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import Link, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import How, Sure
 
 
@@ -63,6 +63,11 @@ def _filled_on_purpose(read: ReadAfter, write: Write, owns: list[ReadAfter]) -> 
 def _two_of_several(read: ReadAfter) -> bool:
     """What was written and what is read were taken from one of several things each, of which none is known to be the
     other: two elements of what a loop has filled. A read of the whole container meets all of them."""
-    if read.certain or not any(not link.sure and not link.when for link in read.below_written):
+    if read.certain or not _one_of_several(read.below_written):
         return False
-    return any(not link.sure for link in read.below_read) or not (read.element or read.below_read)
+    return _one_of_several(read.below_read) or not (read.element or read.below_read)
+
+
+def _one_of_several(links: tuple[Link, ...]) -> bool:
+    """Whether the uppermost link is unsure, and not for a condition."""
+    return bool(links) and not links[-1].sure and not links[-1].when

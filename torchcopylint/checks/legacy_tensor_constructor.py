@@ -14,8 +14,9 @@ from torchcopylint.flow.model import TENSORS, Fact, Kind
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report `torch.Tensor(x)`, `torch.FloatTensor(x)` and `t.new(x)` where they share memory, or may.
 
-    What only the call itself holds can be shared by nobody, and an array of another dtype is always converted. An array
-    that is made in the same function is shared with nobody who does not see the call.
+    What only the call itself holds, or nobody holds when the function ends, is shared with nobody, and an array of
+    another dtype is always converted. An array that is made in the same function is shared with nobody who does not see
+    the call.
     """
     for fact in unit.facts:
         if not isinstance(fact, Constructed) or not _is_legacy(fact.function) or fact.temporary:

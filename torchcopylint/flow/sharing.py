@@ -35,9 +35,7 @@ def replaced(m: Machine, value: Value, place: str) -> None:
 def _takes_off(m: Machine) -> bool:
     """Whether a unit takes parameters off modules: what it makes of them goes on in their place, under other names."""
     return any(
-        event.name in _TAKING_OFF
-        for event in m.unit.definitions
-        if isinstance(event, t.Load | t.Attribute | t.Invoke)
+        event.name in _TAKING_OFF for event in m.unit.definitions if isinstance(event, t.Load | t.Attribute | t.Invoke)
     )
 
 
