@@ -164,6 +164,12 @@ class TestShown:
         assert "\n".join(lines_of(text)[1:-2]) == source
         assert cells(text) == ((1, 1),)
 
+    @pytest.mark.parametrize("source", ["x.abs(), y.abs(),", "(x.abs(),\n y.abs()), "])
+    def test_a_row_of_them_is_parsed(self, source: str) -> None:
+        text = convert(notebook(source)).text
+        ast.parse(text)
+        assert "\n".join(lines_of(text)[1:-2]) == source
+
     @pytest.mark.parametrize("source", ["x.abs();", "x = 1", "x.abs()\nx = 1", "x.abs() ; # a", "if x:\n    x.abs()"])
     def test_all_else_is(self, source: str) -> None:
         assert body(source) == source

@@ -17,7 +17,7 @@ from torchcopylint.checks._common import (
     suffers_caller,
     written_point,
 )
-from torchcopylint.flow.facts import ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import Link, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import How, Sure
 
 
@@ -32,6 +32,7 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
             continue
         reads = [read for read in others.get(write.site, []) if how in read.hows]
         reads = [read for read in reads if not _filled_on_purpose(read, write, owns.get(write.site, []))]
+        reads = [read for read in reads if not _two_of_several(read)]
         if reads:
             found.append((write, min(reads, key=order_of)))
         elif suffers_caller(unit, write) and write.named and how in {link.how for link in write.chain}:
@@ -57,3 +58,16 @@ def _filled_on_purpose(read: ReadAfter, write: Write, owns: list[ReadAfter]) -> 
     """A buffer that was allocated empty is filled through its other side, and only that other side is used then."""
     carried = any(link.site > write.site for link in read.links) or read.element
     return write.blank and not owns and not carried
+
+
+def _two_of_several(read: ReadAfter) -> bool:
+    """What was written and what is read were taken from one of several things each, of which none is known to be the
+    other: two elements of what a loop has filled. A read of the whole container meets all of them."""
+    if read.certain or not _one_of_several(read.below_written):
+        return False
+    return _one_of_several(read.below_read) or not (read.element or read.below_read)
+
+
+def _one_of_several(links: tuple[Link, ...]) -> bool:
+    """Whether the uppermost link is unsure, and not for a condition."""
+    return bool(links) and not links[-1].sure and not links[-1].when

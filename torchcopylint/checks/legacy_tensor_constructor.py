@@ -14,8 +14,9 @@ from torchcopylint.flow.model import TENSORS, Fact, Kind
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report `torch.Tensor(x)`, `torch.FloatTensor(x)` and `t.new(x)` where they share memory, or may.
 
-    What only the call itself holds can be shared by nobody, and an array of another dtype is always converted. An array
-    that is made in the same function is shared with nobody who does not see the call.
+    What only the call itself holds, or nobody holds when the function ends, is shared with nobody, and an array of
+    another dtype is always converted. An array that is made in the same function is shared with nobody who does not see
+    the call.
     """
     for fact in unit.facts:
         if not isinstance(fact, Constructed) or not _is_legacy(fact.function) or fact.temporary:
@@ -38,9 +39,9 @@ def _variant(fact: Constructed) -> str | None:
         return "" if fact.function == "torch.Tensor.new" else "shares"
     if fact.kind is not Kind.ARRAY or fact.matches is Fact.NO:
         return None
-    if fact.matches is Fact.YES:
-        return "shares"
-    return "" if fact.outside else "local"
+    if not fact.outside:
+        return "local"
+    return "shares" if fact.matches is Fact.YES else ""
 
 
 def _is_legacy(function: str) -> bool:

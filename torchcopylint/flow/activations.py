@@ -61,7 +61,11 @@ def note_result(m: Machine, site: int) -> None:
     write = m.writes.get(site)
     if write is not None:
         event = m.use_of(site)
-        used = event.site if event is not None else -1
+        reader = event
+        while isinstance(reader, t.Make):
+            # `return scores, relu(boxes)`: who reads the tuple reads the result.
+            reader = m.consumer_of(reader.out)
+        used = reader.site if reader is not None else -1
         m.writes[site] = write._replace(form=FORM, result=_result(m, event), used=used)
 
 

@@ -231,10 +231,13 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
 
 
 def _may_be_a_leaf(m: Machine, obj: Object) -> bool:
-    """Whether a tensor is a leaf if it already was on the device that it was moved to, and may well have been.
+    """Whether a tensor is a leaf if it already was what it was converted to, and may well have been.
 
-    What is kept in a field or a global is where it is used.
+    What is kept in a field or a global is on the device where it is used, and what is not known to be of another dtype
+    is mostly of this one.
     """
+    if any(s.when == "when the dtype already matches" and m.state.object(s.of).leaf > 0 for s in obj.shares):
+        return True
     moved = [s for s in obj.shares if "device" in s.when and m.state.object(s.of).leaf > 0]
     return any(m.state.object(s.storage).owner in (FIELD, GLOBAL) for s in moved)
 

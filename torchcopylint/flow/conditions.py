@@ -7,7 +7,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import NO_TENSOR, TENSORS, TESTED, Kind, Object, Sure, Value
 from torchcopylint.flow.references import ClassReference
-from torchcopylint.flow.state import kind_of
+from torchcopylint.flow.state import TRAINING, kind_of
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.knowledge import table
 
@@ -35,6 +35,8 @@ def assume(m: Machine, register: int, truth: bool) -> None:
                 assume(m, operand, truth)
         elif event.symbol in ("is", "is not") and len(event.operands) == 2:
             _assume_none(m, event, truth == (event.symbol == "is"))
+    elif isinstance(event, t.Attribute) and event.name == "training" and not truth:
+        m.state.put(TRAINING, False)
     elif isinstance(event, t.Call):
         function = m.value(event.function)
         if function.const == "builtins.isinstance" and len(event.arguments) == 2:

@@ -60,6 +60,8 @@ TO_ARRAY = frozenset({"numpy.array", "numpy.asarray", "numpy.asanyarray", "numpy
 _FLIPS = frozenset({"numpy.flip", "numpy.flipud", "numpy.fliplr", "numpy.rot90"})
 _BYTES = frozenset({"read", "encode", "tobytes", "to_bytes", "getvalue", "recv", "read_bytes"})
 """Methods that return `bytes`, given that the result is taken for a buffer."""
+_PASSED_ON = frozenset({How.CONDITIONAL, How.VIEW})
+"""What an expression does to a tensor that it has made, on the way to the call that it is made for: `.to(device)`."""
 MAX_STEPS = 12
 OUTSIDE = frozenset({ARGUMENT, FIELD, GLOBAL})
 
@@ -122,9 +124,15 @@ def _only_in(m: Machine, ref: int, container: int) -> bool:
 
 def _mark_temporary(m: Machine, refs: Sequence[int]) -> None:
     for ref in refs:
-        for index, fact in enumerate(m.facts.get(m.state.object(ref).site, ())):
-            if isinstance(fact, Constructed):
-                m.facts[fact.site][index] = fact._replace(temporary=True)
+        for _ in range(MAX_STEPS):
+            obj = m.state.object(ref)
+            for index, fact in enumerate(m.facts.get(obj.site, ())):
+                if isinstance(fact, Constructed):
+                    m.facts[fact.site][index] = fact._replace(temporary=True)
+            above = [share.of for share in obj.shares if share.how in _PASSED_ON and _only_in(m, share.of, -1)]
+            if not above:
+                break
+            ref = above[0]
 
 
 def note_layout(m: Machine, dotted: str, arguments: Arguments, result: Value) -> None:

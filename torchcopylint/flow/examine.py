@@ -18,6 +18,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     items,
     iteration,
     keeping,
+    lasting,
     mapping,
     names,
     operators,
@@ -28,6 +29,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import (
     CallerSuffers,
     ConditionalWrite,
+    Constructed,
     DataShared,
     DefaultWritten,
     FileFacts,
@@ -84,6 +86,7 @@ def _unit_facts(
     stated = [fact for site in sorted(m.facts) for fact in m.facts[site]]
     found = [_settled(m, fact) if isinstance(fact, DataShared) else fact for fact in stated]
     found = [fact for fact in found if not isinstance(fact, ConditionalWrite) or conditional.still_held(m, fact)]
+    found = [lasting.settled(m, fact) if isinstance(fact, Constructed) else fact for fact in found]
     found += fields.kept(m)
     found += fields.met(m)
     if world.program.asked:

@@ -455,7 +455,7 @@ def _parameter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name:
         return memory.fresh(m, event.site, made)
     shared = slots.lives_on(m, source, -1)
     result = memory.alias(m, source, event.site, How.PARAMETER, made)
-    if shared is not None:
+    if shared is not None and not sharing.is_passing(m, event.out):
         sharing.note(m, event.site, result.refs[0], source, text, shared, "parameter", obj.sure)
     return result
 

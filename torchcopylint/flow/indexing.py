@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     INDEX_COPY,
     INDEX_COPY_LIKELY,
     TENSORS,
+    Bound,
     Fact,
     How,
     Kind,
@@ -120,8 +121,8 @@ def _bound(m: Machine, register: int) -> object:
     value = m.value(register)
     if isinstance(value.const, int):
         return int(value.const)
-    text = naming.text_of(m, register)
-    return text if "..." not in text else object.__hash__
+    text = naming.formula(m, register)
+    return text if "..." not in text and "()" not in text else Bound.UNTOLD
 
 
 def _named(m: Machine, register: int) -> Part:

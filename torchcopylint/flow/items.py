@@ -131,4 +131,6 @@ def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site:
         return attributes.attribute(m, single, field[1:], site, text)
     flags = obj.flags & {OUTPUT}
     made = Object(text=text, flags=flags | {PART} if flags else flags, requires_grad=obj.requires_grad, graph=obj.graph)
-    return memory.fresh(m, site, made, "part")
+    part = memory.fresh(m, site, made, "part")
+    m.runs.parts.update(ref | 1 for ref in part.refs)
+    return part

@@ -6,7 +6,7 @@ from torchcopylint.flow import naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ParameterOverwritten, StateItemLost
 from torchcopylint.flow.machine import Machine
-from torchcopylint.flow.model import Kind, Object, Sure, Value
+from torchcopylint.flow.model import ITSELF, Kind, Object, Sure, Value
 from torchcopylint.knowledge import table
 
 _LOOKS = frozenset({"keys", "items", "values"})
@@ -54,7 +54,7 @@ def note_parameter(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, v
     if event.augmented or not value.refs:
         return
     new = [m.state.object(held) for held in value.refs]
-    if any(one.kind is not Kind.TENSOR or one.sure < Sure.LIKELY for one in new):
+    if any(one.kind is not Kind.TENSOR or one.sure < Sure.LIKELY or ITSELF in one.flags for one in new):
         return
     sure = min(_is_registered(m, ref, obj, event.name), *(one.sure for one in new))
     if sure is Sure.NOT or _taken_off(m, event.name):

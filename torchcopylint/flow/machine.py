@@ -95,6 +95,7 @@ class Machine:
         self.dirty: dict[int, int] = {}
         self.hooks: dict[int, int] = {}
         self.met: set[tuple[int, int]] = set()
+        self.in_evaluation: set[int] = set()
         self.tables: dict[int, int] = {}
         self.generators: dict[int, int] = {}
         self.optimizers: dict[int, Built] = {}

@@ -68,7 +68,7 @@ def alias(
     if m.state.retire(ref):
         # The site's earlier object has become an older one: `source` may speak of it.
         source = _renamed(source, ref)
-    certain = sure and not when and len({base | 1 for base in source.refs}) == 1
+    certain = sure and not when and len(source.refs) == 1
     shares = [
         Share(share.storage, how, site, base, (*share.region, *region), when, certain and share.sure)
         for base in source.refs

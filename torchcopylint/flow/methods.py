@@ -167,8 +167,13 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     graph = unknowns.graph_behind(m, rest)
     if event.name == "scale" and len(rest.positional) == 1:
         # `scaler.scale(loss)`: whatever scales a loss, multiplies it.
+        run = m.consumer_of(event.out)
+        if isinstance(run, t.Invoke) and run.name == "backward" and run.base == event.out:
+            return rest.positional[0]
         graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in rest.positional[0].refs))
         return memory.fresh(m, event.site, Object(text=naming.text_of(m, event.out), graph=graph))
+    if event.name == unknowns.SCALED_LOSS and rest.positional:
+        return rest.positional[0]._replace(root=None)
     if event.name == "copy":
         made = obj._replace(text=naming.text_of(m, event.out), owner="", saved=frozenset(), flags=frozenset())
         return memory.fresh(m, event.site, made)

@@ -101,6 +101,12 @@ UNVERSIONED = frozenset({How.DATA, How.NUMPY, How.FROM_NUMPY, How.COPY})
 """Aliases through which a write goes unnoticed by autograd: the version counter is not shared."""
 
 
+class Bound(Enum):
+    """A bound of a slice that is neither a number nor made of names and numbers: it equals no other, nor itself."""
+
+    UNTOLD = "..."
+
+
 class Part(NamedTuple):
     """One step into a storage: `kind` is `int`, `slice`, `name` (of an index), `field`, `all`, `each` or `?`.
 
@@ -192,6 +198,9 @@ REPEATS_LIKELY = "likely repeats"
 """The same, for what usually does: the classes of a batch."""
 DIMENSIONS = "has dimensions"
 """Surely not a single number in a tensor."""
+ITSELF = "may be a parameter itself"
+"""What a function returned: a conversion of a parameter that it made, and the parameter where there was nothing to
+convert."""
 PLACEHOLDER = "placeholder"
 """Stands for any element of a container that nobody has looked into: every look finds another one."""
 
@@ -374,7 +383,7 @@ def overlap(a: Region, b: Region) -> Fact:
         if one.kind == two.kind == "each" and _other_turns(one.value, two.value):
             answer = Fact.UNKNOWN
             continue
-        if one == two or one.kind in WHOLE or two.kind in WHOLE:
+        if (one == two and Bound.UNTOLD not in one) or one.kind in WHOLE or two.kind in WHOLE:
             continue
         if _disjoint(one, two) or _disjoint(two, one):
             return Fact.NO
@@ -397,7 +406,7 @@ def _disjoint(one: Part, two: Part) -> bool:
         return _is_count(one.value) == _is_count(two.value)
     if one.kind == two.kind == "slice":
         upper, lower = one.upper, two.value
-        if upper is None or lower is None:
+        if upper is None or lower is None or upper is Bound.UNTOLD:
             return False
         return upper == lower or (_is_count(upper) and _is_count(lower) and upper <= lower)  # type: ignore[operator]
     if one.kind == "int" and two.kind == "slice" and _is_count(one.value):
@@ -409,7 +418,8 @@ def _disjoint(one: Part, two: Part) -> bool:
 
 def _surely_meet(one: Part, two: Part) -> bool:
     slices = one.kind == two.kind == "slice"
-    return slices and (one.value == two.value or one.upper == two.upper)
+    known = one.value is not Bound.UNTOLD, one.upper is not Bound.UNTOLD
+    return slices and ((known[0] and one.value == two.value) or (known[1] and one.upper == two.upper))
 
 
 def _is_count(value: object) -> bool:

@@ -7,6 +7,7 @@ from torchcopylint.flow import (
     aliasing,
     assigning,
     containers,
+    conversions,
     custom,
     generators,
     gradients,
@@ -77,6 +78,8 @@ _SELF_METHODS = frozenset(
 def call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
     """The result of calling a module."""
     result = _call_module(m, function, arguments, site, name)
+    if m.facts:
+        conversions.let_go_of(m, [*arguments.positional, *arguments.keywords.values()])
     custom.called(m, function, arguments, result, site)
     return result
 

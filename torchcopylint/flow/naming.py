@@ -59,6 +59,15 @@ def spelling(m: Machine, register: int) -> str:
     return text_of(m, register)
 
 
+def formula(m: Machine, register: int) -> str:
+    """Like `text_of`, with arithmetic in brackets: two that are equal are computed alike."""
+    event = m.unit.definitions[register] if 0 <= register < len(m.unit.definitions) else None
+    if isinstance(event, t.Operate) and len(event.operands) == 2:
+        left, right = (formula(m, operand) for operand in event.operands)
+        return f"({left} {event.symbol} {right})"
+    return text_of(m, register)
+
+
 def field_set(m: Machine, register: int) -> str:
     """The field that a value is stored in at once (`self.rows = [...] * 3`), or an empty text."""
     event = m.consumer_of(register)

@@ -384,6 +384,8 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
     """A copy or an alias, depending on something; where that is known, it is one or the other."""
     if arguments.flag("copy") is not False:
         return memory.fresh(m, at.site, made)
+    if op.when == "mode" and _drops(op, arguments):
+        return memory.fresh(m, at.site, made)
     before = _source_dtype(m, source, op)
     when = op.when
     if kind not in (*BUFFERS, Kind.UNKNOWN):
@@ -411,6 +413,14 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
     if how is How.VIEW:
         how = How.CONDITIONAL
     return memory.alias(m, source, at.site, how, made, when=condition(when))
+
+
+def _drops(op: Op, arguments: Arguments) -> bool:
+    """Whether a dropout is surely in training mode: it is told to be, or it is a function that is unless it is told."""
+    told = arguments.at(2) if len(arguments.positional) > 2 else arguments.keywords.get("training")
+    if told is not None:
+        return told.const is True
+    return op.name.startswith("torch.nn.functional.dropout") and "**" not in arguments.keywords
 
 
 def _differ(before: str, wanted: str) -> bool:

@@ -223,7 +223,9 @@ def _logic(m: Machine, event: t.Logic) -> None:
         return
     if event.symbol in ("in", "not in"):
         for value in values:
-            reading.read(m, value, event.site, "operand", event.symbol)
+            # Of a dictionary, the keys are compared.
+            if kind_of(value, m.state) not in (Kind.DICT, Kind.STATE_DICT):
+                reading.read(m, value, event.site, "operand", event.symbol)
     m.set(event.out, Value(kind=Kind.NUMBER))
 
 

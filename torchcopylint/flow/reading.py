@@ -281,6 +281,9 @@ def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> No
             if not isinstance(spoilt, frozenset):
                 continue
             for written in sorted(spoilt):
+                if consumer == "return" and written in m.in_evaluation:
+                    # Written where the module is known not to be in training: nobody runs backward over that.
+                    continue
                 if written in m.writes and saved in m.saves:
                     sure = min(obj.sure, m.writes[written].sure)
                     kept = m.saved_objects.get(saved, -1)

@@ -46,6 +46,9 @@ class Runs:
 
     sites: set[int] = field(default_factory=set)
     directly: set[int] = field(default_factory=set)
+    over: dict[int, frozenset[int]] = field(default_factory=dict)
+    parts: set[int] = field(default_factory=set)
+    """Parts of what somebody returned of whom nothing is known, just as they came."""
     again: dict[int, Again] = field(default_factory=dict)
     added: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
     reached: set[int] = field(default_factory=set)
@@ -113,7 +116,10 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
     of the graph only, or makes a graph of its own, so that the graph is not done with.
     """
     runs = m.runs
+    if m.world.is_of_another_framework and all(m.state.object(ref).kind not in TENSORS for ref in value.refs):
+        return
     runs.sites.add(site)
+    runs.over[site] = frozenset(ref | 1 for ref in value.refs)
     runs.directly.update(ref | 1 for ref in value.refs)
     if any(ref & 1 for ref in value.refs):
         # One of several that a loop has made, as in a list: nobody knows which of them the others are.
@@ -162,8 +168,10 @@ def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name
     runs.through[site] = through
     runs.again.pop(site, None)
     if found and not m.on_purpose and not any(ref & 1 for ref in value.refs):
-        sure = min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT)
-        runs.again[site] = Again(name, found, through, max(sure, Sure.LIKELY))
+        sure = max(min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT), Sure.LIKELY)
+        # What returned several losses may have detached what they share.
+        apart = runs.over[site] <= runs.parts and all(not runs.over[site] & runs.over[where] for where in found)
+        runs.again[site] = Again(name, found, through, Sure.HINT if apart else sure)
 
 
 # -- sums and lists
@@ -269,12 +277,14 @@ def _kept_in_fields(m: Machine, known: set[int]) -> Iterator[Relation]:
 def _outlives_turn(m: Machine, fact: Accumulated, loop: t.Loop | None) -> bool:
     """Whether a sum or a container goes on from one turn of a loop to the next, instead of beginning anew in each.
 
-    What is emptied under a condition, every hundred turns, has kept a hundred graphs by then.
+    What is emptied under a condition, every hundred turns, has kept a hundred graphs by then; but not where the
+    condition is that for adding to it as well.
     """
     if loop is None:
         return False
     names = {fact.name, fact.name.replace("[", ".").partition(".")[0]}
-    return not any(_empties(m, event, names) for event in _unconditional(loop.body) if event.site != fact.site)
+    events = _unconditional(loop.body, beside=fact.site)
+    return not any(_empties(m, event, names) for event in events if event.site != fact.site)
 
 
 def _empties(m: Machine, event: t.Event, names: set[str]) -> bool:
@@ -302,15 +312,19 @@ def _goes_on(m: Machine, event: t.Bind) -> bool:
     return any(isinstance(source, t.Load) and source.name == event.name for source in sources)
 
 
-def _unconditional(tape: t.Tape) -> Iterator[t.Event]:
-    """The events of a tape without those of its branches."""
+def _unconditional(tape: t.Tape, beside: int = -1) -> Iterator[t.Event]:
+    """The events of a tape without those of its branches, but with those of arms in which the site `beside` stands."""
     for event in tape:
         yield event
         if isinstance(event, t.Loop):
-            yield from _unconditional(event.body)
+            yield from _unconditional(event.body, beside)
         elif isinstance(event, t.Try):
-            yield from _unconditional(event.body)
-            yield from _unconditional(event.final)
+            yield from _unconditional(event.body, beside)
+            yield from _unconditional(event.final, beside)
+        elif isinstance(event, t.Branch) and beside >= 0:
+            for arm in event.arms:
+                if any(inner.site == beside for inner in t.events(arm)):
+                    yield from _unconditional(arm, beside)
 
 
 def _is_handed_out(m: Machine, ref: int) -> bool:

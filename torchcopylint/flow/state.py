@@ -29,6 +29,8 @@ from torchcopylint.flow.model import (
 
 ALIVE = "@alive"
 MODE = "@mode"
+TRAINING = "@training"
+"""Whether the module that the code belongs to may be in training mode here: a test of it can say that it is not."""
 Entry: TypeAlias = "Cell | Object | Mode | bool | frozenset[int] | None"
 Delta: TypeAlias = "dict[Key, Entry]"
 
@@ -55,7 +57,7 @@ class State:
     """
 
     def __init__(self, mode: Mode) -> None:
-        self.entries: dict[Key, Entry] = {ALIVE: True, MODE: mode}
+        self.entries: dict[Key, Entry] = {ALIVE: True, MODE: mode, TRAINING: True}
         self._journals: list[dict[Key, Entry]] = []
         self.holders: dict[int, set[Key]] = {}
         self.sharers: dict[int, set[int]] = {}

@@ -12,6 +12,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     EXPANDED,
     INFERENCE,
+    ITSELF,
     NO_GRAD_VIEW,
     OUTPUT,
     PLACEHOLDER,
@@ -200,16 +201,19 @@ def _returns(
             continue
         for ref in value.refs:
             obj = m.state.object(ref)
+            kept = [m.state.object(share.of) for share in obj.shares if share.when and share.of != ref]
+            itself = any(source.kind is Kind.PARAMETER for source in kept) and obj.kind is Kind.TENSOR
             plain = Object(
                 obj.kind,
                 obj.sure,
                 requires_grad=obj.requires_grad,
-                leaf=obj.leaf,
+                leaf=Fact.UNKNOWN if itself else obj.leaf,
                 scalar=obj.scalar,
                 dtype=obj.dtype,
                 type=obj.type,
                 flags=(obj.flags & {OUTPUT, INFERENCE, NO_GRAD_VIEW, EXPANDED, PLACEHOLDER})
-                | ({SPENT} if runs.ran_at(obj.graph) else set()),
+                | ({SPENT} if runs.ran_at(obj.graph) else set())
+                | ({ITSELF} if itself else set()),
             )
             result = plain if result is None else _weaker(result, plain)
             hits = _nearest([share for share in obj.shares if share.storage in paths], paths)
@@ -247,7 +251,8 @@ def _condition(m: Machine, share: Share) -> str:
 def _weaker(a: Object, b: Object) -> Object:
     from torchcopylint.flow.model import join_objects
 
-    return join_objects(a, b)
+    joined = join_objects(a, b)
+    return joined._replace(flags=joined.flags | (a.flags | b.flags) & {ITSELF})
 
 
 def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: int, name: str) -> Value:
@@ -270,8 +275,10 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         unknowns.maybe_backward(m, arguments, site, name)
     asked = bound.get(_switch(unit), UNKNOWN).const is True
     written = False
+    elsewhere = any(item.form != "assign" for item in summary.writes)
     for item in summary.writes:
-        if item.on_request and not asked:
+        # A tensor that is put on another storage leaves the one that it was on as it is: that is no part of one write.
+        if (item.on_request and not asked) or (item.form == "assign" and elsewhere):
             continue
         written = _apply_write(m, item, bound, site, name, also=written) or written
         if not item.path and any(r.parameter == item.parameter and not r.path and not r.when for r in summary.returned):

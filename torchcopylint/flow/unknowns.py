@@ -8,6 +8,8 @@ from torchcopylint.flow.model import Fact, Object, Value
 from torchcopylint.flow.sites import Arguments
 
 BACKWARD_NAMES = frozenset({"backward", "manual_backward"})
+SCALED_LOSS = "scale_loss"
+"""`with amp.scale_loss(loss, optimizer) as scaled:` is for running backward over the loss."""
 
 
 def call_unknown(m: Machine, arguments: Arguments, site: int, name: str, receiver: Value | None = None) -> Value:
@@ -21,6 +23,8 @@ def call_unknown(m: Machine, arguments: Arguments, site: int, name: str, receive
     stepping.maybe_trains(m, arguments, site, name, receiver)
     stepping.maybe_step(m, arguments, site, name)
     maybe_backward(m, arguments, site, name)
+    if name.rpartition(".")[2] == SCALED_LOSS and arguments.positional:
+        return arguments.positional[0]._replace(root=None)
     return memory.fresh(m, site, Object(text=f"{name}(...)", graph=graph_behind(m, arguments)))
 
 

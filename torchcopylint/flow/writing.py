@@ -34,6 +34,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.reading import Chain
 from torchcopylint.flow.sites import STATISTICS
+from torchcopylint.flow.state import TRAINING
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -244,6 +245,8 @@ def spoil_saved(m: Machine, share: Share, site: int, *, certain: bool, statistic
             continue
         if isinstance(spoilt, frozenset):
             m.state.put(key, spoilt | {site})
+            if m.state.get(TRAINING) is False:
+                m.in_evaluation.add(site)
             if certain:
                 # What a loop's earlier turn has saved goes by another number: see `grads`.
                 m.met.add((max(saved, ~saved), site))

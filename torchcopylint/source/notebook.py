@@ -276,7 +276,8 @@ def _showing(python: str) -> tuple[str, str]:
     line = lines[last.end_lineno - 1]
     # Python counts bytes.
     column = len(line.encode()[: last.end_col_offset].decode(errors="ignore"))
-    if line[column:].lstrip().startswith(";"):
+    if line[column:].lstrip().startswith(";") or line[:column].endswith(","):
+        # What ends with a comma is part of something already.
         return python, ""
     lines[last.end_lineno - 1] = f"{line[:column]},{line[column:]}"
     return "\n".join(lines), f" shows {last.end_lineno}:{column + 1}"

@@ -13,8 +13,9 @@ class Constructed(NamedTuple):
     `function` is its dotted name, `op` the call as the user would name it. `arrays` is whether it is a list of nothing
     but arrays. `requires_grad`, `history` (whether it is no leaf) and `scalar` are those of `name`; `traced` is whether
     the result requires grad because the call says so. `declared` is whether only the signature or a caller says what
-    `name` is, `temporary` whether its memory, or the result, is let go of at once, `outside` whether it is memory that
-    others hold, `matches` whether its dtype is that of the result. `flags` are keywords that are switched on.
+    `name` is, `temporary` whether its memory, or the result, is let go of by the end of the unit, `outside` whether
+    it is memory that others hold, `matches` whether its dtype is that of the result. `flags` are keywords that are
+    switched on.
     """
 
     site: int

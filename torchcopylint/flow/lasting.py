@@ -1,0 +1,74 @@
+"""Whether a tensor that was put on the memory of something else lasts: it is returned, kept somewhere, or written."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow import uses
+from torchcopylint.flow.conversions import LEGACY
+from torchcopylint.flow.facts import Constructed
+from torchcopylint.flow.model import CONTAINERS, Kind
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.machine import Machine
+
+_KEEPING = re.compile(
+    r"^_?(?:push|add|append|put|store|insert|remember|save|extend|enqueue|cache|record|register|update|set)(?:_|$)"
+)
+"""Methods that keep what they are given, by their names: `memory.push(state)`."""
+
+
+def settled(m: Machine, fact: Relation) -> Relation:
+    """A fact about a constructor from before `torch.tensor`: temporary if it is given an array, and nothing holds the
+    result at the end."""
+    if not isinstance(fact, Constructed) or fact.temporary or fact.kind is not Kind.ARRAY:
+        return fact
+    return fact if not is_legacy(fact.function) or _lasts(m, fact.site) else fact._replace(temporary=True)
+
+
+def is_legacy(function: str) -> bool:
+    """Whether a dotted name is that of such a constructor."""
+    return function in LEGACY or function == "torch.Tensor.new"
+
+
+def _lasts(m: Machine, site: int) -> bool:
+    result = _taken_from(m, site)
+    returned = {ref | 1 for value in m.returned for ref in value.refs}
+    for ref in list(returned):
+        obj = m.state.object(ref & ~1)
+        if obj.kind in CONTAINERS:
+            returned |= {held | 1 for slot in m.state.slot_names(ref & ~1) for held in m.state.refs_of(slot)}
+    if result & returned or _is_handed_on(m, m.index.calls.get(site, -1)):
+        return True
+    held = {ref | 1 for key in m.state.entries if isinstance(key, tuple) for ref in m.state.refs_of(key)}
+    storages = {share.storage | 1 for ref in result for share in m.state.object(ref & ~1).shares}
+    return bool(result & held) or any(storages & {s | 1 for s in write.storages} for write in m.writes.values())
+
+
+def _taken_from(m: Machine, site: int) -> set[int]:
+    """The result of the call at a site, and what was taken from it."""
+    found = {ref | 1 for ref, obj in m.state.objects() if obj.site == site}
+    size = 0
+    while len(found) > size:
+        size = len(found)
+        found |= {ref | 1 for ref, obj in m.state.objects() if any(share.of | 1 in found for share in obj.shares)}
+    return found
+
+
+def _is_handed_on(m: Machine, register: int) -> bool:
+    """Whether a value, or the name that it is bound to, is an argument of a method that keeps what it is given."""
+    event = m.consumer_of(register)
+    while isinstance(event, t.Invoke) and event.base == register:
+        register = event.out
+        event = m.consumer_of(register)
+    if isinstance(event, t.Bind):
+        loads = [use.register for use in uses.of_name(m, event.name) if use.loads]
+        return any(_keeps(m.consumer_of(load)) for load in loads)
+    return _keeps(event)
+
+
+def _keeps(event: t.Event | None) -> bool:
+    return isinstance(event, t.Invoke) and _KEEPING.match(event.name) is not None
