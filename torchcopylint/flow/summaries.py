@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import attributes, grads, memory, naming, reading, runs, slots, stepping, unknowns, writing
+from torchcopylint.flow import (
+    attributes,
+    grads,
+    handing,
+    memory,
+    naming,
+    reading,
+    runs,
+    slots,
+    stepping,
+    unknowns,
+    writing,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Place
 from torchcopylint.flow.model import (
@@ -91,6 +103,8 @@ class Summary(NamedTuple):
     trains: bool
     unknown: bool = False
     parts: tuple[ReturnedPart, ...] = ()
+    kept: tuple[handing.Kept, ...] = ()
+    added: tuple[handing.Added, ...] = ()
 
 
 def summarise(m: Machine, file: str = "") -> Summary:
@@ -129,6 +143,8 @@ def summarise(m: Machine, file: str = "") -> Summary:
         trains=m.trains,
         unknown=unit.is_generator or (not m.returned and _is_stub(unit)),
         parts=_parts(m, paths),
+        kept=handing.kept(m, paths, told=not file),
+        added=handing.added(m),
     )
 
 
@@ -276,6 +292,8 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         written = _apply_write(m, item, bound, site, name, also=written) or written
         if not item.path and any(r.parameter == item.parameter and not r.path and not r.when for r in summary.returned):
             m.argument_writes[site] = (reference.unit, item.parameter)
+    handing.take(m, summary.kept, bound, site)
+    handing.add(m, summary.added, bound, site)
     if summary.trains:
         m.trains = m.trains or False
     return _result(m, summary, bound, arguments, site, name)
