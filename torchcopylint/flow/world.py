@@ -20,6 +20,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARGUMENT,
     CONTAINERS,
+    EXPANDED,
     GLOBAL,
     LOCAL,
     OTHERWISE,
@@ -261,6 +262,8 @@ class World:
             ref = m.number("argument", name)
             obj = self._parameter_object(m, parameter)
             self._bound_to[unit.number].append((parameter, obj))
+            if obj.kind in TENSORS and self._arguments.get(unit.number, {}).get(name, Object()).kind is obj.kind:
+                m.note_evidence(Value((ref,)), frozenset({"what is passed"}))
             m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=ARGUMENT))
             m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
             self._bind_element(m, ref, parameter.annotation)
@@ -598,7 +601,7 @@ class World:
             self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
-        template = _template(obj)._replace(graph=frozenset(), flags=obj.flags & {PINNED, WRITES_INPUT})
+        template = _template(obj)._replace(graph=frozenset(), flags=obj.flags & {EXPANDED, PINNED, WRITES_INPUT})
         if template.kind in TENSORS and template.kind is not Kind.PARAMETER:
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
