@@ -9,6 +9,7 @@ from torchcopylint.flow import (
     attributes,
     grads,
     handing,
+    hanging,
     memory,
     naming,
     reading,
@@ -105,6 +106,7 @@ class Summary(NamedTuple):
     parts: tuple[ReturnedPart, ...] = ()
     kept: tuple[handing.Kept, ...] = ()
     added: tuple[handing.Added, ...] = ()
+    hangs: tuple[hanging.Hanging, ...] = ()
 
 
 def summarise(m: Machine, file: str = "") -> Summary:
@@ -145,6 +147,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         parts=_parts(m, paths),
         kept=handing.kept(m, paths, told=not file),
         added=handing.added(m),
+        hangs=hanging.of(m),
     )
 
 
@@ -358,10 +361,12 @@ def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Ar
     if not summary.returns_value:
         return Value(kind=Kind.NONE)
     inputs = [*arguments.positional, *arguments.keywords.values()]
+    behind = hanging.graphs(m, summary.hangs, bound)
     result = _one_result(m, summary.returned, summary.result, bound, inputs, site, name)
     for part in summary.parts if len(result.refs) == 1 else ():
         held = _one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot)
         slots.bind_slot(m, (result.refs[0], part.slot), held, site)
+    hanging.carry(m, behind, result, site)
     return result
 
 
