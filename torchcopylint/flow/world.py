@@ -506,12 +506,15 @@ class World:
         )
 
     def setters(self, name: str) -> frozenset[int]:
-        """The functions of this file, other than constructors, that set an attribute of that name."""
+        """The functions of this file, other than constructors, that set an attribute of that name.
+
+        What is augmented in place stays what it is, and of numbers nobody asks.
+        """
         if self._setters is None:
             found: dict[str, set[int]] = {}
             for unit in self.program.units:
                 for event in t.events(unit.tape) if unit.name != "__init__" else ():
-                    if isinstance(event, t.StoreAttribute):
+                    if isinstance(event, t.StoreAttribute) and not event.augmented:
                         found.setdefault(event.name, set()).add(unit.number)
             self._setters = {attribute: frozenset(units) for attribute, units in found.items()}
         return self._setters.get(name, frozenset())
