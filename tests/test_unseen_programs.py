@@ -17,7 +17,7 @@ from torchcopylint import check_source
 
 PROGRAMS = sorted((Path(__file__).parent / "unseen").glob("*.py"))
 every_program = pytest.mark.parametrize("path", PROGRAMS, ids=[path.stem for path in PROGRAMS])
-_MARK = re.compile(r"# <- (\w+)$")
+_MARK = re.compile(r"# <- (\w+(?:, \w+)*)$")
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,8 @@ def runner() -> Iterator[Runner]:
 
 def marked(path: Path) -> set[tuple[int, str]]:
     lines = path.read_text(encoding="utf-8").splitlines()
-    return {(row, mark[1]) for row, line in enumerate(lines, start=1) if (mark := _MARK.search(line))}
+    found = ((row, mark[1]) for row, line in enumerate(lines, start=1) if (mark := _MARK.search(line)))
+    return {(row, what) for row, marks in found for what in marks.split(", ")}
 
 
 @every_program

@@ -41,18 +41,6 @@ KNOWN: tuple[Entry, ...] = (
         "a dict with two names is taken to be wanted",
     ),
     Entry(
-        "inference-tensor-misuse bad 2",
-        ("all in a function",),
-        Difference(missing=("TCL207[saved]@11 error/high",)),
-        "a function inside a function is run after the one around it, which does not know yet what it returns",
-    ),
-    Entry(
-        "inplace-on-no-grad-view bad 2",
-        ("all in a function",),
-        Difference(missing=("TCL206@12 error/high",)),
-        "a function inside a function is run after the one around it, which does not know yet what it returns",
-    ),
-    Entry(
         "state-dict-item-assigned bad 3",
         ("all in a function",),
         Difference(missing=("TCL604@11 error/high",)),
@@ -109,12 +97,6 @@ KNOWN: tuple[Entry, ...] = (
         ("conditional expression", "through a second name", "unpacked from a tuple"),
         Difference(missing=("TCL304@19 warning/high",)),
         "`error = error + x` is a sum only if the name is bound to the addition itself",
-    ),
-    Entry(
-        "graph-accumulated bad 4",
-        ("all in a function",),
-        Difference(missing=("TCL304@17 warning/high",)),
-        "as above",
     ),
     *(
         Entry(
@@ -192,16 +174,10 @@ KNOWN: tuple[Entry, ...] = (
         "a false alarm: an optimizer is not known to leave a module alone that has other tensors by now",
     ),
     Entry(
-        "detach-inplace-assigned bad 2",
-        ("unpacked from a tuple",),
-        Difference(missing=("TCL301@9 error/high",)),
-        "the result of `detach_()` is not seen to be bound where it is unpacked from a tuple",
-    ),
-    Entry(
         "detach-inplace-assigned bad 4",
         ("unpacked from a tuple",),
         Difference(missing=("TCL301[bound]@7 warning/high",)),
-        "as above",
+        "the result of `detach_()` is not seen to be bound where it is unpacked from a tuple",
     ),
     Entry(
         "module-shallow-copied good 4",
@@ -259,12 +235,6 @@ KNOWN: tuple[Entry, ...] = (
         ("write moved back",),
         Difference(missing=("TCL303",)),
         "the weight of a module is overwritten at the end of a method and read by the next call of another one",
-    ),
-    Entry(
-        "argument-mutated bad 1",
-        ("all in a function",),
-        Difference(missing=("TCL503@5 warning/high",)),
-        "an annotation in a function is resolved by the imports of the module only",
     ),
     Entry(
         "conditional-copy-mutated bad 4",

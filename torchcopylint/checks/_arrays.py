@@ -18,7 +18,7 @@ from torchcopylint.checks._common import (
     written_point,
 )
 from torchcopylint.flow.facts import Link, ReadAfter, UnitFacts, Write
-from torchcopylint.flow.model import How, Sure
+from torchcopylint.flow.model import FIELD, How, Sure
 
 
 def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
@@ -40,6 +40,10 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
             if any(link.when for link in links) or set(write.storages) & unit.returns_sources:
                 continue
             reaching.append((write, links))
+        elif how is How.NUMPY and _edits_field(write, owns.get(write.site, [])):
+            links = tuple(reversed([link for link in write.chain if link.how is not None]))
+            points = (*shared_points(links), written_point(write))
+            yield Report(write.site, points, _values(write, write.owner_name, ""), confidence(write.sure), "field")
     for write, links in first_of_each(reaching):
         points = (*shared_points(links), written_point(write))
         yield Report(write.site, points, _values(write, write.owner_name, ""), confidence(write.sure), "caller")
@@ -48,6 +52,14 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         sure = confidence(write.sure, max(read.sure, Sure.LIKELY))
         yield Report(write.site, points, _values(write, read.name, when), sure, "conditional" if when else "")
+
+
+def _edits_field(write: Write, owns: list[ReadAfter]) -> bool:
+    """Whether an array of what a field keeps is edited in place, surely, and is then returned as if it were new."""
+    surely = len(write.storages) == 1 and all(link.sure and not link.when for link in write.chain)
+    through = any(link.how is How.NUMPY for link in write.chain)
+    returned = any(read.consumer == "return" for read in owns)
+    return write.owner == FIELD and surely and through and write.named and write.reads_old and returned
 
 
 def _values(write: Write, other: str, when: str) -> dict[str, str]:

@@ -20,15 +20,17 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             cuts.setdefault(fact.cut, []).append(fact)
     for fact in unit.facts:
         if isinstance(fact, DetachedInPlace):
-            yield from _report(fact, cuts.get(fact.site, []))
+            yield from _report(fact, cuts.get(fact.site, []), trains=unit.trains)
 
 
-def _report(fact: DetachedInPlace, reads: list[ReadAfterCut]) -> Iterator[Report]:
+def _report(fact: DetachedInPlace, reads: list[ReadAfterCut], *, trains: bool) -> Iterator[Report]:
     result = fact.result or "its result"
     cut = Point(Role.CUT, fact.site, "cut", {"name": fact.name})
     taken = fact.consumer in ("bound", "argument")
     # The holder that it was cut through knows that it is cut, unless the code took the result for a copy.
-    later = [r for r in reads if not r.own or (taken and r.name != fact.result)]
+    # What is computed on from the result (`x.detach_().softmax(-1)`) tells so only where a loss is made of the source.
+    from_copy = taken or (fact.consumer == "chain" and trains)
+    later = [r for r in reads if not r.own or (from_copy and r.name != fact.result)]
     later = [r for r in later if r.name != fact.result]
     if later:
         read = min(later, key=lambda r: (r.site < r.cut, r.site))

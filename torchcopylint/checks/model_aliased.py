@@ -64,7 +64,7 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
             )
     steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
     for fact in aliased:
-        if fact.record and steps:
+        if (fact.record or fact.separate) and steps:
             write = min(steps, key=lambda step: step.site)
             values = {"name": f"self.{fact.field}", "source": f"self.{fact.source}"}
             yield Report(

@@ -53,7 +53,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
 
 
 def _plain(read: ReadAfter) -> bool:
-    return read.certain and read.hows <= PLAIN_HOWS | {How.CONDITIONAL} and read.consumer != "swap"
+    # Where a name holds a copy on one path and the very object on the other, as of the best so far, both were meant.
+    surely = read.certain or (read.partly and [link.result for link in read.links if link.how is None] == [read.name])
+    return surely and read.hows <= PLAIN_HOWS | {How.CONDITIONAL} and read.consumer != "swap"
 
 
 def _wanted_apart(read: ReadAfter, owns: list[ReadAfter]) -> bool:

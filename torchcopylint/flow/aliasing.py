@@ -205,8 +205,34 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
             lasting = first < 0 and not keeping.is_reset(m, source)
             for site, field in others:
                 record = lasting and _on_record(m, site)
-                found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, record))
+                apart = first < 0 and _are_made_apart(m, field, source)
+                found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, record, apart))
     return found
+
+
+def _are_made_apart(m: Machine, field: str, source: str) -> bool:
+    """Whether the constructor puts two modules into two fields, and gives the parameters of `source` alone to an
+    optimizer."""
+    initial = m.world.method(m.unit.owner, "__init__")
+    made = m.world.machine_of(initial) if initial is not None and initial != m.unit.number else None
+    if made is None:
+        return False
+    me = made.number("argument", made.unit.parameters[0].name)
+    one, other = made.state.refs_of((me, f".{field}")), made.state.refs_of((me, f".{source}"))
+    if len(one) != 1 or len(other) != 1 or one == other:
+        return False
+    objects = made.state.object(one[0]), made.state.object(other[0])
+    if any(obj.kind is not Kind.MODULE for obj in objects):
+        return False
+    mine, trained = ({share.storage for share in obj.shares if share.how is How.OWN} for obj in objects)
+    moved = {
+        share.storage
+        for slot in made.state.slot_names(me)
+        for ref in made.state.refs_of(slot)
+        for share in made.state.object(ref).shares
+        if made.state.object(ref).kind is Kind.OPTIMIZER
+    }
+    return bool(trained & moved) and not mine & moved
 
 
 def _on_record(m: Machine, site: int) -> bool:

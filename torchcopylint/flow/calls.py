@@ -7,6 +7,7 @@ from torchcopylint.flow import (
     callbacks,
     conversions,
     custom,
+    distributions,
     functions,
     generators,
     imports,
@@ -161,6 +162,8 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
         return special(m, arguments, event, name)
     if dotted.startswith("torch.nn.init."):
         return functions.initialise(m, arguments, event.site, name)
+    if dotted.startswith(distributions.PREFIX) and dotted.rpartition(".")[2][:1].isupper():
+        return distributions.make(m, arguments, event.site, name)
     op = table.function(dotted)
     if op is not None:
         if dotted.startswith("torch.Tensor.") and arguments.positional:

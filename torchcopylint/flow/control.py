@@ -100,6 +100,8 @@ def _return(m: Machine, event: t.Return) -> None:
         slots.field_read(m, value.root, event.site, "return")
         if value.refs or value.kind is not Kind.NONE:
             m.returned.append(value)
+    if event.manager in m.entered:
+        m.state.put(MODE, m.entered[event.manager])
     m.leave()
 
 

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
 
 
+MAX_STEPS = 12
+"""So many events are gone back over from a value to where it was made."""
+
+
 def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
     """Whether something that an event of a loop works on may carry a graph that was made before the loop.
 
@@ -20,6 +24,8 @@ def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
     """
     inside = {each.site for part in (loop.test, loop.body) for each in t.events(part)}
     bound = _bindings(m.unit.tape)
+    if isinstance(event, t.Invoke) and _is_handed_over(m, event.base, bound, inside):
+        return True
     pending = list(t.operands(event))
     seen: set[int] = set()
     while pending:
@@ -39,6 +45,22 @@ def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
                 return True
         else:
             pending += t.operands(made)[1:] if isinstance(made, t.Call) else t.operands(made)
+    return False
+
+
+def _is_handed_over(m: Machine, register: int, bound: dict[str, list[tuple[int, int]]], inside: set[int]) -> bool:
+    """Whether a value is one of those that a loop goes through, as it is: they were computed before, all of them."""
+    for _ in range(MAX_STEPS):
+        made = m.unit.definitions[register] if register >= 0 else None
+        if isinstance(made, t.Load):
+            places = [value for value, site in bound.get(made.name, ()) if site in inside]
+            if len(places) != 1:
+                return False
+            register = places[0]
+        elif isinstance(made, t.Unpack):
+            register = made.value
+        else:
+            return isinstance(made, t.Iterate)
     return False
 
 

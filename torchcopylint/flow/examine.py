@@ -36,7 +36,7 @@ from torchcopylint.flow.facts import (
     UnitFacts,
 )
 from torchcopylint.flow.machine import Machine
-from torchcopylint.flow.model import ARGUMENT, LOCAL, Fact, Kind
+from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, Fact, Kind, Object
 from torchcopylint.flow.outside import Outside
 from torchcopylint.flow.summaries import argument_paths
 from torchcopylint.flow.world import World
@@ -131,7 +131,24 @@ def _defaults_written(world: World, m: Machine) -> list[DefaultWritten]:
         if default is not None and len(write.storages) == 1 and write.chain[0].sure:
             sure = min(default.sure, write.sure)
             found.append(DefaultWritten(write.site, owner.text, write.op, default.site, sure))
+        elif owner.owner == FIELD and len(write.storages) == 1 and write.chain[0].sure:
+            kept = _default_in_field(world, m, write.storages[0])
+            if kept is not None:
+                found.append(DefaultWritten(write.site, owner.text, write.op, kept.site, min(kept.sure, write.sure)))
     return found
+
+
+def _default_in_field(world: World, m: Machine, storage: int) -> Object | None:
+    """The default that the constructor has left in the field of `self` that owns a storage."""
+    initial = world.method(m.unit.owner, "__init__") if m.unit.owner >= 0 else None
+    summary = world.summary(initial) if initial is not None else None
+    if initial is None or summary is None:
+        return None
+    for item in summary.kept:
+        slot = m.initial_fields.get(item.path[0][1:]) if item.how is None and len(item.path) == 1 else None
+        if slot is not None and m.number("slot", slot) == storage:
+            return world.default(initial, item.kept)
+    return None
 
 
 def _returned_sources(m: Machine) -> set[int]:

@@ -130,12 +130,12 @@ def _comes_from(m: Machine, register: int, owner: int, name: str) -> bool:
             pending += uses.bindings_before(m, event)
         elif isinstance(event, t.Operate | t.Augment | t.Attribute | t.Item):
             pending += () if isinstance(event, t.Attribute) and event.name in _ENDS else t.operands(event)
-        elif isinstance(event, t.Call | t.Invoke) and _keeps_graph(m, event):
+        elif isinstance(event, t.Call | t.Invoke) and keeps_graph(m, event):
             pending += t.operands(event)
     return False
 
 
-def _keeps_graph(m: Machine, event: t.Call | t.Invoke) -> bool:
+def keeps_graph(m: Machine, event: t.Call | t.Invoke) -> bool:
     """Whether an operation is one of torch's: what a module or a function of somebody else's does, nobody knows."""
     if m.dotted_of(event).startswith("torch."):
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import (
     generators,
+    handing,
     memory,
     operations,
     ownership,
@@ -143,12 +144,16 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
     initial = m.world.method(reference.number, "__init__")
-    if initial is not None and m.world.is_own(initial):
+    given: dict[str, Value] = {}
+    if initial is not None:
         bound = Arguments([UNKNOWN, *arguments.positional], arguments.keywords)
-        given = summaries.bind_arguments(m.world.program.units[initial], bound)
+        given = summaries.bind_arguments(m.world.unit(initial), bound)
         m.world.note_arguments(m, initial, {name: value for name, value in given.items() if value.refs})
     obj = m.world.instance(reference.number)
     made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))
+    summary = m.world.summary(initial) if initial is not None else None
+    if summary is not None:
+        handing.take(m, summary.kept, {**given, summary.parameters[0]: made}, site)
     if initial is None and obj.kind is Kind.INSTANCE:
         records.fill(m, reference.number, made.refs[0], arguments, site)
     if obj.kind is Kind.OPTIMIZER:

@@ -10,6 +10,7 @@ from torchcopylint.flow import (
     conversions,
     copies,
     custom,
+    distributions,
     grads,
     kinds,
     layout,
@@ -52,7 +53,7 @@ PLAIN_RESULTS = frozenset({"number", "bool", "size", "string", "array", "list"})
 """Results of methods that carry no graph."""
 OF_DATA = frozenset({"cpu", "cuda", "numpy", "clone", "float", "long", "item", "to", "size", "dim"})
 """Methods of a `.data` that no list, text or array has, though modules and others may."""
-OF_COMPUTED = frozenset({"cpu", "cuda", "float", "long", "half", "double", "numpy", "to"})
+OF_COMPUTED = frozenset({"cpu", "cuda", "float", "long", "half", "double", "numpy", "to", "requires_grad_"})
 """Methods of the result of an operator that no array, number or text has, and modules are no operands."""
 ARGUMENT_WRITERS = {"shuffle": 1, "readinto": 1, "recv_into": 1}
 """Methods of whatever object that write one of their arguments in place: generators, files, sockets."""
@@ -83,6 +84,10 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         return modules.call_instance(m, base, arguments, event.site, naming.text_of(m, event.base), name)
     elif obj.kind is Kind.UNKNOWN:
         return _call_on_unknown(m, base, obj, event, arguments)
+    text = naming.text_of(m, event.out).removesuffix("(...)")
+    asked = distributions.method(m, name, arguments, event.site, text) if obj.type == distributions.PREFIX else None
+    if asked is not None:
+        return asked
     slots.field_read(m, base.root, event.site, "argument", name)
     return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out).removesuffix("(...)"))
 

@@ -128,7 +128,7 @@ def _output(
     inputs = grads.tensors_in(m, given)
     # What comes back as it was given is no output of a layer: `forward` may return its argument.
     untouched = {*function.refs, *(ref for value in given for ref in value.refs)}
-    for ref in result.refs:
+    for ref in (*result.refs, *_parts_of(m, result, 2)):
         made = m.state.object(ref)
         if made.kind not in (*TENSORS, Kind.UNKNOWN) or ref in untouched or made.owner not in ("", "local"):
             continue
@@ -146,6 +146,16 @@ def _output(
             made = made._replace(requires_grad=fact, leaf=Fact.NO if fact > 0 else made.leaf)
         m.state.set_object(ref, made)
     return result
+
+
+def _parts_of(m: Machine, result: Value, depth: int) -> list[int]:
+    """What stands in the tuple that a `forward` of this file returns: `return y, (h, c)`."""
+    found = []
+    for ref in result.refs if depth else ():
+        if m.state.object(ref).kind is Kind.TUPLE:
+            held = [inner for slot in m.state.slot_names(ref) for inner in m.state.refs_of(slot)]
+            found += [*held, *_parts_of(m, Value(tuple(held)), depth - 1)]
+    return found
 
 
 def _call_known(

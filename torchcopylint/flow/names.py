@@ -12,6 +12,10 @@ from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.world import BUILTINS
 from torchcopylint.knowledge import table
 
+_JOINING = frozenset(
+    f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack", "row_stack", "dstack")
+)
+
 
 @handles(t.Load)
 def _load(m: Machine, event: t.Load) -> None:
@@ -106,16 +110,28 @@ def _begin_graph(m: Machine, value: Value, site: int) -> None:
 
 
 def _note_sum(m: Machine, event: t.Bind, value: Value) -> None:
-    """`total = total + loss` is a sum that goes on."""
+    """`total = total + loss` and `outputs = torch.cat([outputs, y])` are sums that go on."""
     made = m.unit.definitions[event.value] if event.value >= 0 else None
-    if not isinstance(made, t.Operate) or made.symbol != "+" or len(made.operands) != 2:
+    form = "collected" if isinstance(made, t.Call | t.Invoke) else "sum"
+    terms = _joined(m, made) if isinstance(made, t.Call | t.Invoke) else ()
+    if isinstance(made, t.Operate) and made.symbol == "+":
+        terms = made.operands
+    if len(terms) != 2:
         return
-    for own, other in (made.operands, made.operands[::-1]):
+    for own, other in (terms, terms[::-1]):
         source = m.unit.definitions[own]
         if isinstance(source, t.Load) and source.name == event.name and m.runs.sites:
             name, added = event.name.partition("#")[0], naming.spelling(m, other)
-            if runs.accumulate(m, event.site, m.value(own), m.value(other), name, added, "sum"):
+            if runs.accumulate(m, event.site, m.value(own), m.value(other), name, added, form):
                 runs.mark_sum(m, event.site, value)
+
+
+def _joined(m: Machine, made: t.Call | t.Invoke) -> tuple[int, ...]:
+    """What a call joins one behind the other, if it is spelt out there: `torch.cat([a, b])`."""
+    if not made.arguments or m.dotted_of(made) not in _JOINING:
+        return ()
+    display = m.unit.definitions[made.arguments[0].register]
+    return tuple(t.operands(display)) if isinstance(display, t.Make) else ()
 
 
 def declare(m: Machine, value: Value, declared: Object | None) -> None:

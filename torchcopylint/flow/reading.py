@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchcopylint.flow import aliasing, naming, transfers
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
 from torchcopylint.flow.model import CONTAINERS, Fact, How, Key, Kind, Mark, Share, Value, overlap
 
@@ -122,7 +123,11 @@ def _read_after(
         below_read=below_read,
         element=_is_element(value.root),
         certain=meets and linked,
-        partly=there and linked and not each and _copied_otherwise(m, value, share.storage),
+        partly=there
+        and linked
+        and not each
+        and _copied_otherwise(m, value, share.storage)
+        and _cloned_otherwise(m, value, share.storage, chain),
         sure=obj.sure,
         kind=obj.kind,
         flags=obj.flags,
@@ -141,6 +146,22 @@ def _copied_otherwise(m: Machine, value: Value, storage: int) -> bool:
         return False
     others = [m.state.object(ref) for ref in value.refs if not _sits_on(m, ref, storage)]
     return all(share.how is How.OWN for obj in others for share in obj.shares)
+
+
+def _cloned_otherwise(m: Machine, value: Value, storage: int, chain: Chain) -> bool:
+    """Whether what a name holds is the very object that was written, and on the other paths a clone of it.
+
+    What is something else there may be this object on purpose.
+    """
+    if any(link.how is not None for _, link in chain):
+        return True
+    name = m.state.object(storage).text
+    others = [m.state.object(ref).site for ref in value.refs if not _sits_on(m, ref, storage)]
+    made = [m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None for site in others]
+    return all(
+        isinstance(event, t.Invoke) and event.name == "clone" and naming.text_of(m, event.base) == name
+        for event in made
+    )  # fmt: skip
 
 
 def condition_of(links: tuple[Link, ...]) -> str:

@@ -6,7 +6,7 @@ from torchcopylint.flow import naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ParameterRebound
 from torchcopylint.flow.machine import Machine
-from torchcopylint.flow.model import RETAINS, TENSORS, Cell, Fact, How, Key, Kind, Object, Sure, Value
+from torchcopylint.flow.model import FIELD, RETAINS, TENSORS, Cell, Fact, How, Key, Kind, Object, Sure, Value
 
 _KEPT = frozenset({How.PARAMETERS, How.FIELD, How.STATE, How.ROW})
 
@@ -59,11 +59,24 @@ def _note_rebound(m: Machine, key: Key, before: Cell, value: Value, site: int, g
     """The new holder of a leaf's name is computed from its gradient: it is meant to be the leaf from now on."""
     objects = [m.state.object(ref) for ref in before.refs]
     leaves = [obj for obj in objects if obj.leaf is Fact.YES and obj.requires_grad > 0]
+    # Of a field nobody knows what another method has put there; who reads its gradient takes it for a leaf.
+    fields = [obj for obj in objects if obj.owner == FIELD and obj.leaf is obj.requires_grad is Fact.UNKNOWN]
+    if not leaves and fields and m.state.mode.recording > 0:
+        leaves = [obj for obj in fields if obj.kind in TENSORS]
+    # On the loop's next turn, what took the leaf's place is asked for its gradient, and replaced in turn.
+    earlier = next((m.rebound[ref | 1] for ref in before.refs if ref | 1 in m.rebound), None)
     for ref in value.refs:
         new = m.state.object(ref)
         m.rebound.pop(ref | 1, None)
-        if not gradient or not leaves or new.kind not in (*TENSORS, Kind.UNKNOWN):
+        if not gradient or new.kind not in (*TENSORS, Kind.UNKNOWN):
             continue
+        if not leaves:
+            if earlier is not None and earlier[0] == site and new.leaf is Fact.NO:
+                m.rebound[ref | 1] = earlier
+            continue
+        if leaves == fields and new.leaf is new.requires_grad is Fact.UNKNOWN:
+            new = new._replace(leaf=Fact.NO, requires_grad=Fact.LIKELY)
+            m.state.set_object(ref, new)
         if not (new.leaf is Fact.YES and new.requires_grad > 0):
             m.rebound[ref | 1] = (site, naming.key_text(m, key), max(Sure.LIKELY, max(o.sure for o in leaves)))
 

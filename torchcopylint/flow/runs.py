@@ -151,12 +151,14 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
         m.state.set_object(ref, obj)
 
 
-def _bound_at(m: Machine, ref: int) -> Iterator[int]:
-    """Where the names and slots were bound that hold an object."""
+def _bound_at(m: Machine, ref: int, depth: int = MAX_DEPTH) -> Iterator[int]:
+    """Where the names and slots were bound that hold an object, or the tuple that it stands in."""
     for key in m.state.holders.get(ref, ()):
         cell = m.state.cell(key)
         if cell is not None and ref in cell.refs and cell.site >= 0:
             yield cell.site
+            if depth > 1 and isinstance(key, tuple) and m.state.object(key[0]).kind is Kind.TUPLE:
+                yield from _bound_at(m, key[0], depth - 1)
 
 
 def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name: str) -> None:

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import attributes, grads, memory, naming, reading, runs, slots, stepping, unknowns, writing
+from torchcopylint.flow import (
+    attributes,
+    grads,
+    handing,
+    hanging,
+    memory,
+    naming,
+    reading,
+    runs,
+    slots,
+    stepping,
+    unknowns,
+    writing,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Place
 from torchcopylint.flow.model import (
@@ -92,6 +105,9 @@ class Summary(NamedTuple):
     trains: bool
     unknown: bool = False
     parts: tuple[ReturnedPart, ...] = ()
+    kept: tuple[handing.Kept, ...] = ()
+    added: tuple[handing.Added, ...] = ()
+    hangs: tuple[hanging.Hanging, ...] = ()
 
 
 def summarise(m: Machine, file: str = "") -> Summary:
@@ -130,6 +146,9 @@ def summarise(m: Machine, file: str = "") -> Summary:
         trains=m.trains,
         unknown=unit.is_generator or (not m.returned and _is_stub(unit)),
         parts=_parts(m, paths),
+        kept=handing.kept(m, paths, told=not file),
+        added=handing.added(m),
+        hangs=hanging.of(m),
     )
 
 
@@ -283,6 +302,8 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         written = _apply_write(m, item, bound, site, name, also=written) or written
         if not item.path and any(r.parameter == item.parameter and not r.path and not r.when for r in summary.returned):
             m.argument_writes[site] = (reference.unit, item.parameter)
+    handing.take(m, summary.kept, bound, site)
+    handing.add(m, summary.added, bound, site)
     if summary.trains:
         m.trains = m.trains or False
     return _result(m, summary, bound, arguments, site, name)
@@ -347,10 +368,12 @@ def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Ar
     if not summary.returns_value:
         return Value(kind=Kind.NONE)
     inputs = [*arguments.positional, *arguments.keywords.values()]
+    behind = hanging.graphs(m, summary.hangs, bound)
     result = _one_result(m, summary.returned, summary.result, bound, inputs, site, name)
     for part in summary.parts if len(result.refs) == 1 else ():
         held = _one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot)
         slots.bind_slot(m, (result.refs[0], part.slot), held, site)
+    hanging.carry(m, behind, result, site)
     return result
 
 

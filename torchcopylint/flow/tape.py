@@ -305,10 +305,11 @@ class Yield(NamedTuple):
 
 
 class Return(NamedTuple):
-    """The function returns; `value` may be `NO_REGISTER`."""
+    """The function returns; `value` may be `NO_REGISTER`. `manager` is the outermost `with` item that it leaves."""
 
     value: int
     site: int
+    manager: int = NO_REGISTER
 
 
 class Raise(NamedTuple):

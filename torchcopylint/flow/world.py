@@ -20,6 +20,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARGUMENT,
     CONTAINERS,
+    EXPANDED,
     GLOBAL,
     LOCAL,
     OTHERWISE,
@@ -86,6 +87,8 @@ class World:
         self._registered: dict[int, dict[str, bool]] = {}
         self._summaries: dict[int, Summary] = {}
         self._running: set[int] = set()
+        self._setters: dict[str, frozenset[int]] | None = None
+        self._too_early: dict[int, set[int]] = {}
         self._indexes: dict[int, UnitIndex] = {}
         self._arguments: dict[int, dict[str, Object]] = {}
         self._given: dict[int, dict[str, bool]] = {}
@@ -118,16 +121,25 @@ class World:
             if unit.number not in self.machines and unit.kind != "module":
                 self.run_unit(unit.number)
         callers: set[int] = set()
+        for number in sorted(self._too_early):
+            # Instances are called by no name that tells the order: `augment(image)`.
+            if any(callee in self._summaries for callee in self._too_early[number] - {number}):
+                callers |= self._run_again(number)
         for number in sorted(self._arguments):
             if self._arguments[number] != self._seen_arguments.get(number, {}) and self._bound_otherwise(number):
-                before = self._summaries.get(number)
-                self.run_unit(number)
-                if self._summaries.get(number) != before:
-                    callers.update(caller for caller, _ in self.call_modes.get(number, ()) if caller > 0)
+                callers |= self._run_again(number)
         for number in sorted(callers):
             self.run_unit(number)
         if self._module_asked or self.machines[0].cut_short:
             self.run_unit(0)
+
+    def _run_again(self, number: int) -> set[int]:
+        """Run a unit once more; returns who calls it, if what it does is not what it was known to do."""
+        before = self._summaries.get(number)
+        self.run_unit(number)
+        if self._summaries.get(number) == before:
+            return set()
+        return {caller for caller, _ in self.call_modes.get(number, ()) if caller > 0}
 
     def _helpers(self) -> dict[str, list[int]]:
         """The functions of the module, by name, that make nothing of a class of this file: they may be run before the
@@ -250,6 +262,8 @@ class World:
             ref = m.number("argument", name)
             obj = self._parameter_object(m, parameter)
             self._bound_to[unit.number].append((parameter, obj))
+            if obj.kind in TENSORS and self._arguments.get(unit.number, {}).get(name, Object()).kind is obj.kind:
+                m.note_evidence(Value((ref,)), frozenset({"what is passed"}))
             m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=ARGUMENT))
             m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
             self._bind_element(m, ref, parameter.annotation)
@@ -491,6 +505,20 @@ class World:
             for event in unit.definitions
         )
 
+    def setters(self, name: str) -> frozenset[int]:
+        """The functions of this file, other than constructors, that set an attribute of that name.
+
+        What is augmented in place stays what it is, and of numbers nobody asks.
+        """
+        if self._setters is None:
+            found: dict[str, set[int]] = {}
+            for unit in self.program.units:
+                for event in t.events(unit.tape) if unit.name != "__init__" else ():
+                    if isinstance(event, t.StoreAttribute) and not event.augmented:
+                        found.setdefault(event.name, set()).add(unit.number)
+            self._setters = {attribute: frozenset(units) for attribute, units in found.items()}
+        return self._setters.get(name, frozenset())
+
     def class_kind(self, number: int) -> tuple[Kind, Sure]:
         """What the instances of a class are."""
         if number not in self._class_kinds:
@@ -576,7 +604,7 @@ class World:
             self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
-        template = _template(obj)._replace(graph=frozenset(), flags=obj.flags & {PINNED, WRITES_INPUT})
+        template = _template(obj)._replace(graph=frozenset(), flags=obj.flags & {EXPANDED, PINNED, WRITES_INPUT})
         if template.kind in TENSORS and template.kind is not Kind.PARAMETER:
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
@@ -688,6 +716,8 @@ class World:
         if not self.is_own(unit):
             return self.outside.summary(unit)
         self._note_asked()
+        if unit not in self._summaries and self._current > 0:
+            self._too_early.setdefault(self._current, set()).add(unit)
         return self._summaries.get(unit)
 
     def converts(self, m: Machine) -> bool:

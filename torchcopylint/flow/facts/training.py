@@ -183,6 +183,7 @@ class FieldAliased(NamedTuple):
     """When `method` ends, `field` of `self`, set at `site`, is the module that the field `source` holds.
 
     `record` is whether that happens where one number is less than another, and `source` holds one module for good.
+    `separate` is whether the constructor has made two modules of them, of which an optimizer trains `source` alone.
     """
 
     field: str
@@ -191,6 +192,7 @@ class FieldAliased(NamedTuple):
     sure: Sure
     method: str
     record: bool = False
+    separate: bool = False
 
 
 class FieldsPaired(NamedTuple):

@@ -138,7 +138,8 @@ def _augment(b: UnitBuilder, node: cst.AugAssign, symbol: str, old: int) -> int:
 
 def _return(b: UnitBuilder, node: cst.Return) -> None:
     value = expressions.lower_expression(b, node.value) if node.value is not None else t.NO_REGISTER
-    b.emit(t.Return(value, b.site(node)))
+    outermost = next((frame.manager for frame in b.frames if not frame.is_loop), t.NO_REGISTER)
+    b.emit(t.Return(value, b.site(node), outermost))
 
 
 def _raise(b: UnitBuilder, node: cst.Raise) -> None:

@@ -1,0 +1,131 @@
+"""On which of its arguments what a function returns hangs, by the graph of autograd: `y, h = model(x, h)`.
+
+Then what backward has run over before the call is a part of what comes back, and backward runs over it again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchcopylint.flow import grads, keeping, memory, slots, uses
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, PLACEHOLDER, TENSORS, Fact, Kind, Object, Sure, Value
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+MAX_STEPS = 80
+"""So many events are gone back over from what is returned to the parameters."""
+_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "is", "not"})
+_DISCRETE = frozenset({"argmax", "argmin", "long", "int", "bool", "argsort", "one_hot", "zeros_like", "ones_like"})
+
+
+class Hanging(NamedTuple):
+    """What stands in `slot` of what a function returns (or all of it) hangs on the graph of `parameter`."""
+
+    slot: str
+    parameter: str
+
+
+def of(m: Machine) -> tuple[Hanging, ...]:
+    """Which parts of what a unit returns hang on which parameter, whichever way it returns."""
+    if m.has_no_grad or m.unit.is_generator:
+        return ()
+    returns = [event for event in t.events(m.unit.tape) if isinstance(event, t.Return) and event.value >= 0]
+    found: set[Hanging] | None = None
+    for event in returns:
+        made = m.unit.definitions[event.value]
+        parts = {"": event.value}
+        if isinstance(made, t.Make) and made.kind == "tuple" and not any(made.stars):
+            parts = {f"[{position}]": register for position, register in enumerate(made.items)}
+        hanging = {Hanging(slot, name) for slot, register in parts.items() for name in _sources(m, register)}
+        found = hanging if found is None else found & hanging
+    return tuple(sorted(found or ()))
+
+
+def _sources(m: Machine, register: int) -> set[str]:
+    """The parameters that a value is computed from by what keeps the graph."""
+    own = 1 if m.unit.owner >= 0 else 0
+    names = {parameter.name for parameter in m.unit.parameters[own:] if parameter.kind == "plain"}
+    found: set[str] = set()
+    pending, seen = [register], set[int]()
+    while pending and len(seen) < MAX_STEPS:
+        current = pending.pop()
+        event = m.unit.definitions[current] if current >= 0 and current not in seen else None
+        seen.add(current)
+        if isinstance(event, t.Load):
+            bound = uses.bindings_before(m, event)
+            pending += bound
+            if event.name in names and not any(_ends(m, event.name, one) for one in bound):
+                found.add(event.name)
+        elif isinstance(event, t.Operate) and event.symbol not in _COMPARISONS:
+            pending += event.operands
+        elif isinstance(event, t.Unpack):
+            pending.append(event.value)
+        elif isinstance(event, t.Item):
+            pending.append(event.base)
+        elif isinstance(event, t.Make) and event.kind in ("tuple", "list"):
+            pending += event.items
+        elif isinstance(event, t.Call | t.Invoke) and _keeps_graph(m, event):
+            pending += [argument.register for argument in event.arguments]
+            pending += [event.base] if isinstance(event, t.Invoke) else []
+    return found
+
+
+def _ends(m: Machine, name: str, register: int) -> bool:
+    """Whether a binding takes the place of what the caller has passed under a name, or is made of it.
+
+    `if h is None: h = torch.zeros(2)` leaves what was passed as it is.
+    """
+    binds = [event for event in m.index.binds.get(name, ()) if event.value == register]
+    conditional = bool(binds) and all(uses.on_some_paths(m, event.site) for event in binds)
+    made = uses.expression(m, register, name)
+    return not conditional or any(isinstance(event, t.Load) and event.name == name for event in made)
+
+
+def _keeps_graph(m: Machine, event: t.Call | t.Invoke) -> bool:
+    if m.dotted_of(event).rpartition(".")[2] in _DISCRETE or (isinstance(event, t.Invoke) and event.name in _DISCRETE):
+        return False
+    if isinstance(event, t.Invoke):
+        base = m.unit.definitions[event.base]
+        if isinstance(base, t.Load) and m.unit.parameters and base.name == m.unit.parameters[0].name:
+            known = m.world.field_of(f"class#{m.unit.owner}", event.name) if m.unit.owner >= 0 else None
+            return known is not None and table.module_class(known.type) is not None
+    return keeping.keeps_graph(m, event)
+
+
+def graphs(m: Machine, items: tuple[Hanging, ...], bound: dict[str, Value]) -> list[tuple[str, frozenset[int]]]:
+    """The graphs that the parts of what a call returns hang on, by the slots of the parts.
+
+    To be asked before the result is made: what the call has made on an earlier turn of a loop is older by then.
+    """
+    found = []
+    for item in items if m.state.mode.recording > 0 else ():
+        given = [obj for obj in grads.tensors_in(m, [bound.get(item.parameter, Value())]) if obj.requires_grad > 0]
+        found.append((item.slot, frozenset[int]().union(*(obj.graph for obj in given))))
+    return found
+
+
+def carry(m: Machine, hanging: list[tuple[str, frozenset[int]]], result: Value, site: int) -> None:
+    """A call returns what hangs on such graphs."""
+    for part, graph in hanging if len(result.refs) == 1 else ():
+        value = slots.slot_value(m, (result.refs[0], part)) if part else result
+        for ref in value.refs:
+            _hang(m, ref, graph, site, part)
+
+
+def _hang(m: Machine, ref: int, graph: frozenset[int], site: int, slot: str) -> None:
+    obj = m.state.object(ref)
+    if obj.kind in CONTAINERS:
+        if not m.state.slot_names(ref):
+            one = Object(Kind.TENSOR, Sure.LIKELY, text=f"{obj.text}[...]", flags=frozenset({PLACEHOLDER}))
+            held = memory.fresh(m, site, one, f"each of {slot}")
+            slots.bind_slot(m, (ref, ANY_ELEMENT), held, site)
+        for name in m.state.slot_names(ref):
+            for inner in m.state.refs_of(name):
+                if inner != ref and m.state.object(inner).kind not in CONTAINERS:
+                    _hang(m, inner, graph, site, slot)
+    elif obj.kind in (*TENSORS, Kind.UNKNOWN) and graph and obj.requires_grad is not Fact.NO:
+        sure = max(obj.requires_grad, Fact.LIKELY)
+        m.state.set_object(ref, obj._replace(graph=obj.graph | graph, requires_grad=sure, leaf=Fact.NO))
