@@ -353,10 +353,22 @@ def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Objec
         return
     grads.note_switched(m, ref, wanted, event.site, text)
     set_requires_grad(m, ref, wanted)
+        if _keeps_option(m, event, obj):
+            return
 
 
 def _constant_text(value: Value) -> str:
     return repr(value.const) if isinstance(value.const, bool) else "..."
+
+
+def _keeps_option(m: Machine, event: t.StoreAttribute, obj: Object) -> bool:
+    """Whether an object keeps an option under the name that it was told it by: `self.requires_grad = requires_grad`.
+
+    Who wants to freeze something says so of that.
+    """
+    loaded = m.unit.definitions[event.value] if event.value >= 0 else None
+    named = isinstance(loaded, t.Load) and loaded.name == event.name
+    return obj.owner == "self" and named and any(p.name == event.name for p in m.unit.parameters)
 
 
 def set_requires_grad(m: Machine, ref: int, wanted: bool | None) -> None:
