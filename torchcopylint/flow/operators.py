@@ -135,7 +135,8 @@ def _repeat(m: Machine, values: list[Value], kinds: list[Kind], event: t.Operate
 
 
 def _concatenate(m: Machine, values: list[Value], event: t.Operate) -> Value:
-    made = memory.fresh(m, event.site, Object(Kind.LIST, Sure.PROVEN, text="[...]"))
+    kinds = {kind_of(value, m.state) for value in values}
+    made = memory.fresh(m, event.site, Object(kinds.pop() if len(kinds) == 1 else Kind.LIST, Sure.PROVEN, text="[...]"))
     for value in values:
         for ref in value.refs:
             for slot in m.state.slot_names(ref):
