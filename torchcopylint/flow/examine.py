@@ -124,7 +124,10 @@ def _defaults_written(world: World, m: Machine) -> list[DefaultWritten]:
     for write in m.writes.values():
         owner = m.state.object(write.storages[0])
         default = world.default(m.unit.number, owner.text) if owner.owner == ARGUMENT else None
-        if default is not None and len(write.storages) == 1 and write.chain[0].sure:
+        if default is None or default.text == owner.text:
+            # `def step(x, seen=seen)` goes on with something of outside, by the name that it has there.
+            continue
+        if len(write.storages) == 1 and write.chain[0].sure:
             sure = min(default.sure, write.sure)
             found.append(DefaultWritten(write.site, owner.text, write.op, default.site, sure))
     return found
