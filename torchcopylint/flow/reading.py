@@ -76,9 +76,24 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
 
 
 def _written_through(m: Machine, value: Value, mark: Mark) -> bool:
-    """Whether a write went through the very name that is read, if only on another turn of a loop."""
-    named = isinstance(value.root, str) and m.root_keys.get(mark.write) == value.root
-    return named and mark._replace(own=True) in value.marks
+    """Whether a write went through the very name that is read, if only on another turn of a loop.
+
+    Or through the same element of what another turn has made: of objects that are new at every turn, each has its own.
+    """
+    if mark._replace(own=True) not in value.marks:
+        return False
+    through = m.root_keys.get(mark.write)
+    if isinstance(value.root, str) or not isinstance(through, tuple) or not isinstance(value.root, tuple):
+        return through == value.root and through is not None
+    same = (through[0] | 1, through[1]) == (value.root[0] | 1, value.root[1])
+    return same and all(_is_made_anew(m, ref) for ref in value.refs)
+
+
+def _is_made_anew(m: Machine, ref: int) -> bool:
+    """Whether an object is one of several that an operation has made, each with memory of its own."""
+    obj = m.state.object(ref)
+    own = all(share.storage | 1 == ref | 1 for share in obj.shares)
+    return own and m.state.get(ref | 1) is not None and obj.site in m.index.computing
 
 
 def _report_cut(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer: str) -> None:
