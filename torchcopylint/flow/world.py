@@ -9,7 +9,7 @@ glances at its loops; it is run to the end if it has any, or wants to know anyth
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from torchcopylint.flow import custom, idioms, imports, kinds
@@ -307,9 +307,21 @@ class World:
             self._bind_any(m, ref, passed, ARGUMENT)
         if annotation is None or not annotation.arguments:
             return
-        obj = kinds.from_annotation(m, annotation.arguments[-1])
-        if obj is not None:
-            self._bind_any(m, ref, obj, ARGUMENT)
+        known = [kinds.from_annotation(m, argument) for argument in annotation.arguments]
+        if m.state.object(ref).kind is Kind.TUPLE and len({obj.kind if obj else None for obj in known}) > 1:
+            self._bind_each(m, ref, known)
+        elif known[-1] is not None:
+            self._bind_any(m, ref, known[-1], ARGUMENT)
+
+    def _bind_each(self, m: Machine, ref: int, known: Sequence[Object | None]) -> None:
+        """`tuple[int, Tensor]`: what each element is."""
+        for position, obj in enumerate(known):
+            slot = (ref, f"[{position}]")
+            inner = m.number("slot", slot)
+            text = f"{m.state.object(ref).text}[{position}]"
+            shares = (Share(inner, How.OWN, -1, inner),)
+            m.state.set_object(inner, (obj or Object())._replace(shares=shares, text=text, owner=ARGUMENT))
+            m.state.put_cell(slot, Cell((inner,), obj.kind if obj else Kind.UNKNOWN, None, site=-1))
 
     def _bind_any(self, m: Machine, ref: int, obj: Object, owner: str) -> None:
         """Whatever element of a container is looked at is such an object."""
