@@ -760,7 +760,7 @@ def _template(obj: Object) -> Object:
 
 def _passed(obj: Object) -> Object:
     """What a parameter may be taken to be when such an object is passed for it."""
-    sure = Sure.LIKELY if obj.kind is not Kind.UNKNOWN else Sure.NOT
+    sure = min(obj.sure, Sure.LIKELY)
     return Object(obj.kind, sure, leaf=obj.leaf, requires_grad=obj.requires_grad, type=obj.type, dtype=obj.dtype)
 
 
