@@ -12,7 +12,7 @@ import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from torchcopylint.flow import custom, idioms, imports, kinds
+from torchcopylint.flow import custom, giving, idioms, imports, kinds
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
@@ -21,7 +21,6 @@ from torchcopylint.flow.model import (
     ARGUMENT,
     CONTAINERS,
     GLOBAL,
-    LOCAL,
     OTHERWISE,
     PINNED,
     PLACEHOLDER,
@@ -665,12 +664,12 @@ class World:
         if not self.is_own(unit):
             return
         known = self._arguments.setdefault(unit, {})
-        result = m.use_of(site)
         for name, value in bound.items():
             if value.kind is Kind.NONE and not value.refs:
                 continue
             self._given.setdefault(unit, {}).setdefault(name, True)
-            self._given[unit][name] &= _nobody_elses(m, value, result)
+            if self._given[unit][name]:
+                self._given[unit][name] = giving.is_nobody_elses(m, value, site)
             obj = Object(value.kind)
             for number, ref in enumerate(value.refs):
                 template = _passed(m.state.object(ref))
@@ -683,7 +682,8 @@ class World:
                 )
 
     def given_away(self, unit: int) -> frozenset[str]:
-        """The parameters for which every call in the file passes what nobody else holds: `f(x.clone())`."""
+        """The parameters for which every call in the file passes what nobody else holds, or looks at again:
+        `f(x.clone())`."""
         return frozenset(name for name, fresh in self._given.get(unit, {}).items() if fresh)
 
     def note_default(self, m: Machine, unit: int, name: str, value: Value) -> None:
@@ -726,18 +726,6 @@ class World:
 
 def _registers(event: t.Event | None) -> bool:
     return isinstance(event, t.Invoke) and event.name.startswith(("register_", "add_module", "__setattr__"))
-
-
-def _nobody_elses(m: Machine, value: Value, result: t.Event | None) -> bool:
-    """Whether a value has memory of its own, and no name: or one that is bound to what the call returns next."""
-    objects = [m.state.object(ref) for ref in value.refs]
-    own = all(share.how is How.OWN for obj in objects for share in obj.shares)
-    if not objects or not own or any(obj.owner not in ("", LOCAL) for obj in objects):
-        return False
-    if value.root is None:
-        return True
-    holders = {key for ref in value.refs for key in m.state.holders.get(ref, ()) if ref in m.state.refs_of(key)}
-    return isinstance(result, t.Bind) and result.name == value.root and holders == {value.root}
 
 
 def _element(m: Machine, refs: Iterable[int]) -> Object | None:
