@@ -103,7 +103,7 @@ def _unit_facts(
         class_kind=world.class_kind(unit.owner)[0] if unit.owner >= 0 else Kind.UNKNOWN,
         facts=tuple(found),
         writes=m.writes,
-        returns_sources=frozenset(_returned_sources(m)),
+        returns_sources=frozenset(_returned_sources(m) | m.taken_away),
         returns_value=bool(m.returned),
         trains=m.trains,
         has_no_grad=m.has_no_grad or unit.owner in shielding,

@@ -135,6 +135,9 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
             if not (graphs or op.bumps):
                 named = named._replace(form=STATISTICS)
             write_through(m, value, graphs, named, reads_old=not op.overwrites, versioned=op.bumps)
+    elif op.shares == "unversioned" and written:
+        # `x.set_(y)`: nobody else gets to see what was written into the memory that `x` had.
+        m.taken_away |= {ref for value in written for ref in value.refs}
     elif op.pair:
         # `t_`, `transpose_`: no element changes, but to autograd it is a write.
         for value in written:
