@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from torchcopylint.flow import aliasing, naming, transfers
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
-from torchcopylint.flow.model import CONTAINERS, Fact, How, Key, Kind, Mark, Share, Value, overlap
+from torchcopylint.flow.model import CONTAINERS, Fact, How, Key, Kind, Mark, Region, Share, Value, overlap
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -118,12 +118,14 @@ def _read_after(
     derived = mark.late and not _kept_from_before(m, value.root, mark)
     if derived:
         below_read = ()
+    region = m.regions[mark.write].get(share.storage | 1, ())
     there = (
         share.storage & 1 == 0
+        and (ref & 1 == 1 or not any(s.storage == share.storage + 1 for s in obj.shares))
         and share.storage in m.certain_storages[mark.write]
-        and overlap(m.regions[mark.write].get(share.storage | 1, ()), share.region) is Fact.YES
+        and overlap(region, share.region) is Fact.YES
     )
-    each = (whole and _is_element(value.root)) or all(_sits_on(m, other, share.storage) for other in value.refs)
+    each = (whole and _is_element(value.root)) or all(_is_hit(m, other, share, region) for other in value.refs)
     meets = there and each
     linked = share.sure and all(link.sure for link in (*below_written, *below_read))
     return ReadAfter(
@@ -212,6 +214,12 @@ def _is_element(root: Key | None) -> bool:
 
 def _sits_on(m: Machine, ref: int, storage: int) -> bool:
     return any(share.storage == storage for share in m.state.object(ref).shares)
+
+
+def _is_hit(m: Machine, ref: int, share: Share, region: Region) -> bool:
+    """Whether an object sits where another does, on a storage of which a region was written: not on other parts."""
+    sharing = [s for s in m.state.object(ref).shares if s.storage == share.storage]
+    return any(s == share or overlap(region, s.region) is Fact.YES for s in sharing)
 
 
 def _kept_from_before(m: Machine, root: Key | None, mark: Mark) -> bool:
