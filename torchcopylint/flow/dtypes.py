@@ -22,6 +22,8 @@ FRACTIONAL = frozenset(
 """Operations that make a float of whatever number they are given, or take nothing but floats."""
 KEEPING = frozenset(
     {"clone", "detach", "flip", "roll", "repeat", "cat", "stack", "zeros_like", "ones_like", "empty_like"}
+    | {"copy", "array", "concatenate", "vstack", "hstack", "dstack", "column_stack", "append", "insert", "delete"}
+    | {"tile", "pad", "sort", "unique", "take", "fliplr", "flipud", "rot90"}
 )
 """Operations that make something new of the dtype that they are given."""
 _DOUBLES = frozenset({"numpy.zeros", "numpy.ones", "numpy.empty"})
@@ -44,6 +46,17 @@ def made(m: Machine, name: str, arguments: Arguments) -> str:
     if short == "full" and len(arguments.positional) > 1:
         return _literal(m, [arguments.at(1)])
     return ""
+
+
+CHOOSING = frozenset({"where", "select", "choose", "piecewise"})
+"""Operations whose result is of the dtype of what is chosen, not of what it is chosen by."""
+
+
+def chosen(m: Machine, arguments: Arguments) -> str:
+    """The dtype of `where(condition, one, other)`, if both are of one that is known."""
+    found = {m.state.object(ref).dtype for value in arguments.positional[1:3] for ref in value.refs}
+    whole = len(arguments.positional) == 3 and all(value.refs for value in arguments.positional[1:])
+    return found.pop() if whole and len(found) == 1 else ""
 
 
 def is_fraction(short: str, arguments: Arguments) -> bool:

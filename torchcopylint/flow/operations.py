@@ -236,8 +236,11 @@ def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, in
 def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:
     """The object that an operation returns: its dtype, dimensions, gradient."""
     short = op.name.rpartition(".")[2].partition("(")[0]
-    dtype = dtype_argument(arguments) or op.dtype or dtypes.made(m, op.name, arguments) or _source_dtype(m, source, op)
-    if dtype in dtypes.INTEGERS and not op.dtype and op.differentiable and op.shares == "fresh":
+    dtype = dtype_argument(arguments) or op.dtype or dtypes.made(m, op.name, arguments)
+    if not dtype:
+        dtype = dtypes.chosen(m, arguments) if short in dtypes.CHOOSING else _source_dtype(m, source, op)
+    computed = op.differentiable or made.kind is Kind.ARRAY
+    if dtype in dtypes.INTEGERS and not op.dtype and computed and op.shares == "fresh" and short not in dtypes.CHOOSING:
         # `integers * 0.5` is not an integer tensor.
         dtype = dtype if short in dtypes.KEEPING or dtype_argument(arguments) else ""
     elif dtype in dtypes.INTEGERS and "dtype" in op.when and not op.dtype and not dtype_argument(arguments):
