@@ -80,6 +80,9 @@ def _of_a_result(m: Machine, made: t.Event | None) -> bool:
     while isinstance(made, t.Invoke):
         base, value = m.unit.definitions[made.base], m.value(made.base)
         if isinstance(base, t.Call | t.Invoke) and made.base not in m.pure_calls:
+            if m.dotted_of(base).startswith("torch."):
+                # Nobody joins tensors for the work: the result was to go somewhere.
+                return False
             objects = [m.state.object(ref) for ref in value.refs]
             return all(obj.site == base.site and all(s.how is How.OWN for s in obj.shares) for obj in objects)
         made = base
