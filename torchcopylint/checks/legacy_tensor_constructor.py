@@ -15,8 +15,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     """Report `torch.Tensor(x)`, `torch.FloatTensor(x)` and `t.new(x)` where they share memory, or may.
 
     What only the call itself holds, or nobody holds when the function ends, is shared with nobody, and an array of
-    another dtype is always converted. An array that is made in the same function is shared with nobody who does not see
-    the call.
+    another dtype is always converted. What is made in the same function is shared with nobody who does not see the call,
+    or, if it is a tensor that is not used again, with nobody.
     """
     for fact in unit.facts:
         if not isinstance(fact, Constructed) or not _is_legacy(fact.function) or fact.temporary:
@@ -35,9 +35,10 @@ def check(unit: UnitFacts) -> Iterator[Report]:
 
 
 def _variant(fact: Constructed) -> str | None:
-    if fact.kind in TENSORS:
+    hidden = fact.unseen and not fact.outside
+    if fact.kind in TENSORS and not hidden:
         return "" if fact.function == "torch.Tensor.new" else "shares"
-    if fact.kind is not Kind.ARRAY or fact.matches is Fact.NO:
+    if fact.kind not in (*TENSORS, Kind.ARRAY) or (fact.kind is Kind.ARRAY and fact.matches is Fact.NO):
         return None
     if not fact.outside:
         return "local"

@@ -53,6 +53,10 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
         restored = [r for r in reads if r.field == fact.field and r.consumer in ("load_state_dict", "return")]
         restored = [r for r in restored if r.method != fact.method]
         loaded = [m for m in met if m.field == fact.field and m.method != fact.method and m.source in fact.sources]
+        if not steps:
+            # Put back by the very method that has kept it, within one call: nobody trains meanwhile.
+            restored = [r for r in restored if r.method not in fact.calls]
+            loaded = [m for m in loaded if m.method not in fact.calls]
         if restored or loaded:
             read = min([r.site for r in restored] or [m.site for m in loaded])
             yield _report_class(fact, read, min(steps, key=lambda w: w.site) if steps else None)

@@ -29,6 +29,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FIELD,
     GLOBAL,
+    NO_TENSOR,
     OUTPUT,
     PLACEHOLDER,
     RETAINS,
@@ -84,6 +85,9 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
             # So that its parts are parts of it: `model.fc.weight` is written where the model is trained.
             memory.refine(m, Value((ref,)), Kind.MODULE, Sure.HINT)
         obj = m.state.object(ref)
+    if NO_TENSOR in obj.flags and obj.kind in TENSORS:
+        # On this path it is something else, and so is its `.data`.
+        obj = obj._replace(kind=Kind.UNKNOWN, sure=Sure.NOT)
     if obj.kind in TENSORS or (obj.kind is Kind.UNKNOWN and name == "data"):
         return _of_tensor(m, base, ref, obj, name, site, text, out)
     if obj.kind is Kind.ARRAY:
@@ -352,10 +356,22 @@ def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Objec
     if obj.kind is Kind.UNKNOWN and _is_part(obj) and kinds.named_layer(obj.text):
         obj = obj._replace(kind=Kind.MODULE, sure=Sure.LIKELY)
     if obj.kind is Kind.MODULE:
+        if _keeps_option(m, event, obj):
+            return
         m.fact(AttributeSet(event.site, text, "requires_grad", _constant_text(value), obj.kind, obj.sure))
         return
     grads.note_switched(m, ref, wanted, event.site, text)
     set_requires_grad(m, ref, wanted)
+
+
+def _keeps_option(m: Machine, event: t.StoreAttribute, obj: Object) -> bool:
+    """Whether an object keeps an option under the name that it was told it by: `self.requires_grad = requires_grad`.
+
+    Who wants to freeze something says so of that.
+    """
+    loaded = m.unit.definitions[event.value] if event.value >= 0 else None
+    named = isinstance(loaded, t.Load) and loaded.name == event.name
+    return obj.owner == "self" and named and any(p.name == event.name for p in m.unit.parameters)
 
 
 def _constant_text(value: Value) -> str:

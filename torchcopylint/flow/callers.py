@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import giving, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import CallerSuffers, ReadAfter, Write
 
@@ -26,6 +27,8 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
             for fact in m.facts[site]:
                 if not isinstance(fact, ReadAfter) or not fact.own or not fact.certain or site == fact.write:
                     continue
+                if fact.write in m.argument_writes and _goes_back(m, fact.write):
+                    continue
                 unit, parameter = m.argument_writes.get(fact.write, (-1, ""))
                 callee = world.machines.get(unit)
                 write = _first_write(callee, parameter) if callee is not None and fact.write not in dropped else None
@@ -34,6 +37,12 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
                     suffers = CallerSuffers(write.site, parameter, write.op, fact.write, fact.name, site, sure)
                     found.setdefault(unit, []).append(suffers)
     return found
+
+
+def _goes_back(m: Machine, call: int) -> bool:
+    """Whether a call's result is stored where an argument of it was taken from: `x[:k] = fill(x[:k])`."""
+    given = giving.arguments_of(m, call)
+    return any(giving.is_stored_in(m, call, naming.text_of(m, register)) for register in given)
 
 
 def _dropped(m: Machine) -> frozenset[int]:

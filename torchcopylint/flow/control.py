@@ -6,7 +6,7 @@ from torchcopylint.flow import collecting, memory, naming, ownership, reading, s
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import CONTAINERS, Fact, Kind, Value
+from torchcopylint.flow.model import CONTAINERS, Fact, How, Kind, Value
 from torchcopylint.flow.modes import GRAD_MODES
 from torchcopylint.flow.state import MODE, Mode
 from torchcopylint.flow.tape import Dotted
@@ -72,6 +72,23 @@ def _of_constants(m: Machine, made: t.Event | None) -> bool:
     return False
 
 
+def _of_a_result(m: Machine, made: t.Event | None) -> bool:
+    """Whether methods are called on what another call has made, which has no name: it was that call's work that counts.
+
+    Whoever drops `net(x).detach()` does not think that it has changed something.
+    """
+    while isinstance(made, t.Invoke):
+        base, value = m.unit.definitions[made.base], m.value(made.base)
+        if isinstance(base, t.Call | t.Invoke) and made.base not in m.pure_calls:
+            if m.dotted_of(base).startswith("torch."):
+                # Nobody joins tensors for the work: the result was to go somewhere.
+                return False
+            objects = [m.state.object(ref) for ref in value.refs]
+            return all(obj.site == base.site and all(s.how is How.OWN for s in obj.shares) for obj in objects)
+        made = base
+    return False
+
+
 @handles(t.Discard)
 def _discard(m: Machine, event: t.Discard) -> None:
     value = m.value(event.value)
@@ -82,7 +99,7 @@ def _discard(m: Machine, event: t.Discard) -> None:
         return
     if isinstance(made, t.Invoke | t.Call) and made.site in m.writes:
         m.writes[made.site] = m.writes[made.site]._replace(dropped=True)
-    if event.value in m.pure_calls and not _of_constants(m, made):
+    if event.value in m.pure_calls and not _of_constants(m, made) and not _of_a_result(m, made):
         name, op, method, sure = m.pure_calls[event.value]
         m.fact(Discarded(event.site, name, op, method, m.guards > 0, sure))
 

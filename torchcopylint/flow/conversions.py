@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from torchcopylint.flow import kinds, naming
+from torchcopylint.flow import dtypes, kinds, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
 from torchcopylint.flow.machine import Machine
@@ -27,6 +27,7 @@ from torchcopylint.flow.model import (
     TESTED,
     Fact,
     How,
+    Key,
     Kind,
     Object,
     Sure,
@@ -79,9 +80,9 @@ METHODS = frozenset({"new", "new_tensor", "numpy", "cuda"})
 def method(m: Machine, name: str, arguments: Arguments, event: t.Call | t.Invoke, text: str) -> None:
     """A method of a tensor is called; its receiver is argument 0."""
     if name in ("new", "new_tensor"):
-        dtypes = {m.state.object(ref).dtype for ref in arguments.positional[0].refs}
+        known = {m.state.object(ref).dtype for ref in arguments.positional[0].refs}
         rest = Arguments(arguments.positional[1:], arguments.keywords)
-        dtype = dtypes.pop() if name == "new" and len(dtypes) == 1 else ""
+        dtype = known.pop() if name == "new" and len(known) == 1 else ""
         _construct(m, f"torch.Tensor.{name}", rest, event, f"{text}.{name}", dtype)
     elif name == "cuda" and isinstance(event, t.Invoke):
         # What is made of an array is on the host: this copies.
@@ -279,17 +280,31 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
             declared=any(o.owner == ARGUMENT and TESTED not in o.flags for o in objects),
             temporary=value.root is None,
             outside=any(s.sure and m.state.object(s.storage).owner in OUTSIDE for o in objects for s in o.shares),
-            matches=_same(obj.dtype, dtype),
+            unseen=_is_unseen(m, value, event),
+            matches=dtypes.same(obj.dtype, dtype),
             flags=frozenset(key for key in arguments.keywords if arguments.flag(key) is True),
             sure=min(o.sure for o in objects),
         )
     )
 
 
-def _same(one: str, other: str) -> Fact:
-    if not one or not other:
-        return Fact.UNKNOWN
-    return Fact.YES if one == other else Fact.NO
+def _is_unseen(m: Machine, value: Value, event: t.Call | t.Invoke) -> bool:
+    """Whether what is given is held by one name only, which is not looked at again as long as it holds it."""
+    if not isinstance(value.root, str) or len(value.refs) != 1:
+        return False
+    for share in m.state.object(value.refs[0]).shares:
+        if any(key != value.root and _is_lasting(m, key) for key, _ in m.state.holders_of(share.storage)):
+            return False
+    given = [a.register for a in event.arguments if not a.stars and a.keyword in ("", "data")]
+    return bool(given) and uses.is_last_look(m, value.root, given[0], event.out)
+
+
+def _is_lasting(m: Machine, key: Key) -> bool:
+    """Whether a holder outlives its expression: not a hidden name, nor an element of a tuple that was taken apart."""
+    if not isinstance(key, tuple):
+        return not str(key).startswith("%")
+    held = [holder for holder in m.state.holders.get(key[0], ()) if key[0] in m.state.refs_of(holder)]
+    return m.state.object(key[0]).kind is not Kind.TUPLE or any(_is_lasting(m, holder) for holder in held)
 
 
 def _holds_arrays(m: Machine, value: Value) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import ANY_ELEMENT, REPEATS, REPEATS_LIKELY, Kind, Value
+from torchcopylint.flow.model import ANY_ELEMENT, REPEATS, REPEATS_LIKELY, Fact, Kind, Value
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -14,8 +14,16 @@ INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "bool"})
 FLOATS = frozenset({"float16", "float32", "float64", "bfloat16"})
 FLOATING, INTEGRAL, DEFAULT = "some float", "some integer", "the default float"
 """What is known of a dtype that is not known exactly."""
+FRACTIONAL = frozenset(
+    {"div", "true_divide", "__truediv__", "__rtruediv__", "mean", "std", "var", "norm", "softmax", "log_softmax"}
+    | {"sqrt", "rsqrt", "reciprocal", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sigmoid", "logsumexp"}
+    | {"sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh"}
+)
+"""Operations that make a float of whatever number they are given, or take nothing but floats."""
 KEEPING = frozenset(
     {"clone", "detach", "flip", "roll", "repeat", "cat", "stack", "zeros_like", "ones_like", "empty_like"}
+    | {"copy", "array", "concatenate", "vstack", "hstack", "dstack", "column_stack", "append", "insert", "delete"}
+    | {"tile", "pad", "sort", "unique", "take", "fliplr", "flipud", "rot90"}
 )
 """Operations that make something new of the dtype that they are given."""
 _DOUBLES = frozenset({"numpy.zeros", "numpy.ones", "numpy.empty"})
@@ -38,6 +46,31 @@ def made(m: Machine, name: str, arguments: Arguments) -> str:
     if short == "full" and len(arguments.positional) > 1:
         return _literal(m, [arguments.at(1)])
     return ""
+
+
+CHOOSING = frozenset({"where", "select", "choose", "piecewise"})
+"""Operations whose result is of the dtype of what is chosen, not of what it is chosen by."""
+
+
+def chosen(m: Machine, arguments: Arguments) -> str:
+    """The dtype of `where(condition, one, other)`, if both are of one that is known."""
+    found = {m.state.object(ref).dtype for value in arguments.positional[1:3] for ref in value.refs}
+    whole = len(arguments.positional) == 3 and all(value.refs for value in arguments.positional[1:])
+    return found.pop() if whole and len(found) == 1 else ""
+
+
+def is_fraction(short: str, arguments: Arguments) -> bool:
+    """Whether an operation, by the last part of its name, makes floats. A rounded quotient may be an integer."""
+    return short in FRACTIONAL and "rounding_mode" not in arguments.keywords
+
+
+def same(one: str, other: str) -> Fact:
+    """Whether two dtypes, of which something may be known, are one."""
+    if not one or not other:
+        return Fact.UNKNOWN
+    if one in (FLOATING, INTEGRAL):
+        return Fact.UNKNOWN if (one == FLOATING) == ("float" in other) else Fact.NO
+    return Fact.YES if ("float32" if one == DEFAULT else one) == other else Fact.NO
 
 
 def _literal(m: Machine, values: list[Value]) -> str:

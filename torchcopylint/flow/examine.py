@@ -107,7 +107,7 @@ def _unit_facts(
         class_kind=world.class_kind(unit.owner)[0] if unit.owner >= 0 else Kind.UNKNOWN,
         facts=tuple(found),
         writes=m.writes,
-        returns_sources=frozenset(_returned_sources(m)),
+        returns_sources=frozenset(_returned_sources(m) | m.taken_away),
         returns_value=bool(m.returned),
         trains=m.trains,
         has_no_grad=m.has_no_grad or unit.owner in shielding,
@@ -128,7 +128,10 @@ def _defaults_written(world: World, m: Machine) -> list[DefaultWritten]:
     for write in m.writes.values():
         owner = m.state.object(write.storages[0])
         default = world.default(m.unit.number, owner.text) if owner.owner == ARGUMENT else None
-        if default is not None and len(write.storages) == 1 and write.chain[0].sure:
+        if default is None or default.text == owner.text:
+            # `def step(x, seen=seen)` goes on with something of outside, by the name that it has there.
+            continue
+        if len(write.storages) == 1 and write.chain[0].sure:
             sure = min(default.sure, write.sure)
             found.append(DefaultWritten(write.site, owner.text, write.op, default.site, sure))
         elif owner.owner == FIELD and len(write.storages) == 1 and write.chain[0].sure:

@@ -42,6 +42,12 @@ class UnitIndex:
         return {event.site: event.out for event in self.unit.definitions if isinstance(event, t.Call | t.Invoke)}
 
     @cached_property
+    def computing(self) -> frozenset[int]:
+        """The sites of calls and operators: what makes something, where a loop or an index only takes it out."""
+        made = self.unit.definitions
+        return frozenset(event.site for event in made if isinstance(event, t.Call | t.Invoke | t.Operate))
+
+    @cached_property
     def binds(self) -> dict[str, list[t.Bind]]:
         """The bindings of each name, in source order."""
         found: dict[str, list[t.Bind]] = {}

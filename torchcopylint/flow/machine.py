@@ -105,6 +105,7 @@ class Machine:
         self.unowned: dict[int, int] = {}
         self.computed_fields: dict[str, int] = {}
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
+        self.taken_away: set[int] = set()
         self.argument_writes: dict[int, tuple[int, str]] = {}
         self.gradients: set[int] = set()
         self.runs = Runs()

@@ -65,7 +65,7 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
     callbacks.note_hook(m, name, arguments)
     obj = m.state.object(base.refs[0])
     if obj.kind is Kind.UNKNOWN:
-        obj = _guess(m, base, name, m.unit.definitions[event.base])
+        obj = _guess(m, base, event)
     if obj.kind in TENSORS:
         op = table.tensor_method(name)
         if op is not None:
@@ -102,8 +102,9 @@ def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> 
     return memory.unknown(m, event.site, naming.text_of(m, event.out))
 
 
-def _guess(m: Machine, base: Value, name: str, made: t.Event | None) -> Object:
-    """A method that only one kind of object has shows what its receiver is; `made` is what made the receiver."""
+def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
+    """A method that only one kind of object has shows what its receiver is."""
+    name, made = event.name, m.unit.definitions[event.base]
     found = table.evidence(name)
     by_name = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
     if found:
@@ -112,7 +113,9 @@ def _guess(m: Machine, base: Value, name: str, made: t.Event | None) -> Object:
     else:
         obj = m.state.object(base.refs[0])
         computed = isinstance(made, t.Operate) and name in OF_COMPUTED
-        if computed or (name in OF_DATA and any(share.how is How.DATA for share in obj.shares)):
+        if (computed or (name in OF_DATA and any(share.how is How.DATA for share in obj.shares))) and not _is_otherwise(
+            m, event.out
+        ):
             memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
         if name == "backward" and (obj.graph or obj.requires_grad is Fact.YES):
             # Computed from what a network returned: an engine or a handle has no graph of its own.
@@ -123,6 +126,14 @@ def _guess(m: Machine, base: Value, name: str, made: t.Event | None) -> Object:
         ):
             memory.refine(m, base, kind, sure)
     return m.state.object(base.refs[0])
+
+
+def _is_otherwise(m: Machine, register: int) -> bool:
+    """Whether what a method returns is used at once as no tensor can be: `weights.data.to(device).to_module(model)`."""
+    use = m.consumer_of(register)
+    if not isinstance(use, t.Invoke | t.Attribute) or use.base != register:
+        return False
+    return kinds.used_otherwise(frozenset({use.name}))
 
 
 def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:

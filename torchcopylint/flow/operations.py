@@ -135,6 +135,9 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
             if not (graphs or op.bumps):
                 named = named._replace(form=STATISTICS)
             write_through(m, value, graphs, named, reads_old=not op.overwrites, versioned=op.bumps)
+    elif op.shares == "unversioned" and written:
+        # `x.set_(y)`: nobody else gets to see what was written into the memory that `x` had.
+        m.taken_away |= {ref for value in written for ref in value.refs}
     elif op.pair:
         # `t_`, `transpose_`: no element changes, but to autograd it is a write.
         for value in written:
@@ -233,13 +236,18 @@ def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, in
 def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:
     """The object that an operation returns: its dtype, dimensions, gradient."""
     short = op.name.rpartition(".")[2].partition("(")[0]
-    dtype = dtype_argument(arguments) or op.dtype or dtypes.made(m, op.name, arguments) or _source_dtype(m, source, op)
-    if dtype in dtypes.INTEGERS and not op.dtype and op.differentiable and op.shares == "fresh":
+    dtype = dtype_argument(arguments) or op.dtype or dtypes.made(m, op.name, arguments)
+    if not dtype:
+        dtype = dtypes.chosen(m, arguments) if short in dtypes.CHOOSING else _source_dtype(m, source, op)
+    computed = op.differentiable or made.kind is Kind.ARRAY
+    if dtype in dtypes.INTEGERS and not op.dtype and computed and op.shares == "fresh" and short not in dtypes.CHOOSING:
         # `integers * 0.5` is not an integer tensor.
         dtype = dtype if short in dtypes.KEEPING or dtype_argument(arguments) else ""
     elif dtype in dtypes.INTEGERS and "dtype" in op.when and not op.dtype and not dtype_argument(arguments):
         # `integers.to(something)`: a device keeps the dtype, another tensor need not.
         dtype = dtype if all(v.kind is Kind.STRING for v in arguments.positional[1:]) else ""
+    if not dtype and made.kind in TENSORS and dtypes.is_fraction(short, arguments):
+        dtype = dtypes.FLOATING
     flags = {BLANK} if short in FACTORIES else set()
     if short in _WITH_DIMENSIONS or (source.refs and kind_of(source, m.state) is Kind.LIST):
         flags.add(DIMENSIONS)

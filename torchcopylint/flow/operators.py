@@ -24,6 +24,7 @@ from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
     NDARRAY,
+    OTHERWISE,
     PART,
     TENSORS,
     Fact,
@@ -135,7 +136,8 @@ def _repeat(m: Machine, values: list[Value], kinds: list[Kind], event: t.Operate
 
 
 def _concatenate(m: Machine, values: list[Value], event: t.Operate) -> Value:
-    made = memory.fresh(m, event.site, Object(Kind.LIST, Sure.PROVEN, text="[...]"))
+    kinds = {kind_of(value, m.state) for value in values}
+    made = memory.fresh(m, event.site, Object(kinds.pop() if len(kinds) == 1 else Kind.LIST, Sure.PROVEN, text="[...]"))
     for value in values:
         for ref in value.refs:
             for slot in m.state.slot_names(ref):
@@ -221,12 +223,24 @@ def _logic(m: Machine, event: t.Logic) -> None:
     if event.symbol in ("and", "or"):
         m.set(event.out, slots.join_values(values)._replace(root=None))
         return
+    if event.symbol in ("is", "is not") and values[-1].kind is Kind.NONE and not values[-1].refs:
+        _note_otherwise(m, event.operands[0])
     if event.symbol in ("in", "not in"):
         for value in values:
             # Of a dictionary, the keys are compared.
             if kind_of(value, m.state) not in (Kind.DICT, Kind.STATE_DICT):
                 reading.read(m, value, event.site, "operand", event.symbol)
     m.set(event.out, Value(kind=Kind.NUMBER))
+
+
+def _note_otherwise(m: Machine, register: int) -> None:
+    """Somebody asks whether some `.data` is `None`, as that of a tensor never is."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Attribute) and made.name == "data":
+        for ref in m.value(made.base).refs:
+            obj = m.state.object(ref)
+            if obj.kind is Kind.UNKNOWN:
+                m.state.set_object(ref, obj._replace(flags=obj.flags | {OTHERWISE}))
 
 
 @handles(t.Text)

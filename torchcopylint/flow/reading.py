@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from torchcopylint.flow import aliasing, naming, transfers
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
-from torchcopylint.flow.model import CONTAINERS, Fact, How, Key, Kind, Mark, Share, Value, overlap
+from torchcopylint.flow.model import CONTAINERS, Fact, How, Key, Kind, Mark, Region, Share, Value, overlap
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -77,9 +77,24 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
 
 
 def _written_through(m: Machine, value: Value, mark: Mark) -> bool:
-    """Whether a write went through the very name that is read, if only on another turn of a loop."""
-    named = isinstance(value.root, str) and m.root_keys.get(mark.write) == value.root
-    return named and mark._replace(own=True) in value.marks
+    """Whether a write went through the very name that is read, if only on another turn of a loop.
+
+    Or through the same element of what another turn has made: of objects that are new at every turn, each has its own.
+    """
+    if mark._replace(own=True) not in value.marks:
+        return False
+    through = m.root_keys.get(mark.write)
+    if isinstance(value.root, str) or not isinstance(through, tuple) or not isinstance(value.root, tuple):
+        return through == value.root and through is not None
+    same = (through[0] | 1, through[1]) == (value.root[0] | 1, value.root[1])
+    return same and all(_is_made_anew(m, ref) for ref in value.refs)
+
+
+def _is_made_anew(m: Machine, ref: int) -> bool:
+    """Whether an object is one of several that an operation has made, each with memory of its own."""
+    obj = m.state.object(ref)
+    own = all(share.storage | 1 == ref | 1 for share in obj.shares)
+    return own and m.state.get(ref | 1) is not None and obj.site in m.index.computing
 
 
 def _report_cut(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer: str) -> None:
@@ -104,12 +119,14 @@ def _read_after(
     derived = mark.late and not _kept_from_before(m, value.root, mark)
     if derived:
         below_read = ()
+    region = m.regions[mark.write].get(share.storage | 1, ())
     there = (
         share.storage & 1 == 0
+        and (ref & 1 == 1 or not any(s.storage == share.storage + 1 for s in obj.shares))
         and share.storage in m.certain_storages[mark.write]
-        and overlap(m.regions[mark.write].get(share.storage | 1, ()), share.region) is Fact.YES
+        and overlap(region, share.region) is Fact.YES
     )
-    each = (whole and _is_element(value.root)) or all(_sits_on(m, other, share.storage) for other in value.refs)
+    each = (whole and _is_element(value.root)) or all(_is_hit(m, other, share, region) for other in value.refs)
     meets = there and each
     linked = share.sure and all(link.sure for link in (*below_written, *below_read))
     return ReadAfter(
@@ -218,6 +235,12 @@ def _is_element(root: Key | None) -> bool:
 
 def _sits_on(m: Machine, ref: int, storage: int) -> bool:
     return any(share.storage == storage for share in m.state.object(ref).shares)
+
+
+def _is_hit(m: Machine, ref: int, share: Share, region: Region) -> bool:
+    """Whether an object sits where another does, on a storage of which a region was written: not on other parts."""
+    sharing = [s for s in m.state.object(ref).shares if s.storage == share.storage]
+    return any(s == share or overlap(region, s.region) is Fact.YES for s in sharing)
 
 
 def _kept_from_before(m: Machine, root: Key | None, mark: Mark) -> bool:

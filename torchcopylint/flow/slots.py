@@ -208,8 +208,13 @@ def has_state(obj: Object) -> bool:
 
 
 def _stateful(m: Machine, ref: int, obj: Object) -> bool:
-    """Whether a module has parameters or buffers, as far as its class tells; what is not known counts as stateful."""
+    """Whether a module has parameters or buffers, as far as its class tells; what is not known counts as stateful.
+
+    What has been frozen has nothing that training could move.
+    """
     row = table.module_class(obj.type) if obj.type else None
+    if obj.requires_grad is Fact.NO:
+        return False
     if row is None:
         local = m.world.local_class(obj.type)
         return local is None or not m.world.holds_nothing(local)

@@ -23,7 +23,9 @@ _STEPPING_NAMES = frozenset({"step", "optimizer_step"})
 def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     """`optimizer.step()` writes the parameters it was given, or, if nobody knows which, those that backward reached."""
     obj = m.state.object(optimizer.refs[0])
-    known = any(share.how is How.PARAMETERS for share in obj.shares)
+    # What a name holds on one path only, such as a wrapper around it, moves what it moves on the other.
+    alike = m.state.refs_of(optimizer.root) if optimizer.root is not None else ()
+    known = any(s.how is How.PARAMETERS for ref in (*optimizer.refs, *alike) for s in m.state.object(ref).shares)
     # Its network is among those that backward has reached since an optimizer stepped last, if there was a backward.
     reached = m.reached if m.reached_since is None else m.reached_since
     targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *reached}))

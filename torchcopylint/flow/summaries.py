@@ -20,7 +20,7 @@ from torchcopylint.flow import (
     writing,
 )
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import Place
+from torchcopylint.flow.facts import Place, Write
 from torchcopylint.flow.model import (
     CONTAINERS,
     EXPANDED,
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 _SHOWING = frozenset({How.DETACH, How.VIEW, How.INDEX, How.ROW})
 """Ways to share by which a result that is a tensor shows that what it was taken from is one."""
 _WITH_PARTS = CONTAINERS - {Kind.STATE_DICT} | {Kind.INSTANCE}
+PLAIN = "plain"
+"""As the condition of what is returned: it is a number or a text."""
 MAX_PARTS = 16
 """So many elements or fields of what a function returns are told of."""
 MAX_PLACES = 3
@@ -77,7 +79,7 @@ class ArgumentWrite(NamedTuple):
 
 class Returned(NamedTuple):
     """The function may return an alias of a parameter (`how`; `None` for the very object), or, without one, something
-    fresh."""
+    fresh: where `when` is `PLAIN`, a number or a text."""
 
     parameter: str
     path: tuple[str, ...]
@@ -118,7 +120,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
     writes: dict[ArgumentWrite, tuple[Place, ...]] = {}
     inside = _sites_of_branches(unit.tape) if m.writes and _switch(unit) else frozenset()
     for write in m.writes.values():
-        hits = [paths[storage] for storage in write.storages if storage in paths]
+        hits = [paths[storage] for storage in write.storages if storage in paths and not _is_added(m, write, storage)]
         for parameter, path in hits:
             # A part of an argument is also a part of what it is a part of: only the part itself counts.
             if not any(o != (parameter, path) and o[0] == parameter and o[1][: len(path)] == path for o in hits):
@@ -150,6 +152,12 @@ def summarise(m: Machine, file: str = "") -> Summary:
         added=handing.added(m),
         hangs=hanging.of(m),
     )
+
+
+def _is_added(m: Machine, write: Write, storage: int) -> bool:
+    """Whether what is written has become a part of an argument here, so that the caller has not seen it before."""
+    chain = m.chains.get(write.site, {}).get(storage | 1, ())
+    return any(link.how is How.FIELD and link.site >= 0 for _, link in chain)
 
 
 def _switch(unit: Unit) -> str:
@@ -216,7 +224,7 @@ def _returns(
     result: Object | None = None
     for value in values:
         if not value.refs:
-            found.append(Returned("", (), None, ""))
+            found.append(Returned("", (), None, PLAIN if value.kind in (Kind.NUMBER, Kind.STRING) else ""))
             continue
         for ref in value.refs:
             obj = m.state.object(ref)
@@ -398,9 +406,11 @@ def _one_result(
     tag: str = "",
 ) -> Value:
     """What a call returns, or one part of it, which `tag` tells from the others."""
-    same = [r for r in returned if r.parameter and r.how is None]
-    others = [r for r in returned if r.parameter and r.how is not None]
-    fresh = [r for r in returned if not r.parameter]
+    # Where it may be a number, as the caller may know, what it is given comes back on some paths only.
+    plain = any(r.when == PLAIN for r in returned) and any(r.when != PLAIN for r in returned)
+    same = [r for r in returned if r.parameter and r.how is None and not plain]
+    others = [r for r in returned if r.parameter and (plain or r.how is not None)]
+    fresh = [r for r in returned if not r.parameter and not (plain and r.when == PLAIN)]
     values = []
     for item in same:
         source = _follow(m, bound.get(item.parameter, Value()), item.path)
@@ -435,4 +445,5 @@ def _one_result(
         if any(item.when == "unknown" for item in fresh):
             made = made._replace(kind=Kind.UNKNOWN, sure=Sure.NOT)
         values.append(memory.fresh(m, site, made, f"{tag}fresh"))
-    return slots.join_values(values)
+    joined = slots.join_values(values)
+    return joined._replace(plain=True) if plain else joined

@@ -97,6 +97,40 @@ def is_computed_from(m: Machine, register: int, name: str) -> bool:
     return known
 
 
+def is_last_look(m: Machine, name: str, register: int, result: int) -> bool:
+    """Whether what a name holds is not looked at again once `register` has been loaded from it, to make `result`."""
+    if seen_from_inside(m, name):
+        return False
+    found = of_name(m, name)
+    look = next((use for use in found if use.loads and use.register == register), None)
+    if look is None:
+        return False
+    if any(not use.loads and use.register == result for use in found):
+        # `x = torch.Tensor(x)`: from here on, the name stands for something else.
+        return True
+    return _is_of_this_turn(found, look) and not any(use.loads and use.position > look.position for use in found)
+
+
+def ends_in(m: Machine, name: str, site: int) -> bool:
+    """Whether the call at a site is the last to look at what a name holds: nothing behind it does, nor a loop's next
+    turn."""
+    found = of_name(m, name)
+    loads = [use for use in found if use.loads]
+    register = m.index.calls.get(site, -1)
+    if not loads or register < 0 or seen_from_inside(m, name):
+        return False
+    last = loads[-1]
+    parts = [event.out for event in expression(m, register, name) if isinstance(event, t.Load)]
+    return last.register in parts and _is_of_this_turn(found, last)
+
+
+def _is_of_this_turn(found: list[Use], look: Use) -> bool:
+    """Whether a name was bound in the very turn of the loop in which it is looked at."""
+    return not look.loops or any(
+        not use.loads and use.position < look.position and use.loops == look.loops for use in found
+    )
+
+
 def is_only_written(m: Machine, name: str) -> bool:
     """Whether nobody reads what a name is bound to once the first write has gone into it.
 

@@ -9,10 +9,10 @@ glances at its loops; it is run to the end if it has any, or wants to know anyth
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from torchcopylint.flow import custom, idioms, imports, kinds
+from torchcopylint.flow import custom, giving, idioms, imports, kinds
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
@@ -22,7 +22,6 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     EXPANDED,
     GLOBAL,
-    LOCAL,
     OTHERWISE,
     PINNED,
     PLACEHOLDER,
@@ -321,9 +320,21 @@ class World:
             self._bind_any(m, ref, passed, ARGUMENT)
         if annotation is None or not annotation.arguments:
             return
-        obj = kinds.from_annotation(m, annotation.arguments[-1])
-        if obj is not None:
-            self._bind_any(m, ref, obj, ARGUMENT)
+        known = [kinds.from_annotation(m, argument) for argument in annotation.arguments]
+        if m.state.object(ref).kind is Kind.TUPLE and len({obj.kind if obj else None for obj in known}) > 1:
+            self._bind_each(m, ref, known)
+        elif known[-1] is not None:
+            self._bind_any(m, ref, known[-1], ARGUMENT)
+
+    def _bind_each(self, m: Machine, ref: int, known: Sequence[Object | None]) -> None:
+        """`tuple[int, Tensor]`: what each element is."""
+        for position, obj in enumerate(known):
+            slot = (ref, f"[{position}]")
+            inner = m.number("slot", slot)
+            text = f"{m.state.object(ref).text}[{position}]"
+            shares = (Share(inner, How.OWN, -1, inner),)
+            m.state.set_object(inner, (obj or Object())._replace(shares=shares, text=text, owner=ARGUMENT))
+            m.state.put_cell(slot, Cell((inner,), obj.kind if obj else Kind.UNKNOWN, None, site=-1))
 
     def _bind_any(self, m: Machine, ref: int, obj: Object, owner: str) -> None:
         """Whatever element of a container is looked at is such an object."""
@@ -681,12 +692,12 @@ class World:
         if not self.is_own(unit):
             return
         known = self._arguments.setdefault(unit, {})
-        result = m.use_of(site)
         for name, value in bound.items():
             if value.kind is Kind.NONE and not value.refs:
                 continue
             self._given.setdefault(unit, {}).setdefault(name, True)
-            self._given[unit][name] &= _nobody_elses(m, value, result)
+            if self._given[unit][name]:
+                self._given[unit][name] = giving.is_nobody_elses(m, value, site)
             obj = Object(value.kind)
             for number, ref in enumerate(value.refs):
                 template = _passed(m.state.object(ref))
@@ -699,7 +710,8 @@ class World:
                 )
 
     def given_away(self, unit: int) -> frozenset[str]:
-        """The parameters for which every call in the file passes what nobody else holds: `f(x.clone())`."""
+        """The parameters for which every call in the file passes what nobody else holds, or looks at again:
+        `f(x.clone())`."""
         return frozenset(name for name, fresh in self._given.get(unit, {}).items() if fresh)
 
     def note_default(self, m: Machine, unit: int, name: str, value: Value) -> None:
@@ -746,18 +758,6 @@ def _registers(event: t.Event | None) -> bool:
     return isinstance(event, t.Invoke) and event.name.startswith(("register_", "add_module", "__setattr__"))
 
 
-def _nobody_elses(m: Machine, value: Value, result: t.Event | None) -> bool:
-    """Whether a value has memory of its own, and no name: or one that is bound to what the call returns next."""
-    objects = [m.state.object(ref) for ref in value.refs]
-    own = all(share.how is How.OWN for obj in objects for share in obj.shares)
-    if not objects or not own or any(obj.owner not in ("", LOCAL) for obj in objects):
-        return False
-    if value.root is None:
-        return True
-    holders = {key for ref in value.refs for key in m.state.holders.get(ref, ()) if ref in m.state.refs_of(key)}
-    return isinstance(result, t.Bind) and result.name == value.root and holders == {value.root}
-
-
 def _element(m: Machine, refs: Iterable[int]) -> Object | None:
     """What all elements of some containers are, those that are looked at."""
     element: Object | None = None
@@ -778,7 +778,7 @@ def _template(obj: Object) -> Object:
 
 def _passed(obj: Object) -> Object:
     """What a parameter may be taken to be when such an object is passed for it."""
-    sure = Sure.LIKELY if obj.kind is not Kind.UNKNOWN else Sure.NOT
+    sure = min(obj.sure, Sure.LIKELY)
     return Object(obj.kind, sure, leaf=obj.leaf, requires_grad=obj.requires_grad, type=obj.type, dtype=obj.dtype)
 
 

@@ -14,8 +14,8 @@ class Constructed(NamedTuple):
     but arrays. `requires_grad`, `history` (whether it is no leaf) and `scalar` are those of `name`; `traced` is whether
     the result requires grad because the call says so. `declared` is whether only the signature or a caller says what
     `name` is, `temporary` whether its memory, or the result, is let go of by the end of the unit, `outside` whether
-    it is memory that others hold, `matches` whether its dtype is that of the result. `flags` are keywords that are
-    switched on.
+    it is memory that others hold, `unseen` whether it has no other holder than a name that is not looked at again,
+    `matches` whether its dtype is that of the result. `flags` are keywords that are switched on.
     """
 
     site: int
@@ -32,6 +32,7 @@ class Constructed(NamedTuple):
     declared: bool
     temporary: bool
     outside: bool
+    unseen: bool
     matches: Fact
     flags: frozenset[str]
     sure: Sure

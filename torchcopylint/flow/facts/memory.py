@@ -165,7 +165,8 @@ class Kept(NamedTuple):
 
     `how`, since `shared`; `shallow` if it is a new container of the same tensors, or an element that was put into one.
     `storages` are those of what is shared; `whole` is whether `source` is a module. `sources` are the names that other
-    methods may have for it: fields that hold it, or its own, if it is handed in.
+    methods may have for it: fields that hold it, or its own, if it is handed in. `calls` are the methods of `self` that
+    `method` goes through itself, and those that these go through.
     """
 
     field: str
@@ -179,6 +180,7 @@ class Kept(NamedTuple):
     storages: frozenset[int] = frozenset()
     whole: bool = False
     sources: frozenset[str] = frozenset()
+    calls: frozenset[str] = frozenset()
 
 
 class FieldMet(NamedTuple):

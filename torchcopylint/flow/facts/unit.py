@@ -94,7 +94,8 @@ Relation: TypeAlias = (
 class UnitFacts(NamedTuple):
     """Everything found out about one unit, in source order.
 
-    `class_number` is -1 outside of classes. `returns_sources` are the storages that it returns itself, not as a view;
+    `class_number` is -1 outside of classes. `returns_sources` are the storages that it returns itself, not as a view,
+    or that it has taken away from the argument that they belong to (`x.set_(y)`);
     `returns_value` whether it returns anything at all, `takes_inplace` whether its caller decides by a parameter
     `inplace` if it writes. `trains` is whether it calls `backward()`, `has_no_grad` whether it switches grad mode off
     for a part of itself, or one beside it does so to write a parameter. `called_without_grad` is whether every call of

@@ -1,0 +1,69 @@
+"""What a call is handed for good: memory that nobody else holds, or looks at again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import naming, uses
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import LOCAL, How, Value
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+
+def is_nobody_elses(m: Machine, value: Value, site: int) -> bool:
+    """Whether an argument of the call at `site` has memory of its own, and no name.
+
+    Or only names that are bound to what the call returns next, or that the unit does not look at again.
+    """
+    objects = [m.state.object(ref) for ref in value.refs]
+    if _is_put_back(m, value, site):
+        return True
+    if not objects or any(obj.owner not in ("", LOCAL) for obj in objects):
+        return False
+    own = all(share.how is How.OWN for obj in objects for share in obj.shares)
+    if own and value.root is None:
+        return True
+    if not isinstance(value.root, str):
+        return False
+    holders = {key for ref in value.refs for key in m.state.holders.get(ref, ()) if ref in m.state.refs_of(key)}
+    result = m.use_of(site)
+    if own and isinstance(result, t.Bind) and result.name == value.root and holders == {value.root}:
+        return True
+    return _is_given_up(m, value, site)
+
+
+def _is_put_back(m: Machine, value: Value, site: int) -> bool:
+    """`sample["mask"] = flip(sample["mask"])`: the place holds what has become of it, whoever else holds the place."""
+    if isinstance(m.use_of(site), t.StoreItem | t.StoreAttribute):
+        given = [register for register in arguments_of(m, site) if m.value(register).refs == value.refs]
+        return any(is_stored_in(m, site, naming.text_of(m, register)) for register in given)
+    return False
+
+
+def arguments_of(m: Machine, site: int) -> list[int]:
+    """The registers that the call at `site` is given."""
+    made = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    return [argument.register for argument in made.arguments] if isinstance(made, t.Call | t.Invoke) else []
+
+
+def is_stored_in(m: Machine, site: int, place: str) -> bool:
+    """Whether what the call at `site` returns is put at once into a place, as the user wrote that: `x`, `x[:, :k]`."""
+    event = m.use_of(site)
+    if "..." in place:
+        return False
+    if isinstance(event, t.Bind):
+        return event.name == place
+    if isinstance(event, t.StoreItem):
+        return f"{naming.text_of(m, event.base)}[{naming.index_text(m, event.subscript)}]" == place
+    return isinstance(event, t.StoreAttribute) and f"{naming.text_of(m, event.base)}.{event.name}" == place
+
+
+def _is_given_up(m: Machine, value: Value, site: int) -> bool:
+    """Whether only names hold the memory, all of which are looked at for the last time in the call."""
+    storages = {share.storage for ref in value.refs for share in m.state.object(ref).shares}
+    if any(m.state.object(storage).owner not in ("", LOCAL) for storage in storages):
+        return False
+    names = {key for storage in storages for key, _ in m.state.holders_of(storage)}
+    return all(isinstance(name, str) and uses.ends_in(m, name, site) for name in names)
