@@ -15,8 +15,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     """Report `torch.Tensor(x)`, `torch.FloatTensor(x)` and `t.new(x)` where they share memory, or may.
 
     What only the call itself holds, or nobody holds when the function ends, is shared with nobody, and an array of
-    another dtype is always converted. What is made in the same function is shared with nobody who does not see the call,
-    or, if it is a tensor that is not used again, with nobody.
+    another dtype is always converted. What is made in the same function is shared with nobody who does not see the
+    call, or, if it is a tensor that is not used again, with nobody.
     """
     for fact in unit.facts:
         if not isinstance(fact, Constructed) or not _is_legacy(fact.function) or fact.temporary:

@@ -128,16 +128,14 @@ def _defaults_written(world: World, m: Machine) -> list[DefaultWritten]:
     for write in m.writes.values():
         owner = m.state.object(write.storages[0])
         default = world.default(m.unit.number, owner.text) if owner.owner == ARGUMENT else None
-        if default is None or default.text == owner.text:
+        if default is None and owner.owner == FIELD:
+            default = _default_in_field(world, m, write.storages[0])
+        elif default is not None and default.text == owner.text:
             # `def step(x, seen=seen)` goes on with something of outside, by the name that it has there.
             continue
-        if len(write.storages) == 1 and write.chain[0].sure:
+        if default is not None and len(write.storages) == 1 and write.chain[0].sure:
             sure = min(default.sure, write.sure)
             found.append(DefaultWritten(write.site, owner.text, write.op, default.site, sure))
-        elif owner.owner == FIELD and len(write.storages) == 1 and write.chain[0].sure:
-            kept = _default_in_field(world, m, write.storages[0])
-            if kept is not None:
-                found.append(DefaultWritten(write.site, owner.text, write.op, kept.site, min(kept.sure, write.sure)))
     return found
 
 

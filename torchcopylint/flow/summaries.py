@@ -381,6 +381,8 @@ def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Ar
     for part in summary.parts if len(result.refs) == 1 else ():
         held = _one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot)
         slots.bind_slot(m, (result.refs[0], part.slot), held, site)
+        # Several losses that come back need not have a graph in common.
+        m.runs.parts.update(ref | 1 for ref in held.refs)
     hanging.carry(m, behind, result, site)
     return result
 
