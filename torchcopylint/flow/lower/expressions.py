@@ -66,7 +66,11 @@ def lower_target(b: UnitBuilder, target: cst.CSTNode, value: int, annotation: t.
         star = next((i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), -1)
         for position, element in enumerate(target.elements):
             known = position if star < 0 or position < star else -1
-            lower_target(b, element.value, b.define(t.Unpack, element.value, known, value))
+            part = b.define(t.Unpack, element.value, known, value)
+            if position == star:
+                # A starred target is a list of its own, whatever it is unpacked from.
+                part = b.define(t.Make, element.value, "list", (), (part,), (False,))
+            lower_target(b, element.value, part)
     elif isinstance(target, cst.StarredElement):
         lower_target(b, target.value, value)
 
