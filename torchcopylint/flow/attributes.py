@@ -128,6 +128,11 @@ def _bind_element(m: Machine, field: Value, owner: str, name: str) -> None:
     made = known._replace(shares=shares, text=text, owner=FIELD, flags=frozenset({PLACEHOLDER}))
     m.state.set_object(inner, made)
     memory.bind(m, (ref, ANY_ELEMENT), Value((inner,), known.kind), -1)
+    for slot, part in m.world.parts_of_element(owner, name).items() if known.kind is Kind.TUPLE else ():
+        held = m.number("slot", (inner, slot))
+        own = (Share(held, How.OWN, -1, held),)
+        m.state.set_object(held, part._replace(shares=own, text=text + slot, owner=FIELD))
+        memory.bind(m, (inner, slot), Value((held,), part.kind), -1)
 
 
 def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:

@@ -31,6 +31,7 @@ from torchcopylint.flow.facts import DataShared, Saved
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     CONTAINERS,
+    INFERENCE,
     OUTPUT,
     PLACEHOLDER,
     TENSORS,
@@ -128,12 +129,13 @@ def _output(
     inputs = grads.tensors_in(m, given)
     # What comes back as it was given is no output of a layer: `forward` may return its argument.
     untouched = {*function.refs, *(ref for value in given for ref in value.refs)}
+    # Whether a network cuts the graph of what it is given, only its author knows; no layer of torch does.
+    whole = _is_of_layers(m, function)
     for ref in (*result.refs, *_parts_of(m, result, 2)):
         made = m.state.object(ref)
         if made.kind not in (*TENSORS, Kind.UNKNOWN) or ref in untouched or made.owner not in ("", "local"):
             continue
-        # Whether a network cuts the graph of what it is given, only its author knows.
-        graph = frozenset[int]().union(made.graph, *(runs.without(i.graph) for i in inputs))
+        graph = frozenset[int]().union(made.graph, *(i.graph if whole else runs.without(i.graph) for i in inputs))
         fact = Fact.NO if recording is Fact.NO else Fact.UNKNOWN if recording is Fact.UNKNOWN else Fact.LIKELY
         if frozen and not any(i.requires_grad > 0 for i in inputs):
             fact = min(fact, Fact.UNKNOWN)
@@ -141,11 +143,28 @@ def _output(
             number = site * 8 + 7
             graph = graph | frozenset(grads.save(m, function, number, Saved(site, f"{name}(...)", "network", name)))
             m.module_saves[number] = function
-        made = made._replace(flags=made.flags | {OUTPUT}, graph=graph if fact > 0 else frozenset())
+        inference = {INFERENCE} if m.state.mode.inference > 0 and made.kind in (*TENSORS, Kind.UNKNOWN) else set()
+        made = made._replace(flags=made.flags | {OUTPUT} | inference, graph=graph if fact > 0 else frozenset())
         if made.requires_grad is Fact.UNKNOWN or fact is Fact.NO:
             made = made._replace(requires_grad=fact, leaf=Fact.NO if fact > 0 else made.leaf)
         m.state.set_object(ref, made)
     return result
+
+
+def _is_of_layers(m: Machine, function: Value, depth: int = 3) -> bool:
+    """Whether something is a layer of `torch.nn`, or a chain of nothing but such layers, as far as is known."""
+    for ref in function.refs:
+        obj = m.state.object(ref)
+        row = table.module_class(obj.type) if obj.type else None
+        if row is None or not depth:
+            return False
+        if row.container:
+            if obj.type != "torch.nn.Sequential":
+                return False
+            held = [slots.slot_value(m, slot) for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
+            if not all(_is_of_layers(m, one, depth - 1) for one in held):
+                return False
+    return bool(function.refs)
 
 
 def _parts_of(m: Machine, result: Value, depth: int) -> list[int]:
@@ -179,6 +198,8 @@ def _call_known(
         activations.known_tensor(m, first)
     trainable = row.parameters and obj.requires_grad is not Fact.NO
     made = Object(Kind.TENSOR, Sure.PROVEN, dtype="", text=f"{name}(...)")
+    if m.state.mode.inference > 0:
+        made = made._replace(flags=frozenset({INFERENCE}))
     reduction = config.get("reduction", "mean")
     if row.output == "scalar" and reduction != "none":
         made = made._replace(scalar=Fact.YES)

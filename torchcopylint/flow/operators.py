@@ -213,7 +213,8 @@ def _extend(m: Machine, target: Value, value: Value, site: int) -> None:
             for slot in m.state.slot_names(source):
                 cell = m.state.cell(slot)
                 if cell is not None:
-                    held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+                    # In `layers += [hidden, act]` each item is short for a name, as it would be in `append(hidden)`.
+                    held = Value(cell.refs, cell.kind, cell.const, cell.marks, cell.origin)
                     collecting.put(m, (ref, ANY_ELEMENT), held, site, "append")
 
 

@@ -116,8 +116,9 @@ def _check_expanded(m: Machine, target: Value, at: Site) -> None:
     if len(target.refs) != 1 or at.op in _FILLING:
         return
     obj = m.state.object(target.refs[0])
-    above = [s for s in obj.shares if s.of != target.refs[0] and s.how is How.INDEX]
-    base = m.state.object(above[0].of) if len(above) == 1 and at.form == "augmented" else obj
+    # What lies in a field lies in the object that has the field as well: one tensor, on two storages.
+    above = {s.of for s in obj.shares if s.of != target.refs[0] and s.how is How.INDEX}
+    base = m.state.object(next(iter(above))) if len(above) == 1 and at.form == "augmented" else obj
     part = at.form == "item" or base is not obj
     if EXPANDED in base.flags:
         m.fact(

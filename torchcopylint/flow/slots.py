@@ -123,7 +123,13 @@ def _any_of(m: Machine, value: Value, site: int, text: str) -> Value:
     found = [value._replace(refs=tuple(ref for ref in value.refs if ref not in placeholders))]
     late = frozenset({mark._replace(late=True) for mark in value.marks})
     for ref in placeholders:
-        found.append(_another(m, m.state.object(ref), site, text, f"element {ref}")._replace(marks=late))
+        one = _another(m, m.state.object(ref), site, text, f"element {ref}")._replace(marks=late)
+        found.append(one)
+        for part in m.state.slot_names(ref) if m.state.object(ref).kind is Kind.TUPLE else ():
+            # The tuples of a list are alike: so are their parts.
+            for held in m.state.refs_of(part):
+                inner = _another(m, m.state.object(held), site, text + part[1], f"element {ref}{part[1]}")
+                bind_slot(m, (one.refs[0], part[1]), inner, site)
     return join_values([one for one in found if one.refs])
 
 

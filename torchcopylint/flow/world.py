@@ -83,6 +83,7 @@ class World:
         self._exports: dict[int, dict[str, Export]] = {}
         self._fields: dict[int, dict[str, Object]] = {}
         self._elements: dict[tuple[int, str], Object] = {}
+        self._element_parts: dict[tuple[int, str], dict[str, Object]] = {}
         self._registered: dict[int, dict[str, bool]] = {}
         self._summaries: dict[int, Summary] = {}
         self._running: set[int] = set()
@@ -631,12 +632,29 @@ class World:
                 return known
         return None
 
+    def parts_of_element(self, type_name: str, name: str) -> Mapping[str, Object]:
+        """Where a container in a field of a class of this file holds tuples: what their parts are, by their slots."""
+        local = self.local_class(type_name)
+        for current in self.lineage(local) if local is not None else ():
+            if (current, name) in self._elements:
+                return self._element_parts.get((current, name), {})
+        return {}
+
     def _note_elements(self, m: Machine, local: int, name: str, value: Value) -> None:
         for ref in value.refs:
             for slot in m.state.slot_names(ref)[:MAX_ELEMENTS]:
                 for held in m.state.refs_of(slot) if slot[1].startswith("[") else ():
                     obj = _passed(m.state.object(held))._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
                     self._elements[local, name] = join_objects(self._elements.get((local, name), obj), obj)
+                    parts = {}
+                    for inner in m.state.slot_names(held) if obj.kind is Kind.TUPLE else ():
+                        one = _joined([m.state.object(ref) for ref in m.state.refs_of(inner)])
+                        if one is not None:
+                            parts[inner[1]] = one._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
+                    before = self._element_parts.get((local, name), parts)
+                    self._element_parts[local, name] = {
+                        key: join_objects(before[key], one) for key, one in parts.items() if key in before
+                    }
 
     def is_parameter(self, number: int, name: str, *, above: bool = False) -> bool:
         """Whether the `__init__` of a class, or of one above it, sets a field to a parameter and nothing else.
@@ -770,6 +788,14 @@ def _element(m: Machine, refs: Iterable[int]) -> Object | None:
         return None
     # Somebody may switch it on later: only what does require grad is sure to.
     return element if element.requires_grad > 0 else element._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
+
+
+def _joined(objects: Sequence[Object]) -> Object | None:
+    """What all of some objects are; `None` if there is none."""
+    found: Object | None = None
+    for obj in map(_passed, objects):
+        found = obj if found is None else join_objects(found, obj)
+    return found
 
 
 def _template(obj: Object) -> Object:
