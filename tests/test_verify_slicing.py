@@ -225,6 +225,87 @@ def test_what_ends_the_run_is_left_out_the_next_time(verifier: Verifier) -> None
     assert "two-names-change" in kinds, verification.evidence
 
 
+OPTIMIZER = """\
+import torch
+from torch.optim import Optimizer
+
+
+class Momentum(Optimizer):
+    def __init__(self, params, lr=0.1):
+        super().__init__(params, dict(lr=lr))
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                norm = torch.sum(p.grad ** 2)
+                state = self.state[p]
+                if len(state) == 0:
+                    state["norm"] = norm
+                average = state["norm"]
+                average.mul_(0.9).add_(norm)
+                p.data.sub_(p.grad / average)
+"""
+BASE = """\
+import torch
+from toolkit import Task
+
+
+class Search(Task):
+    def __init__(self, limit):
+        super().__init__(limit=limit)
+
+    def run(self, images: torch.Tensor):
+        count, height, width = images.shape
+        total = images.sum(0) * self.limit
+        old = total
+        total.mul_(count * height * width)
+        return old, total, self.name
+"""
+SETTINGS = """\
+import torch
+from toolkit import settings
+
+args = settings()
+args.device = torch.device("cpu")
+weights = torch.zeros(args.rows, device=args.device)
+best = weights
+weights += 0.5
+print(best, weights)
+"""
+TRAINER = """\
+import torch
+
+
+class Client:
+    def __init__(self, trainer):
+        self.trainer = trainer
+
+    def run(self, data, rate):
+        self.trainer.train(data, rate, True)
+        state = self.trainer.weights()
+        for key in state:
+            value = state[key]
+            old = value
+            value.mul_(rate)
+            print(old, value)
+"""
+
+
+@pytest.mark.parametrize("text", [OPTIMIZER, BASE, SETTINGS, TRAINER], ids=["optimizer", "base", "settings", "trainer"])
+def test_what_is_made_fits_what_is_done_with_it(text: str, verifier: Verifier) -> None:
+    (finding,) = findings(text, "TCL501")
+    verification = verifier.verify(slice_of(text, finding, load_pages()["TCL501"]))
+    assert verification.verdict is Verdict.CONFIRMED, verification.evidence
+
+
+def test_what_is_converted_in_vain_is_of_another_type(verifier: Verifier) -> None:
+    text = "import torch\n\n\ndef shrink(weight: torch.Tensor, dtype=torch.float32):\n    weight.to(dtype)\n"
+    text += "    return weight\n"
+    (finding,) = findings(text, "TCL602")
+    verification = verifier.verify(slice_of(text, finding, load_pages()["TCL602"]))
+    assert verification.verdict is Verdict.CONFIRMED, verification.evidence
+
+
 @pytest.mark.parametrize(
     ("call", "branch"),
     [

@@ -91,6 +91,8 @@ def write_lost(case: Case) -> Opinion:
     writes = [write for write in case.run.writes if write.marks & marks]
     if not writes:
         return Opinion(Seen.NO)
+    if case.run.ended:
+        return Opinion(Seen.UNCLEAR)  # what did not run may have read it
     own = {name.removesuffix("[]") for write in writes for name in write.bound}
     named = {
         f"{state.scope}|{chain}" for state in case.run.states if state.mark in marks for chain, _ in state.mentions

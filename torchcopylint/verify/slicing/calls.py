@@ -116,6 +116,11 @@ class Calls:
                 return self.known(method, instance, arguments, named, 0 if is_static(method) else 1)
             return self.unknown(self.world.self_of(instance).attribute(name), arguments)
         found = field()
+        find(owner).methods.add(name)
+        if (name == "train" and len(arguments) + len(named) > 1) or (name == "eval" and (arguments or named)):
+            # A module is told at most whether it trains: what is given data is something else that trains.
+            owner.vote("object", 2 * USED)
+            return self.unknown(found, arguments)
         if name == "step":
             owner.vote("environment" if arguments and arguments[0].constant is None else "optimizer", USED - 1)
         if name in tables.NUMBER_RESULTS:
@@ -140,6 +145,11 @@ class Calls:
         first = arguments[0] if arguments else None
         result = Thing()
         if name in TRANSPARENT and first is not None:
+            if name == "deepcopy":
+                # What is done with a copy fits what was copied.
+                result.near.append(first)
+                first.near.append(result)
+                return result
             return first if name == "Variable" else Thing(near=[first], element=first.element)
         if not root.startswith(("torch", "numpy", "copy")):
             function.vote("callable", WEAK)

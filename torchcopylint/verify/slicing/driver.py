@@ -38,6 +38,9 @@ class Driver:
                 calls.append(call)
         once = len(calls) == 1 and not objects
         for turn in range(1 if once else 2):
+            if turn and backward:
+                # Each call gets inputs of its own: the graph of the first ones was freed.
+                lines += [f"{name} = {name}.detach().requires_grad_() * 1.0" for name in maker.grown]
             for number, call in enumerate(calls):
                 name = f"result_{turn * len(calls) + number + 1}"
                 lines.append(f"{name} = {call}")

@@ -68,18 +68,23 @@ class Pruner(ast.NodeTransformer):
         """Bases from elsewhere are replaced."""
         forward = any(isinstance(item, ast.FunctionDef) and item.name == "forward" for item in node.body)
         bases: list[ast.expr] = []
+        replaced: list[bool] = []
         for base in node.bases:
             dotted = self._dotted(base)
             if self._is_unknown(base):
                 name = dotted.rsplit(".", 1)[-1]
                 module = forward or name.endswith(_BASES)
-                self.replaced.append(
-                    f"`{ast.unparse(base)}`, a base of `{node.name}`, is {'nn.Module' if module else 'object'}"
-                )
+                instead = "nn.Module" if module else "a class that takes everything"
+                self.replaced.append(f"`{ast.unparse(base)}`, a base of `{node.name}`, is {instead}")
                 if module:
-                    bases.append(ast.parse("torch.nn.Module", mode="eval").body)
+                    self.helpers.add("ModuleElsewhere")
+                    bases.append(ast.Name("ModuleElsewhere", ast.Load()))
+                replaced.append(module)
                 continue
             bases.append(base)
+        if replaced and not bases:
+            self.helpers.add("Elsewhere")
+            bases.append(ast.Name("Elsewhere", ast.Load()))
         node.bases = bases
         node.keywords = [keyword for keyword in node.keywords if not self._is_unknown(keyword.value)]
         node.decorator_list = self._decorators(node.decorator_list)

@@ -30,6 +30,7 @@ _SIZES = (4, 6)
 _SIDES = (28, 32, 64, 84, 96, 128, 224)
 """Usual sides of images."""
 _SHARING = frozenset({"two-names-change", "two-tensors-change", "same-object"})
+_CONVERSIONS = ("to", "float", "type", "type_as")
 _LESSONS = 24
 """So many times the least part is run again without what failed."""
 _GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-kept", "raises"})
@@ -63,6 +64,7 @@ class _Slicer:
         self.confirm = confirm
         self.device = device
         self._conditional = conditional
+        self._converts = "result-lost" in confirm and any(f"`{name}()`" in finding.message for name in _CONVERSIONS)
         self._worked: tuple[Plan, Setting] | None = None
         self._failed = False
         self._heard: dict[str, Run] = {}
@@ -195,9 +197,11 @@ class _Slicer:
         gradient = bool(_GRADIENT & set(self.confirm))
         graphs = (False, True) if gradient and plan.targets else (False,)
         sizes = [size, *(number for number in self._sizes() if number != size)]
+        # Where there is nothing to convert, nothing is computed that could be lost.
+        dtype = "float64" if self._converts else "float32"
         for dimensions, batch in ((2, 0), (4, 0), (3, 0), (1, 0), (2, 1), (0, 0)):
             for grad in graphs:
-                yield Setting(size, dimensions, seed, grad=grad, device=self.device, batch=batch)
+                yield Setting(size, dimensions, seed, grad=grad, dtype=dtype, device=self.device, batch=batch)
         for side in [number for number in _SIDES if number in sizes][:1]:
             for channels in (1, 3):
                 yield Setting(side, 4, seed, grad=graphs[-1], device=self.device, channels=channels)
@@ -230,6 +234,8 @@ class _Slicer:
             thing = firsts.get(name) or self.world.globals.get(name) or Thing(name)
             dotted = pruner.unknown.get(name, "")
             bindings.append(f"{name} = {self._elsewhere(maker, thing, name, dotted)}")
+            if kind_of(thing)[0] == "module" and not dotted:
+                maker.modules.append(name)
         before = maker.definitions
         maker.definitions = []
         driver = self.driver.text(plan, maker) if plan.targets else ""

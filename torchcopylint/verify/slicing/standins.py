@@ -27,6 +27,14 @@ def blend(*given):
         return torch.randn(SIZE, SIZE)
     return tensors[0] * 1.0 + sum((value.mean() for value in tensors[1:]), 0.0)
 ''',
+    "trained": '''
+def trained(size, **where):
+    """Two parameters with gradients, as an optimizer finds them."""
+    given = [torch.nn.Parameter(torch.randn(size, size, **where)), torch.nn.Parameter(torch.randn(size, **where))]
+    for parameter in given:
+        parameter.grad = torch.randn_like(parameter)
+    return given
+''',
     "few": '''
 def few(numbers):
     """The first turns of a long loop."""
@@ -148,6 +156,33 @@ class Anything:
 
     __lt__ = __gt__ = __le__ = __ge__ = _compared
 ''',
+    "Elsewhere": '''
+class Elsewhere:
+    """Stands in for a base class from elsewhere: it keeps what it is given by name, and has every other attribute."""
+
+    def __init__(self, *given, **named):
+        self.__dict__.update(named)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Anything(name)
+''',
+    "ModuleElsewhere": '''
+class ModuleElsewhere(torch.nn.Module):
+    """Stands in for a base class from elsewhere that is a module: it has every attribute that nothing sets."""
+
+    def __init__(self, *given, **named):
+        super().__init__()
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name.startswith("_"):
+                raise
+            return Anything(name)
+''',
     "without_init": '''
 def without_init(cls, **fields):
     """An object of a class with some fields, made without running its `__init__`."""
@@ -224,7 +259,7 @@ def backpropagate(result):
         sum(losses).backward()
 ''',
 }
-_NEEDS = {"Anything": ("blend",)}
+_NEEDS = {"ModuleElsewhere": ("Anything", "blend"), "Elsewhere": ("Anything", "blend"), "Anything": ("blend",)}
 
 
 def helpers(names: Iterable[str], size: int, sample: tuple[int, ...]) -> str:

@@ -261,6 +261,11 @@ EITHER = frozenset(
     ]
 )
 """Attributes that tensors and arrays have."""
+FIELDS = frozenset(
+    ["data", "grad", "grad_fn", "requires_grad", "is_leaf", "is_cuda", "is_sparse", "T", "H", "mT", "mH"]
+)
+FIELDS |= {"real", "imag", "itemsize", "nbytes", "flags", "layout", "strides", "is_quantized", "is_mps", "ndim"}
+"""Attributes of tensors and arrays that are no methods, and that nothing else is likely to have."""
 ARRAY = frozenset(["astype", "nbytes", "flags", "setflags", "tobytes", "clip"])
 MODULE = frozenset(
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from torchcopylint.verify.slicing.tables import HINTS
+from torchcopylint.verify.slicing import tables
 
 PROVEN, USED, WEAK = 100, 10, 1
 """Weights of a vote: an annotation or a constructor, a use that only this kind has, a use that fits it."""
@@ -19,6 +19,7 @@ class Thing:
     and `second` (sizes: numbers or things), `dtype`. `constant` is its value if it is a constant that is known,
     `formula` an arithmetic expression over things. `made` is the dotted class that the code made it of, with
     `arguments`. `graph`: it was computed from parameters of a module.
+    `key_of` is what a loop over it gives this thing. `methods` are the attributes that were called.
     """
 
     name: str = ""
@@ -40,6 +41,8 @@ class Thing:
     dotted: str = ""
     arity: int = 0
     graph: bool = False
+    key_of: Thing | None = None
+    methods: set[str] = field(default_factory=set)
     same: Thing | None = None
 
     def vote(self, kind: str, weight: int) -> None:
@@ -114,6 +117,8 @@ def unify(first: Thing, second: Thing) -> Thing:
         a.dtype = a.dtype or b.dtype
         a.graph = a.graph or b.graph
         a.dotted = a.dotted or b.dotted
+        a.key_of = a.key_of or b.key_of
+        a.methods |= b.methods
         if not a.made:
             a.made, a.arguments = b.made, b.arguments
     return find(first)
@@ -138,9 +143,22 @@ def kind_of(thing: Thing) -> tuple[str, int]:
             following += [find(other) for other in node.near]
         if votes:
             best = max(sorted(votes), key=lambda kind: votes[kind])
+            if best in ("tensor", "array") and votes[best] < PROVEN and _has_settings(find(thing)):
+                best, votes = "object", {"object": votes[best]}
             return best, votes[best]
         layer = following
     return hinted(thing), 0
+
+
+def _has_settings(thing: Thing) -> bool:
+    """Whether a thing has attributes that no tensor and no array has, not called, and none that only these have.
+
+    Settings have names such as `device` and `size` as well.
+    """
+    fields = thing.attributes.keys() - thing.methods
+    if fields & tables.FIELDS or thing.methods & (tables.TENSOR | tables.ARRAY):
+        return False
+    return bool(fields - tables.TENSOR - tables.ARRAY - tables.EITHER)
 
 
 def has_graph(thing: Thing) -> bool:
@@ -158,4 +176,4 @@ def has_graph(thing: Thing) -> bool:
 def hinted(thing: Thing) -> str:
     """The kind that the name of a thing suggests, or an empty text."""
     name = find(thing).name
-    return HINTS.get(name) or HINTS.get(name.lower().rsplit("_", 1)[-1], "")
+    return tables.HINTS.get(name) or tables.HINTS.get(name.lower().rsplit("_", 1)[-1], "")

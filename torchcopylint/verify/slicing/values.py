@@ -14,6 +14,7 @@ from torchcopylint.verify.slicing.things import Thing, find, has_graph, hinted, 
 
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mult": "*", "FloorDiv": "//", "Div": "/", "Pow": "**", "Mod": "%"}
 _DEEPEST = 5
+_NO_LEAF = "requires_grad=True) * 1.0"
 
 
 @dataclass(slots=True)
@@ -98,7 +99,7 @@ class Maker:
 
     def _tensor(self, thing: Thing, name: str, depth: int) -> str:
         shape, setting = self.sizes.shape(thing), self.setting
-        on = f", device={setting.device!r}" if setting.device != "cpu" else ""
+        on = self._on()
         written = f"{shape[0]}" if len(shape) == 1 else f"{shape}" if not shape else ", ".join(map(str, shape))
         dtype = self._dtype(thing)
         if dtype == "long":
@@ -110,7 +111,7 @@ class Maker:
             known = has_graph(thing)
             text = f"torch.randn({written}{exact}{on}{', requires_grad=True' if setting.grad or known else ''})"
             # What a function is given is seldom a leaf.
-            text += " * 1.0" if setting.grad or known else ""
+            text += " * 1.0" if setting.grad or known else ""  # `_NO_LEAF` is what such a text ends with.
             if known:
                 self.assumed.append(f"`{name}` has a graph, since a module computes it")
                 return text
@@ -217,6 +218,14 @@ class Maker:
             return "Keyed()"
         parts = [f"{key!r}: {self.expression(part, f'{name}[{key!r}]', depth + 1)}" for key, part in keys.items()]
         return f"{{{', '.join(parts)}}}"
+
+    def _parameters(self, thing: Thing, name: str, depth: int) -> str:
+        self.helpers.add("trained")
+        self.assumed.append(f"`{name}` are two parameters with gradients")
+        return f"trained({self.setting.size}{self._on()})"
+
+    def _on(self) -> str:
+        return f", device={self.setting.device!r}" if self.setting.device != "cpu" else ""
 
     def _state_dict(self, thing: Thing, name: str, depth: int) -> str:
         model = self.modules[0] if self.modules else "torch.nn.Linear(2, 2)"
@@ -325,7 +334,7 @@ class Maker:
                 methods.append(
                     f"        return {self._answer(part.result, f'{name}.{key}', 'given', depth, answering)}"
                 )
-            elif kind in ("tensor", ""):
+            elif kind == "tensor" or (not kind and self._by_parts(part) == "tensor"):
                 body.append(f"        self.{key} = torch.nn.Parameter(torch.randn({size}, {size}))")
             else:
                 body.append(f"        self.{key} = {self.expression(part, f'{name}.{key}', depth + 1)}")
@@ -445,12 +454,15 @@ class Maker:
         self.definitions.append(f"{variable} = {text}\n")
         self.named[id(thing)] = variable
         self.arguments_given.append(variable)
+        if text.endswith(_NO_LEAF):
+            self.grown.append(variable)
         if kind_of(thing)[0] == "module" or self.is_module(kind_of(thing)[0].removeprefix("instance ")):
             self.modules.append(variable)
         return variable
 
     taken: set[str] = field(default_factory=set)
     arguments_given: list[str] = field(default_factory=list)
+    grown: list[str] = field(default_factory=list)
 
 
 def _rank(kind: str) -> int:

@@ -121,12 +121,15 @@ class Walk:
                 owner.vote("dict", USED)
                 pair = Thing()
                 pair.item(0).vote("str", WEAK)
+                pair.item(0).key_of = owner
                 unify(pair.item(1), owner.each())
                 return pair if name == "items" else pair.item(1) if name == "values" else pair.item(0)
         owner = self.value(iterated)
         if "tensor" not in owner.votes and not owner.made:
             owner.vote("list", WEAK)
-            return owner.each()
+            element = owner.each()
+            element.key_of = element.key_of or owner
+            return element
         element = Thing(owner.name)
         element.near.append(owner)
         return element
@@ -166,6 +169,9 @@ class Walk:
             unify(self.value(target.value).attribute(target.attr), value)
         elif isinstance(target, ast.Tuple | ast.List):
             starred = any(isinstance(part, ast.Starred) for part in target.elts)
+            if find(value).made == ".shape" and not starred:
+                shaped = find(find(value).arguments[0])
+                shaped.dimensions = shaped.dimensions or len(target.elts)
             if find(value).element is None and not starred:
                 find(value).arity = max(find(value).arity, len(target.elts))
                 find(value).vote("tuple", WEAK)
@@ -223,6 +229,8 @@ class Walk:
             owner.vote("array", USED)
         elif name == "data":
             owner.vote("tensor", WEAK + 1)
+        elif name == "copy":
+            owner.vote("array", WEAK + 1)
         for names, kind in (
             (tables.MODULE, "module"),
             (tables.OPTIMIZER, "optimizer"),
@@ -252,6 +260,8 @@ class Walk:
             size.vote("int", WEAK)
             return size
         inner = self.value(index)
+        if inner.key_of is not None and isinstance(index, ast.Name) and self._has_keys(owner, find(inner.key_of)):
+            return owner.item(None)
         for part in index.elts if isinstance(index, ast.Tuple) else [index]:
             if isinstance(part, ast.Name) and not self.value(part).near:
                 self.value(part).vote("index", WEAK)
@@ -278,6 +288,16 @@ class Walk:
         if "tensor" in owner.votes or "array" in owner.votes:
             return Thing(owner.name, near=[owner])
         return owner.each()
+
+    def _has_keys(self, owner: Thing, looped: Thing) -> bool:
+        """Whether a thing is asked for what is under the keys of a loop, its own or those of another."""
+        if owner is looped:
+            owner.vote("state dict", 2 * USED)
+        elif "state dict" in looped.votes or "dict" in looped.votes:
+            owner.vote("state dict", USED)
+        else:
+            return False
+        return True
 
     def _x_tuple(self, node: ast.Tuple) -> Thing:
         whole = Thing()

@@ -101,8 +101,15 @@ class World:
                     given[extra.arg] = Thing(extra.arg)
             if class_name is not None and ordered and not is_static(function):
                 given[ordered[0].arg] = self.self_of(class_name)
+                if function.name == "__init__" and len(ordered) > 1 and self._is_optimizer(class_name):
+                    given[ordered[1].arg].vote("parameters", PROVEN)
             self._results[key] = Thing(function.name)
         return self.parameters[key], self._results[key]
+
+    def _is_optimizer(self, class_name: str) -> bool:
+        """Whether a class of the file is an optimizer by its first base."""
+        bases = self.classes[class_name].bases if class_name in self.classes else []
+        return bool(bases) and self.dotted(bases[0]).rsplit(".", 1)[-1] == "Optimizer"
 
     def annotate(self, thing: Thing, annotation: ast.expr) -> None:
         """What an annotation says."""
