@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchcopylint.flow import aliasing, naming, transfers
+from torchcopylint.flow import aliasing, alternatives, naming, transfers
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
 from torchcopylint.flow.model import CONTAINERS, Fact, How, Key, Kind, Mark, Region, Share, Value, overlap
@@ -168,7 +168,8 @@ def _copied_otherwise(m: Machine, value: Value, storage: int) -> bool:
 def _cloned_otherwise(m: Machine, value: Value, storage: int, chain: Chain) -> bool:
     """Whether what a name holds is the very object that was written, and on the other paths a clone of it.
 
-    What is something else there may be this object on purpose.
+    What is something else there may be this object on purpose, and so may what one test chooses between:
+    `x.clone() if keep else x`.
     """
     if any(link.how is not None for _, link in chain):
         return True
@@ -176,9 +177,12 @@ def _cloned_otherwise(m: Machine, value: Value, storage: int, chain: Chain) -> b
     others = [m.state.object(ref).site for ref in value.refs if not _sits_on(m, ref, storage)]
     made = [m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None for site in others]
     return all(
-        isinstance(event, t.Invoke) and event.name == "clone" and naming.text_of(m, event.base) == name
+        isinstance(event, t.Invoke)
+        and event.name == "clone"
+        and naming.text_of(m, event.base) == name
+        and not alternatives.are_chosen(m, event.out, event.site)
         for event in made
-    )  # fmt: skip
+    )
 
 
 def condition_of(links: tuple[Link, ...]) -> str:
