@@ -271,7 +271,7 @@ class Classes:
             self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
-        template = template(obj)._replace(graph=frozenset(), flags=obj.flags & {EXPANDED, PINNED, WRITES_INPUT})
+        template = unplaced(obj)._replace(graph=frozenset(), flags=obj.flags & {EXPANDED, PINNED, WRITES_INPUT})
         if template.kind in TENSORS and template.kind is not Kind.PARAMETER:
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
@@ -365,7 +365,7 @@ def _joined(objects: Sequence[Object]) -> Object | None:
     return found
 
 
-def template(obj: Object) -> Object:
+def unplaced(obj: Object) -> Object:
     """What is known of an object, apart from where it is."""
     return obj._replace(shares=(), saved=frozenset(), owner="")
 

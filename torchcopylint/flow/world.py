@@ -12,7 +12,7 @@ import builtins
 
 from torchcopylint.flow import custom, idioms, imports, kinds
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.classes import Export, template
+from torchcopylint.flow.classes import Export, unplaced
 from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
@@ -225,8 +225,8 @@ class World(Parameters):
         if before is not None and before.value != value:
             value = Value()
         if before is not None and before.obj is not None and obj is not None:
-            obj = join_objects(before.obj, template(obj))
-        exports[name] = Export(value, template(obj) if obj is not None else None)
+            obj = join_objects(before.obj, unplaced(obj))
+        exports[name] = Export(value, unplaced(obj) if obj is not None else None)
 
     def _note_export_elements(self, m: Machine) -> None:
         """What stands in the containers that the functions inside a unit see, when it has been run."""
