@@ -27,7 +27,7 @@ MOST_FORCED = 6
 
 MEANT: dict[str, str] = {
     "detach-inplace-assigned-2": "the state is cut on purpose, and nothing else holds it",
-    "numpy-view-mutated-3": "the array is there to fill the tensor",
+    "numpy-view-mutated-4": "the array is there to fill the tensor",
     "legacy-tensor-constructor-3": "a window is asked for by name",
     "conditional-copy-mutated-5": "the function's name says that it writes its argument",
     "model-aliased-2": "a wrapped module is used under its own name",

@@ -2,7 +2,8 @@
 
 A worker asks before it follows a file. If another one is at it, the worker waits; unless that one waits for this one
 in turn, which files in a circle can bring about: then it follows the file as well. Whoever is done first is believed,
-and the other takes over what that one found.
+and the other takes over what that one found; the files of a circle are told at once, so that it is one worker that is
+believed.
 
 That makes findings independent of who follows what: a worker finishes a file only when it knows all that the file uses,
 from others or by itself, so it knows every circle that the file is in.
@@ -11,6 +12,7 @@ from others or by itself, so it knows every circle that the file is in.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from torchcopylint.analysis import Limits
@@ -60,10 +62,14 @@ class Exchange:
 
     def tell(self, worker: Worker, key: str, known: str) -> str | None:
         """Take down what a worker found out; what another one told before, if there is something."""
+        return self.tell_all(worker, [(key, known)])[0]
+
+    def tell_all(self, worker: Worker, items: Iterable[tuple[str, str]]) -> list[str | None]:
+        """The same of several files, the keys and what is known, at once: who knows one of them knows them all."""
         with self._changed:
-            earlier = self._known.setdefault(key, known)
+            earlier = [(self._known.setdefault(key, known), known) for key, known in items]
             self._changed.notify_all()
-            return earlier if earlier != known else None
+            return [before if before != known else None for before, known in earlier]
 
     def lose(self, key: str) -> None:
         """A worker died over a file."""

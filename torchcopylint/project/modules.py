@@ -41,8 +41,9 @@ class Others(Protocol):
     def ask(self, root: str, limits: Limits, path: str) -> Known | None:
         """What one of them has found out about a file; `None` if it is for the one who asks to follow it."""
 
-    def tell(self, root: str, limits: Limits, path: str, known: Known) -> Known:
-        """What holds for a file from now on: what was found out here, or, if somebody was quicker, what they did."""
+    def tell(self, root: str, limits: Limits, found: Mapping[str, Known]) -> dict[str, Known]:
+        """What holds for some files from now on, by path: what was found out here, or, of each, what somebody did who
+        was quicker. They are told at once: whoever learns of one can learn of all."""
 
 
 @dataclass(slots=True)
@@ -255,21 +256,28 @@ class Modules:
             return None
         circle = self._circles[path]
         self._lowered[path] = run.lowered
+        found: dict[str, ModuleFacts | None] = {}
         for member in sorted(circle):
             known, _ = self._provisional.pop(member, (None, 0))
             if member not in self._summaries:
                 seen_whole = known is not None and not self._used[member].given & circle
-                self._final(member, known if seen_whole else self._alone(member))
+                found[member] = known if seen_whole else self._alone(member)
             self._lowered.pop(member, None)
+        self._all_final(found)
         return None
 
     def _final(self, path: str, summary: ModuleFacts | None) -> ModuleFacts | None:
         """Keep a summary for good, and return what holds."""
-        if self._others is not None:
-            known = Known(summary, self._digests.get(path, ""))
-            summary = self._others.tell(self._root, self._limits, path, known).facts
-        self._summaries[path] = summary
-        return summary
+        self._all_final({path: summary})
+        return self._summaries[path]
+
+    def _all_final(self, found: Mapping[str, ModuleFacts | None]) -> None:
+        """Keep summaries for good. Those of a circle are told at once, lest others mix them with their own."""
+        if self._others is not None and found:
+            known = {path: Known(summary, self._digests.get(path, "")) for path, summary in found.items()}
+            told = self._others.tell(self._root, self._limits, known)
+            found = {path: one.facts for path, one in told.items()}
+        self._summaries.update(found)
 
     def _alone(self, path: str) -> ModuleFacts | None:
         """The summary of a file that sees nothing of those that are in a circle with it."""

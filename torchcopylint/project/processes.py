@@ -157,7 +157,7 @@ class _Worker:
             if kind == ASK:
                 _write(process, self._exchange.ask(self, *what))
             elif kind == TELL:
-                _write(process, self._exchange.tell(self, *what))
+                _write(process, self._exchange.tell_all(self, [(key, known) for key, known in what[0]]))
             else:
                 examined, used = what
                 return Seen(from_plain(Examined, examined), None, from_plain(tuple[Used, ...], used))

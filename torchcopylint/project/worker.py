@@ -12,6 +12,7 @@ import os
 import pickle
 import sys
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 from torchcopylint.analysis import Limits
@@ -67,20 +68,29 @@ class _Line:
     def ask(self, root: str, limits: Limits, path: str) -> Known | None:
         """See `project.modules.Others`."""
         self.say(ASK, key_of(root, limits, path))
-        return self._known()
+        return _read(self._answer())
 
-    def tell(self, root: str, limits: Limits, path: str, known: Known) -> Known:
+    def tell(self, root: str, limits: Limits, found: Mapping[str, Known]) -> dict[str, Known]:
         """See `project.modules.Others`."""
         # Between processes of one run alone, each started by the same one: nobody else writes to these pipes.
-        self.say(TELL, key_of(root, limits, path), b64encode(pickle.dumps(known, pickle.HIGHEST_PROTOCOL)).decode())
-        return self._known() or known
+        items = [
+            (key_of(root, limits, path), b64encode(pickle.dumps(known, pickle.HIGHEST_PROTOCOL)).decode())
+            for path, known in found.items()
+        ]
+        self.say(TELL, items)
+        earlier = map(_read, self._answer())
+        return {path: before or known for (path, known), before in zip(found.items(), earlier, strict=True)}
 
-    def _known(self) -> Known | None:
+    def _answer(self) -> Any:
         line = self._requests.readline()
         if not line:
             raise BrokenPipeError
-        text = json.loads(line)
-        if text is None:
-            return None
-        known: Known = Known(None, "") if text == LOST else pickle.loads(b64decode(text))
-        return known
+        return json.loads(line)
+
+
+def _read(text: str | None) -> Known | None:
+    """What somebody else knows of a file, out of its text."""
+    if text is None:
+        return None
+    known: Known = Known(None, "") if text == LOST else pickle.loads(b64decode(text))
+    return known

@@ -1,4 +1,4 @@
-# says: time was up|not observed|cannot be compared
+# says: time was up|not observed|not all of it was observed|cannot be compared
 import torch
 
 x = torch.ones(2)
