@@ -214,7 +214,9 @@ class Modules:
             before = self._digests.get(path)
             text = self._text(path)
             try:
-                span = span_of(text, site) if text is not None and self._digests[path] == before else None
+                # Of a file that only others have followed, which have told what its users do, nothing is known yet.
+                same = before is None or self._digests[path] == before
+                span = span_of(text, site) if text is not None and same else None
             except Unreadable:
                 span = None
             self._spans[path, site] = span
