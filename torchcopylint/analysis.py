@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import le
 from typing import TYPE_CHECKING, Protocol
 
@@ -102,15 +102,27 @@ def analyse(
 def followed(text: str, limits: Limits | None, around: Surroundings | None) -> Followed:
     """Follow memory through one decoded source text. Without `limits` it is known to be within them.
 
-    Raises `Unreadable` and `OverLimit`.
+    The tree is a light one where that is possible, see `flow.light`. Raises `Unreadable` and `OverLimit`.
     """
     if limits is not None:
         within_limits(text, limits)
-    module = parsed(text)
+    from torchcopylint.flow.light import read
+    from torchcopylint.flow.lower import lower
+    from torchcopylint.source.questions import questions
+
+    # A question stands at a place, which only LibCST knows.
+    light = read(text) if not questions(text) else None
+    if light is None:
+        return _followed(text, parsed(text), around)
+    lowered = lower(light)
+    return Followed(text, lowered, world_of(lowered, around), around)
+
+
+def _followed(text: str, module: libcst.Module, around: Surroundings | None) -> Followed:
     from torchcopylint.flow.lower import lower
 
     lowered, answers = _ask(text, module, lower(module))
-    return Followed(text, module, lowered, answers, world_of(lowered, around), around)
+    return Followed(text, lowered, world_of(lowered, around), around, module, answers)
 
 
 def world_of(lowered: Lowered, around: Surroundings | None) -> World:
@@ -123,26 +135,49 @@ def world_of(lowered: Lowered, around: Surroundings | None) -> World:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A file that memory has been followed through: what can be had from it while its tree is at hand."""
+    """A file that memory has been followed through: what can be had from it while its tree is at hand.
+
+    `module` is the tree, if LibCST has read it; `answers` are the spans of questions.
+    """
 
     text: str
-    module: libcst.Module
     lowered: Lowered
-    answers: Mapping[int, Span]
     world: World
     around: Surroundings | None
+    module: libcst.Module | None = None
+    answers: Mapping[int, Span] = field(default_factory=dict)
 
     def findings(self, filename: str) -> Analysis:
-        """What the rules find."""
+        """What the rules find. Raises `Unreadable` if there is something that LibCST cannot say the place of."""
         from torchcopylint.flow.examine import found_in
         from torchcopylint.narrate import settle
 
         facts = found_in(self.world)
         told = settle(told_of(self.lowered, facts))
-        spans = spans_of(self.text, self.module, self.lowered, told, facts, self.answers)
+        if not told and not facts.gaps:
+            return Analysis((), ())
+        module = self.module or parsed(self.text)
+        lowered = self._placed(module)
+        if lowered is None:
+            return _followed(self.text, module, self.around).findings(filename)
+        spans = spans_of(self.text, module, lowered, told, facts, self.answers)
         further = further_steps(facts, self.around)
-        found = findings_of(self.text, filename, self.lowered, told, spans, further)
-        return Analysis(found, gaps_of(filename, facts, self.lowered, spans))
+        found = findings_of(self.text, filename, lowered, told, spans, further)
+        return Analysis(found, gaps_of(filename, facts, lowered, spans))
+
+    def _placed(self, module: libcst.Module) -> Lowered | None:
+        """The program with LibCST's nodes at its sites; `None` if the tree says something else, or that cannot be
+        told since it is too deep."""
+        if module is self.module:
+            return self.lowered
+        from torchcopylint.flow.lower import lower
+
+        lowered = lower(module)
+        try:
+            same = lowered.program == self.lowered.program
+        except RecursionError:
+            same = False
+        return lowered if same else None
 
     def summary(self) -> ModuleFacts:
         """What other files may know: picklable, and without the tree."""

@@ -237,8 +237,8 @@ def _are_made_apart(m: Machine, field: str, source: str) -> bool:
 
 def _on_record(m: Machine, site: int) -> bool:
     """Whether a place is reached where one number is less than another, as where something is the best so far."""
-    for branch in t.events(m.unit.tape):
-        for arm in branch.arms if isinstance(branch, t.Branch) else ():
+    for branch in m.index.of(t.Branch):
+        for arm in branch.arms:
             if _has_site(arm, site) and any(_compares(m, event.register, 2) for event in arm if _holds(event)):
                 return True
     return False

@@ -13,7 +13,6 @@ from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import attributes, naming, reading
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Known, Link, Revealed, Sharer
-from torchcopylint.flow.index import inner_tapes
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import NAMELESS, UNKNOWN, Fact, How, Key, Kind, Share, Value, overlap
 
@@ -92,7 +91,7 @@ def _tape_of(tape: t.Tape, program: t.Program, head: int) -> list[t.Event]:
     if any(not isinstance(event, t.Branch | t.Loop | t.Try) for event in own):
         return own
     for event in tape:
-        for inner in inner_tapes(event):
+        for inner in t.inner_tapes(event):
             found = _tape_of(inner, program, head)
             if found:
                 return found
@@ -107,7 +106,7 @@ def _with(tape: t.Tape, places: dict[int, list[t.Event]]) -> t.Tape:
         if isinstance(event, t.Branch):
             found.append(event._replace(arms=tuple(_with(arm, places) for arm in event.arms)))
         elif isinstance(event, t.Loop):
-            test, body, orelse = (_with(part, places) for part in inner_tapes(event))
+            test, body, orelse = (_with(part, places) for part in t.inner_tapes(event))
             found.append(event._replace(test=test, body=body, orelse=orelse))
         elif isinstance(event, t.Try):
             handlers = tuple(_with(handler, places) for handler in event.handlers)

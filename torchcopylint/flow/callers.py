@@ -47,7 +47,7 @@ def _goes_back(m: Machine, call: int) -> bool:
 
 def _dropped(m: Machine) -> frozenset[int]:
     """The sites of calls that are statements of their own."""
-    made = [m.unit.definitions[e.value] for e in t.events(m.unit.tape) if isinstance(e, t.Discard)]
+    made = [m.unit.definitions[event.value] for event in m.index.of(t.Discard)]
     return frozenset(event.site for event in made if event is not None)
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from torchcopylint.flow import kinds
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     CONTAINERS,
@@ -56,6 +57,7 @@ class Classes:
         self._element_parts: dict[tuple[int, str], dict[str, Object]] = {}
         self._registered: dict[int, dict[str, bool]] = {}
         self._setters: dict[str, frozenset[int]] | None = None
+        self._indexes: dict[int, UnitIndex] = {}
         self._current = -1
         self._module_asked = False
         self._decorators = _decorators_of(program)
@@ -172,6 +174,12 @@ class Classes:
             for event in unit.definitions
         )
 
+    def index(self, unit: t.Unit) -> UnitIndex:
+        """What is looked up on a unit's tape."""
+        if unit.number not in self._indexes:
+            self._indexes[unit.number] = UnitIndex(unit)
+        return self._indexes[unit.number]
+
     def setters(self, name: str) -> frozenset[int]:
         """The functions of this file, other than constructors, that set an attribute of that name.
 
@@ -180,8 +188,8 @@ class Classes:
         if self._setters is None:
             found: dict[str, set[int]] = {}
             for unit in self.program.units:
-                for event in t.events(unit.tape) if unit.name != "__init__" else ():
-                    if isinstance(event, t.StoreAttribute) and not event.augmented:
+                for event in self.index(unit).of(t.StoreAttribute) if unit.name != "__init__" else ():
+                    if not event.augmented:
                         found.setdefault(event.name, set()).add(unit.number)
             self._setters = {attribute: frozenset(units) for attribute, units in found.items()}
         return self._setters.get(name, frozenset())

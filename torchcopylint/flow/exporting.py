@@ -66,8 +66,8 @@ def _bound_by_functions(world: World) -> frozenset[str]:
         event.name
         for unit in world.program.units[1:]
         if unit.kind == "function"
-        for event in t.events(unit.tape)
-        if isinstance(event, t.Bind) and event.name not in unit.bound and not event.name.startswith("%")
+        for event in world.index(unit).of(t.Bind)
+        if event.name not in unit.bound and not event.name.startswith("%")
     )
 
 
@@ -123,7 +123,7 @@ def _base(world: World, number: int | None, name: str) -> Base:
 
 def _public(m: Machine) -> frozenset[str] | None:
     """The names in `__all__`, if it is one list of texts."""
-    bound = [event for event in t.events(m.unit.tape) if isinstance(event, t.Bind) and event.name == "__all__"]
+    bound = [event for event in m.index.of(t.Bind) if event.name == "__all__"]
     made = m.unit.definitions[bound[0].value] if len(bound) == 1 else None
     if not isinstance(made, t.Make) or made.kind not in ("list", "tuple") or any(made.stars):
         return None

@@ -163,7 +163,7 @@ def met(m: Machine) -> list[FieldMet]:
     if m.unit.owner < 0 or not m.initial_fields:
         return []
     found: list[FieldMet] = []
-    for event in t.events(m.unit.tape):
+    for event in m.index.events:
         if isinstance(event, t.Operate | t.Augment):
             pair = event.operands if isinstance(event, t.Operate) else (event.target, event.value)
             found += _met(m, event.site, pair, event.symbol, "operand")

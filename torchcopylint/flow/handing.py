@@ -124,9 +124,8 @@ def added(m: Machine) -> tuple[Added, ...]:
     if m.unit.owner < 0 or not m.unit.parameters:
         return ()
     found: dict[Added, None] = {}
-    for event in t.events(m.unit.tape):
-        if not isinstance(event, t.StoreAttribute | t.StoreItem):
-            continue
+    stores: list[t.StoreAttribute | t.StoreItem] = [*m.index.of(t.StoreAttribute), *m.index.of(t.StoreItem)]
+    for event in stores:
         made = m.unit.definitions[event.value] if event.value >= 0 else None
         place = _place(m, event)
         if place is None or not isinstance(made, t.Augment | t.Operate) or made.symbol.rstrip("=") != "+":

@@ -32,7 +32,7 @@ def of(m: Machine) -> tuple[Hanging, ...]:
     """Which parts of what a unit returns hang on which parameter, whichever way it returns."""
     if m.has_no_grad or m.unit.is_generator:
         return ()
-    returns = [event for event in t.events(m.unit.tape) if isinstance(event, t.Return) and event.value >= 0]
+    returns = [event for event in m.index.of(t.Return) if event.value >= 0]
     found: set[Hanging] | None = None
     for event in returns:
         made = m.unit.definitions[event.value]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from torchcopylint.flow import tape as t
+
+E = TypeVar("E")
 
 
 class Use(NamedTuple):
@@ -28,10 +30,32 @@ class UnitIndex:
         self.computed: dict[tuple[int, str], bool] = {}
 
     @cached_property
+    def events(self) -> list[t.Event]:
+        """Every event, in source order."""
+        return list(t.events(self.unit.tape))
+
+    @cached_property
+    def _by_type(self) -> dict[type[Any], list[Any]]:
+        found: dict[type[Any], list[Any]] = {}
+        for event in self.events:
+            found.setdefault(type(event), []).append(event)
+        return found
+
+    def of(self, kind: type[E]) -> list[E]:
+        """The events of one type, in source order."""
+        return self._by_type.get(kind, [])
+
+    @cached_property
+    def on_arms(self) -> frozenset[int]:
+        """The sites that stand on an arm of a condition."""
+        arms = [arm for branch in self.of(t.Branch) for arm in branch.arms]
+        return frozenset(event.site for arm in arms for event in t.events(arm))
+
+    @cached_property
     def consumers(self) -> dict[int, t.Event]:
         """The first event that uses each register."""
         found: dict[int, t.Event] = {}
-        for event in t.events(self.unit.tape):
+        for event in self.events:
             for used in t.operands(event):
                 found.setdefault(used, event)
         return found
@@ -51,18 +75,16 @@ class UnitIndex:
     def binds(self) -> dict[str, list[t.Bind]]:
         """The bindings of each name, in source order."""
         found: dict[str, list[t.Bind]] = {}
-        for event in t.events(self.unit.tape):
-            if isinstance(event, t.Bind):
-                found.setdefault(event.name, []).append(event)
+        for event in self.of(t.Bind):
+            found.setdefault(event.name, []).append(event)
         return found
 
     @cached_property
     def stores(self) -> dict[str, list[t.StoreAttribute]]:
         """Where attributes of each name are set, in source order."""
         found: dict[str, list[t.StoreAttribute]] = {}
-        for event in t.events(self.unit.tape):
-            if isinstance(event, t.StoreAttribute):
-                found.setdefault(event.name, []).append(event)
+        for event in self.of(t.StoreAttribute):
+            found.setdefault(event.name, []).append(event)
         return found
 
     @cached_property
@@ -81,7 +103,7 @@ class UnitIndex:
                     found.setdefault(event.name, []).append(Use(position, True, event.out, event.site, loops))
                 elif isinstance(event, t.Bind):
                     found.setdefault(event.name, []).append(Use(position, False, event.value, event.site, loops))
-                inner = inner_tapes(event)
+                inner = t.inner_tapes(event)
                 if inner:
                     inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
                     pending.append((current, index, loops))
@@ -102,14 +124,3 @@ class UnitIndex:
                 else:
                     last = [*last[-1:], use.register]
         return found
-
-
-def inner_tapes(event: t.Event) -> tuple[t.Tape, ...]:
-    """The tapes inside a bracket, in source order."""
-    if isinstance(event, t.Branch):
-        return event.arms
-    if isinstance(event, t.Loop):
-        return (event.test, event.body, event.orelse)
-    if isinstance(event, t.Try):
-        return (event.body, *event.handlers, event.orelse, event.final)
-    return ()

@@ -88,7 +88,7 @@ def is_reset(m: Machine, name: str) -> bool:
     for unit in m.world.program.units:
         if unit.number == m.unit.number:
             continue
-        for event in t.events(unit.tape):
+        for event in m.world.index(unit).events:
             sets = isinstance(event, t.StoreAttribute) and event.name == name and not event.augmented
             sets = sets and unit.name != "__init__"
             if sets and isinstance(event, t.StoreAttribute) and _is_strangers(m, unit, event.base):

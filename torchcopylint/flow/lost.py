@@ -89,7 +89,7 @@ def _is_registered(m: Machine, ref: int, obj: Object, name: str) -> Sure:
 def _taken_off(m: Machine, name: str) -> bool:
     """Whether the file takes parameters off modules."""
     for unit in m.world.program.units:
-        for event in t.events(unit.tape):
+        for event in m.world.index(unit).events:
             if isinstance(event, t.DeleteItem) and event.name == name:
                 return True
             if isinstance(event, t.Load | t.Attribute | t.Invoke) and event.name in _REPARAMETRISING:

@@ -61,7 +61,7 @@ def found(m: Machine) -> list[Relation]:
         return []
     relations: list[Relation] = []
     refused: set[int] = set()
-    for event in t.events(m.unit.tape):
+    for event in m.index.events:
         for target, values in _writes(event):
             write = m.writes.get(event.site)
             source = next((name for value in values if (name := _mapped(m, value, mapped))), "")

@@ -99,7 +99,7 @@ def _wrapped_by_helper(m: Machine, register: int, site: int) -> tuple[t.Event, i
     helper = m.world.machine_of(unit) if unit is not None else None
     if helper is None or not isinstance(event, t.Call) or not event.arguments:
         return None
-    returned = [one for one in t.events(helper.unit.tape) if isinstance(one, t.Return)]
+    returned = helper.index.of(t.Return)
     behind = [_wrapped_behind(helper, one.value, one.site + 1) for one in returned]
     if not returned or any(cut is None for cut in behind):
         return None

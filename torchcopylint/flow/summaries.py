@@ -118,7 +118,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
     unit = m.unit
     paths = argument_paths(m)
     writes: dict[ArgumentWrite, tuple[Place, ...]] = {}
-    inside = _sites_of_branches(unit.tape) if m.writes and _switch(unit) else frozenset()
+    inside = m.index.on_arms if m.writes and _switch(unit) else frozenset()
     for write in m.writes.values():
         hits = [paths[storage] for storage in write.storages if storage in paths and not _is_added(m, write, storage)]
         for parameter, path in hits:
@@ -163,12 +163,6 @@ def _is_added(m: Machine, write: Write, storage: int) -> bool:
 def _switch(unit: Unit) -> str:
     """The parameter that tells a function to write in place, if it has one."""
     return next((p.name for p in unit.parameters if p.name in ("inplace", "in_place")), "")
-
-
-def _sites_of_branches(tape: t.Tape) -> frozenset[int]:
-    """The sites that stand on some paths only."""
-    arms = [arm for event in t.events(tape) if isinstance(event, t.Branch) for arm in event.arms]
-    return frozenset(event.site for arm in arms for event in t.events(arm))
 
 
 def _is_stub(unit: Unit) -> bool:

@@ -12,6 +12,7 @@ start with `%` are hidden and hold the value of a conditional expression.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 NO_REGISTER = -1
@@ -446,17 +447,27 @@ class Program(NamedTuple):
 
 def events(tape: Tape) -> Iterator[Event]:
     """Every event of a tape, brackets included, in source order."""
-    for event in tape:
-        yield event
-        if isinstance(event, Branch):
-            for arm in event.arms:
-                yield from events(arm)
-        elif isinstance(event, Loop):
-            for part in (event.test, event.body, event.orelse):
-                yield from events(part)
-        elif isinstance(event, Try):
-            for part in (event.body, *event.handlers, event.orelse, event.final):
-                yield from events(part)
+    pending = [iter(tape)]
+    while pending:
+        for event in pending[-1]:
+            yield event
+            inner = inner_tapes(event)
+            if inner:
+                pending.append(chain.from_iterable(inner))
+                break
+        else:
+            pending.pop()
+
+
+def inner_tapes(event: Event) -> tuple[Tape, ...]:
+    """The tapes inside a bracket, in source order; empty for any other event."""
+    if isinstance(event, Branch):
+        return event.arms
+    if isinstance(event, Loop):
+        return (event.test, event.body, event.orelse)
+    if isinstance(event, Try):
+        return (event.body, *event.handlers, event.orelse, event.final)
+    return ()
 
 
 def operands(event: Event) -> tuple[int, ...]:

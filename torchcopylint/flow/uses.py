@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.index import Use, inner_tapes
+from torchcopylint.flow.index import Use
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -186,14 +186,10 @@ def loops_around(m: Machine, site: int) -> tuple[int, ...]:
             if event.site == site and not isinstance(event, t.Loop):
                 return loops
             inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
-            pending += [(part, inside) for part in inner_tapes(event)]
+            pending += [(part, inside) for part in t.inner_tapes(event)]
     return ()
 
 
 def on_some_paths(m: Machine, site: int) -> bool:
     """Whether the event at a site stands on an arm of a condition."""
-    for event in t.events(m.unit.tape):
-        for arm in event.arms if isinstance(event, t.Branch) else ():
-            if any(inner.site == site for inner in t.events(arm)):
-                return True
-    return False
+    return site in m.index.on_arms

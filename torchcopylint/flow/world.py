@@ -13,7 +13,6 @@ import builtins
 from torchcopylint.flow import custom, idioms, imports, kinds
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.classes import Export, unplaced
-from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -55,7 +54,6 @@ class World(Parameters):
         self._summaries: dict[int, Summary] = {}
         self._running: set[int] = set()
         self._too_early: dict[int, set[int]] = {}
-        self._indexes: dict[int, UnitIndex] = {}
         self._seen_arguments: dict[int, dict[str, Object]] = {}
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
 
@@ -135,12 +133,6 @@ class World(Parameters):
         self.steps += machine.steps
         if unit.kind in ("function", "lambda"):
             self._summaries[number] = summarise(machine)
-
-    def index(self, unit: t.Unit) -> UnitIndex:
-        """What is looked up on a unit's tape."""
-        if unit.number not in self._indexes:
-            self._indexes[unit.number] = UnitIndex(unit)
-        return self._indexes[unit.number]
 
     def machine_of(self, number: int) -> Machine | None:
         """The machine of a unit, which is run now if it has not been; `None` if it is running, or too deep, or of

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from torchcopylint.flow import tape as t
-
-if TYPE_CHECKING:
-    import libcst as cst
+from torchcopylint.flow.lower.node import Node
 
 NO_SITE = -1
 
@@ -25,7 +23,7 @@ class FileBuilder:
     """The tables that all units of one file share."""
 
     def __init__(self) -> None:
-        self.nodes: list[cst.CSTNode] = []
+        self.nodes: list[Node] = []
         self.statements: list[int] = []
         self.scopes: list[int] = []
         self.units: list[t.Unit | None] = []
@@ -65,7 +63,7 @@ class UnitBuilder:
         self.binding: dict[str, str] = {}
         self.uses: dict[str, set[str]] = {}
 
-    def site(self, node: cst.CSTNode) -> int:
+    def site(self, node: Node) -> int:
         """A new site at a node, inside the current statement."""
         file = self.file
         site = len(file.nodes)
@@ -78,7 +76,7 @@ class UnitBuilder:
         """Put an event that has no result on the tape."""
         self.tape.append(event)
 
-    def define(self, make: Callable[..., Any], node: cst.CSTNode, *fields: object) -> int:
+    def define(self, make: Callable[..., Any], node: Node, *fields: object) -> int:
         """Put an event with a result on the tape; returns the register of the result."""
         # As in `site`: most events come this way.
         file = self.file
@@ -113,7 +111,7 @@ class UnitBuilder:
         finally:
             self.frames.pop()
 
-    def leave_managers(self, node: cst.CSTNode) -> None:
+    def leave_managers(self, node: Node) -> None:
         """Before `break` or `continue`: leave every `with` item inside the innermost loop."""
         for frame in reversed(self.frames):
             if frame.is_loop:
@@ -125,7 +123,7 @@ class UnitBuilder:
         self.fresh_names += 1
         return f"%{self.fresh_names}"
 
-    def bind(self, name: str, value: int, node: cst.CSTNode, annotation: t.Annotation | None = None) -> None:
+    def bind(self, name: str, value: int, node: Node, annotation: t.Annotation | None = None) -> None:
         """Bind a name as it stands in the source."""
         name = self.renamed.get(name, name)
         if name not in self.outer:
@@ -134,7 +132,7 @@ class UnitBuilder:
         self.binding[name] = f"{name}@{site}"
         self.emit(t.Bind(name, value, site, annotation))
 
-    def load(self, name: str, node: cst.CSTNode) -> int:
+    def load(self, name: str, node: Node) -> int:
         """Load a name as it stands in the source."""
         return self.define(t.Load, node, self.renamed.get(name, name))
 

@@ -2,68 +2,66 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
-
-import libcst as cst
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.lower import functions
 from torchcopylint.flow.lower.builder import Frame, UnitBuilder
+from torchcopylint.flow.lower.literals import text_of, value_of
+from torchcopylint.flow.lower.node import Node, kind
 
-BINARY_SYMBOLS: dict[type[cst.CSTNode], str] = {
-    cst.Add: "+",
-    cst.Subtract: "-",
-    cst.Multiply: "*",
-    cst.Divide: "/",
-    cst.FloorDivide: "//",
-    cst.Modulo: "%",
-    cst.Power: "**",
-    cst.MatrixMultiply: "@",
-    cst.BitAnd: "&",
-    cst.BitOr: "|",
-    cst.BitXor: "^",
-    cst.LeftShift: "<<",
-    cst.RightShift: ">>",
+BINARY_SYMBOLS: dict[str, str] = {
+    "Add": "+",
+    "Subtract": "-",
+    "Multiply": "*",
+    "Divide": "/",
+    "FloorDivide": "//",
+    "Modulo": "%",
+    "Power": "**",
+    "MatrixMultiply": "@",
+    "BitAnd": "&",
+    "BitOr": "|",
+    "BitXor": "^",
+    "LeftShift": "<<",
+    "RightShift": ">>",
 }
-UNARY_SYMBOLS: dict[type[cst.CSTNode], str] = {cst.Minus: "-", cst.Plus: "+", cst.BitInvert: "~", cst.Not: "not"}
-COMPARISON_SYMBOLS: dict[type[cst.CSTNode], str] = {
-    cst.LessThan: "<",
-    cst.LessThanEqual: "<=",
-    cst.GreaterThan: ">",
-    cst.GreaterThanEqual: ">=",
-    cst.Equal: "==",
-    cst.NotEqual: "!=",
+UNARY_SYMBOLS: dict[str, str] = {"Minus": "-", "Plus": "+", "BitInvert": "~", "Not": "not"}
+COMPARISON_SYMBOLS: dict[str, str] = {
+    "LessThan": "<",
+    "LessThanEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanEqual": ">=",
+    "Equal": "==",
+    "NotEqual": "!=",
 }
-LOGIC_SYMBOLS: dict[type[cst.CSTNode], str] = {
-    cst.Is: "is",
-    cst.IsNot: "is not",
-    cst.In: "in",
-    cst.NotIn: "not in",
+LOGIC_SYMBOLS: dict[str, str] = {
+    "Is": "is",
+    "IsNot": "is not",
+    "In": "in",
+    "NotIn": "not in",
 }
 
 
-def lower_expression(b: UnitBuilder, node: cst.CSTNode) -> int:
+def lower_expression(b: UnitBuilder, node: Node) -> int:
     """Lower any expression; what is not known becomes a constant without a value."""
-    handler = _HANDLERS.get(type(node))
+    handler = _HANDLERS.get(type(node).__name__)
     return handler(b, node) if handler else b.define(t.Const, node, None)
 
 
-def lower_target(b: UnitBuilder, target: cst.CSTNode, value: int, annotation: t.Annotation | None = None) -> None:
+def lower_target(b: UnitBuilder, target: Node, value: int, annotation: t.Annotation | None = None) -> None:
     """Store a register into an assignment target: a name, an attribute, an item, or a nest of targets."""
-    if type(target) is cst.Name:
+    if kind(target) == "Name":
         b.bind(target.value, value, target, annotation)
-    elif type(target) is cst.Attribute:
+    elif kind(target) == "Attribute":
         base = lower_expression(b, target.value)
         b.emit(t.StoreAttribute(base, target.attr.value, value, False, b.site(target)))
-    elif isinstance(target, cst.Subscript):
+    elif kind(target) == "Subscript":
         base = lower_expression(b, target.value)
         index = lower_index(b, target.slice)
         b.emit(t.StoreItem(base, index, value, False, b.site(target)))
-    elif isinstance(target, cst.Tuple | cst.List):
-        star = next((i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), -1)
+    elif kind(target) in ("Tuple", "List"):
+        star = next((i for i, e in enumerate(target.elements) if kind(e) == "StarredElement"), -1)
         for position, element in enumerate(target.elements):
             known = position if star < 0 or position < star else -1
             part = b.define(t.Unpack, element.value, known, value)
@@ -71,24 +69,24 @@ def lower_target(b: UnitBuilder, target: cst.CSTNode, value: int, annotation: t.
                 # A starred target is a list of its own, whatever it is unpacked from.
                 part = b.define(t.Make, element.value, "list", (), (part,), (False,))
             lower_target(b, element.value, part)
-    elif isinstance(target, cst.StarredElement):
+    elif kind(target) == "StarredElement":
         lower_target(b, target.value, value)
 
 
-def lower_index(b: UnitBuilder, elements: Sequence[cst.SubscriptElement]) -> t.Index:
+def lower_index(b: UnitBuilder, elements: Sequence[Node]) -> t.Index:
     """Lower what stands in square brackets, one entry per dimension."""
     index: list[int | t.Slice] = []
     for element in elements:
         part = element.slice
-        if type(part) is cst.Slice:
+        if kind(part) == "Slice":
             bounds = (
                 lower_expression(b, bound) if bound is not None else t.NO_REGISTER
                 for bound in (part.lower, part.upper, part.step)
             )
             index.append(t.Slice(*list(bounds)))
-        elif isinstance(part, cst.Index):
+        elif kind(part) == "Index":
             value = part.value
-            if isinstance(value, cst.Tuple) and len(elements) == 1 and value.elements:
+            if kind(value) == "Tuple" and len(elements) == 1 and value.elements:
                 # `x[(a, b)]` and `x[a, b]` are the same thing.
                 index.extend(lower_expression(b, item.value) for item in value.elements)
             else:
@@ -99,54 +97,36 @@ def lower_index(b: UnitBuilder, elements: Sequence[cst.SubscriptElement]) -> t.I
 _NAMED_CONSTANTS = {"True": True, "False": False, "None": None}
 
 
-@lru_cache(maxsize=4096)
-def _literal(text: str) -> object:
-    """The value of a number or a string as written. Raises `ValueError` or `SyntaxError`."""
-    return ast.literal_eval(text)
-
-
-def _name(b: UnitBuilder, node: cst.Name) -> int:
+def _name(b: UnitBuilder, node: Node) -> int:
     name = node.value
     if name in _NAMED_CONSTANTS:
         return b.define(t.Const, node, _NAMED_CONSTANTS[name])
     return b.load(name, node)
 
 
-def _number(b: UnitBuilder, node: cst.Integer | cst.Float | cst.Imaginary) -> int:
-    try:
-        value = _literal(node.value) if len(node.value) < 40 else 0
-    except (ValueError, SyntaxError):
-        value = 0
+def _number(b: UnitBuilder, node: Node) -> int:
+    value = value_of(node)
+    # Nobody indexes with a number of many digits.
+    known = isinstance(value, float | complex) or (isinstance(value, int) and value.bit_length() <= 128)
+    return b.define(t.Const, node, value if known else 0)
+
+
+def _string(b: UnitBuilder, node: Node) -> int:
+    value = text_of(node)
+    if value is None:
+        return _format(b, node)
     return b.define(t.Const, node, value)
 
 
-def _string(b: UnitBuilder, node: cst.SimpleString) -> int:
-    if len(node.value) > 200:
-        # Nobody indexes with such a text; a docstring must not be evaluated for nothing.
-        return b.define(t.Const, node, "" if "b" not in node.prefix.lower() else b"")
-    try:
-        value = _literal(node.value)
-    except (ValueError, SyntaxError):
-        value = ""
-    return b.define(t.Const, node, value)
-
-
-def _concatenated(b: UnitBuilder, node: cst.ConcatenatedString) -> int:
-    parts: list[int] = []
-    current: cst.BaseExpression = node
-    while isinstance(current, cst.ConcatenatedString):
-        parts.extend(_format_parts(b, current.left))
-        current = current.right
-    parts.extend(_format_parts(b, current))
-    return b.define(t.Text, node, tuple(parts))
-
-
-def _format(b: UnitBuilder, node: cst.CSTNode) -> int:
+def _format(b: UnitBuilder, node: Node) -> int:
     return b.define(t.Text, node, tuple(_format_parts(b, node)))
 
 
-def _format_parts(b: UnitBuilder, node: cst.CSTNode) -> list[int]:
+def _format_parts(b: UnitBuilder, node: Node) -> list[int]:
     registers: list[int] = []
+    while kind(node) == "ConcatenatedString":
+        registers.extend(_format_parts(b, node.left))
+        node = node.right
     for part in getattr(node, "parts", ()):
         expression = getattr(part, "expression", None)
         if expression is not None:
@@ -157,24 +137,24 @@ def _format_parts(b: UnitBuilder, node: cst.CSTNode) -> list[int]:
     return registers
 
 
-def _attribute(b: UnitBuilder, node: cst.Attribute) -> int:
+def _attribute(b: UnitBuilder, node: Node) -> int:
     base = lower_expression(b, node.value)
-    if type(node.value) is cst.Name:
+    if kind(node.value) == "Name":
         b.use(node.value.value, node.attr.value)
     return b.define(t.Attribute, node, base, node.attr.value)
 
 
-def _subscript(b: UnitBuilder, node: cst.Subscript) -> int:
+def _subscript(b: UnitBuilder, node: Node) -> int:
     base = lower_expression(b, node.value)
     return b.define(t.Item, node, base, lower_index(b, node.slice))
 
 
-def _call(b: UnitBuilder, node: cst.Call) -> int:
+def _call(b: UnitBuilder, node: Node) -> int:
     function = node.func
     # `isinstance` of LibCST's abstract classes runs Python code wherever the answer is no.
-    if type(function) is cst.Attribute:
+    if kind(function) == "Attribute":
         base = lower_expression(b, function.value)
-        if type(function.value) is cst.Name:
+        if kind(function.value) == "Name":
             b.use(function.value.value, f"{function.attr.value}()")
         arguments = lower_arguments(b, node.args)
         return b.define(t.Invoke, node, base, function.attr.value, arguments)
@@ -182,7 +162,7 @@ def _call(b: UnitBuilder, node: cst.Call) -> int:
     return b.define(t.Call, node, callee, lower_arguments(b, node.args))
 
 
-def lower_arguments(b: UnitBuilder, nodes: Sequence[cst.Arg]) -> tuple[t.Argument, ...]:
+def lower_arguments(b: UnitBuilder, nodes: Sequence[Node]) -> tuple[t.Argument, ...]:
     """Lower the arguments of a call, in source order."""
     return tuple(
         [
@@ -192,25 +172,25 @@ def lower_arguments(b: UnitBuilder, nodes: Sequence[cst.Arg]) -> tuple[t.Argumen
     )
 
 
-def _binary(b: UnitBuilder, node: cst.BinaryOperation) -> int:
+def _binary(b: UnitBuilder, node: Node) -> int:
     left = lower_expression(b, node.left)
     right = lower_expression(b, node.right)
-    return b.define(t.Operate, node, BINARY_SYMBOLS[type(node.operator)], (left, right))
+    return b.define(t.Operate, node, BINARY_SYMBOLS[kind(node.operator)], (left, right))
 
 
-def _unary(b: UnitBuilder, node: cst.UnaryOperation) -> int:
+def _unary(b: UnitBuilder, node: Node) -> int:
     operand = lower_expression(b, node.expression)
-    symbol = UNARY_SYMBOLS[type(node.operator)]
+    symbol = UNARY_SYMBOLS[kind(node.operator)]
     return b.define(t.Logic if symbol == "not" else t.Operate, node, symbol, (operand,))
 
 
-def _boolean(b: UnitBuilder, node: cst.BooleanOperation) -> int:
+def _boolean(b: UnitBuilder, node: Node) -> int:
     # A long chain nests to the left; it is walked, not recursed into. The operands after the first run only sometimes,
     # but they rarely write anything, so they are lowered as if they always ran.
-    symbol = "and" if isinstance(node.operator, cst.And) else "or"
-    operands: list[cst.BaseExpression] = []
-    current: cst.BaseExpression = node
-    while isinstance(current, cst.BooleanOperation) and isinstance(current.operator, type(node.operator)):
+    symbol = "and" if kind(node.operator) == "And" else "or"
+    operands: list[Node] = []
+    current: Node = node
+    while kind(current) == "BooleanOperation" and kind(current.operator) == kind(node.operator):
         operands.append(current.right)
         current = current.left
     operands.append(current)
@@ -218,21 +198,21 @@ def _boolean(b: UnitBuilder, node: cst.BooleanOperation) -> int:
     return b.define(t.Logic, node, symbol, registers)
 
 
-def _comparison(b: UnitBuilder, node: cst.Comparison) -> int:
+def _comparison(b: UnitBuilder, node: Node) -> int:
     left = lower_expression(b, node.left)
     result = left
     for target in node.comparisons:
         right = lower_expression(b, target.comparator)
-        symbol = COMPARISON_SYMBOLS.get(type(target.operator))
+        symbol = COMPARISON_SYMBOLS.get(kind(target.operator))
         if symbol is not None:
             result = b.define(t.Operate, node, symbol, (left, right))
         else:
-            result = b.define(t.Logic, node, LOGIC_SYMBOLS[type(target.operator)], (left, right))
+            result = b.define(t.Logic, node, LOGIC_SYMBOLS[kind(target.operator)], (left, right))
         left = right
     return result
 
 
-def _conditional(b: UnitBuilder, node: cst.IfExp) -> int:
+def _conditional(b: UnitBuilder, node: Node) -> int:
     test = lower_expression(b, node.test)
     b.emit(t.Test(test, b.site(node.test)))
     name = b.hidden()
@@ -246,26 +226,26 @@ def _conditional(b: UnitBuilder, node: cst.IfExp) -> int:
     return b.load(name, node)
 
 
-def _sequence(b: UnitBuilder, node: cst.Tuple | cst.List | cst.Set) -> int:
-    kind = {cst.Tuple: "tuple", cst.List: "list", cst.Set: "set"}[type(node)]
+def _sequence(b: UnitBuilder, node: Node) -> int:
+    made = {"Tuple": "tuple", "List": "list", "Set": "set"}[kind(node)]
     items = tuple([lower_expression(b, element.value) for element in node.elements])
-    stars = tuple([isinstance(element, cst.StarredElement) for element in node.elements])
-    return b.define(t.Make, node, kind, (), items, stars)
+    stars = tuple([kind(element) == "StarredElement" for element in node.elements])
+    return b.define(t.Make, node, made, (), items, stars)
 
 
-def _dict(b: UnitBuilder, node: cst.Dict) -> int:
+def _dict(b: UnitBuilder, node: Node) -> int:
     keys: list[int] = []
     items: list[int] = []
     for element in node.elements:
-        keys.append(lower_expression(b, element.key) if isinstance(element, cst.DictElement) else t.NO_REGISTER)
+        keys.append(lower_expression(b, element.key) if kind(element) == "DictElement" else t.NO_REGISTER)
         items.append(lower_expression(b, element.value))
     stars = tuple([key == t.NO_REGISTER for key in keys])
     return b.define(t.Make, node, "dict", tuple(keys), tuple(items), stars)
 
 
-def _comprehension(b: UnitBuilder, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp) -> int:
-    kinds = {cst.ListComp: "list", cst.SetComp: "set", cst.GeneratorExp: "iterator", cst.DictComp: "dict"}
-    container = b.define(t.Make, node, kinds[type(node)], (), (), ())
+def _comprehension(b: UnitBuilder, node: Node) -> int:
+    kinds = {"ListComp": "list", "SetComp": "set", "GeneratorExp": "iterator", "DictComp": "dict"}
+    container = b.define(t.Make, node, kinds[kind(node)], (), (), ())
     renamed = dict(b.renamed)
     try:
         _comprehension_loop(b, node, node.for_in, container)
@@ -274,7 +254,7 @@ def _comprehension(b: UnitBuilder, node: cst.ListComp | cst.SetComp | cst.Genera
     return container
 
 
-def _comprehension_loop(b: UnitBuilder, node: cst.BaseComp, loop: cst.CompFor, container: int) -> None:
+def _comprehension_loop(b: UnitBuilder, node: Node, loop: Node, container: int) -> None:
     iterable = lower_expression(b, loop.iter)
     with b.block() as body, b.inside(Frame(True, t.NO_REGISTER)):
         element = b.define(t.Iterate, loop.target, iterable)
@@ -288,25 +268,25 @@ def _comprehension_loop(b: UnitBuilder, node: cst.BaseComp, loop: cst.CompFor, c
         if loop.inner_for_in is not None:
             _comprehension_loop(b, node, loop.inner_for_in, container)
         else:
-            key = lower_expression(b, node.key) if isinstance(node, cst.DictComp) else t.NO_REGISTER
-            item = node.value if isinstance(node, cst.DictComp) else node.elt  # type: ignore[attr-defined]
+            key = lower_expression(b, node.key) if kind(node) == "DictComp" else t.NO_REGISTER
+            item = node.value if kind(node) == "DictComp" else node.elt
             b.emit(t.Collect(container, key, lower_expression(b, item), b.site(item)))
     b.emit(t.Loop((), tuple(body), (), False, b.site(loop)))
 
 
-def _target_names(target: cst.CSTNode) -> list[str]:
-    if isinstance(target, cst.Name):
+def _target_names(target: Node) -> list[str]:
+    if kind(target) == "Name":
         return [target.value]
-    if isinstance(target, cst.Tuple | cst.List):
+    if kind(target) in ("Tuple", "List"):
         return [name for element in target.elements for name in _target_names(element.value)]
-    if isinstance(target, cst.StarredElement):
+    if kind(target) == "StarredElement":
         return _target_names(target.value)
     return []
 
 
-def _walrus(b: UnitBuilder, node: cst.NamedExpr) -> int:
+def _walrus(b: UnitBuilder, node: Node) -> int:
     value = lower_expression(b, node.value)
-    if isinstance(node.target, cst.Name):
+    if kind(node.target) == "Name":
         # A walrus inside a comprehension binds in the function's own scope.
         renamed = b.renamed.pop(node.target.value, None)
         b.bind(node.target.value, value, node.target)
@@ -317,19 +297,19 @@ def _walrus(b: UnitBuilder, node: cst.NamedExpr) -> int:
     return value
 
 
-def _lambda(b: UnitBuilder, node: cst.Lambda) -> int:
+def _lambda(b: UnitBuilder, node: Node) -> int:
     return functions.lower_lambda(b, node)
 
 
-def _await(b: UnitBuilder, node: cst.Await) -> int:
+def _await(b: UnitBuilder, node: Node) -> int:
     return lower_expression(b, node.expression)
 
 
-def _yield(b: UnitBuilder, node: cst.Yield) -> int:
+def _yield(b: UnitBuilder, node: Node) -> int:
     b.is_generator = True
     if node.value is None:
         value = t.NO_REGISTER
-    elif isinstance(node.value, cst.From):
+    elif kind(node.value) == "From":
         iterable = lower_expression(b, node.value.item)
         value = b.define(t.Iterate, node, iterable)
     else:
@@ -337,40 +317,38 @@ def _yield(b: UnitBuilder, node: cst.Yield) -> int:
     return b.define(t.Yield, node, value)
 
 
-def _ellipsis(b: UnitBuilder, node: cst.Ellipsis) -> int:
+def _ellipsis(b: UnitBuilder, node: Node) -> int:
     return b.define(t.Const, node, ...)
 
 
-_HANDLERS: dict[type[cst.CSTNode], Callable[[UnitBuilder, Any], int]] = {
-    cst.Name: _name,
-    cst.Integer: _number,
-    cst.Float: _number,
-    cst.Imaginary: _number,
-    cst.SimpleString: _string,
-    cst.ConcatenatedString: _concatenated,
-    cst.FormattedString: _format,
-    cst.Attribute: _attribute,
-    cst.Subscript: _subscript,
-    cst.Call: _call,
-    cst.BinaryOperation: _binary,
-    cst.UnaryOperation: _unary,
-    cst.BooleanOperation: _boolean,
-    cst.Comparison: _comparison,
-    cst.IfExp: _conditional,
-    cst.Tuple: _sequence,
-    cst.List: _sequence,
-    cst.Set: _sequence,
-    cst.Dict: _dict,
-    cst.ListComp: _comprehension,
-    cst.SetComp: _comprehension,
-    cst.GeneratorExp: _comprehension,
-    cst.DictComp: _comprehension,
-    cst.NamedExpr: _walrus,
-    cst.Lambda: _lambda,
-    cst.Await: _await,
-    cst.Yield: _yield,
-    cst.Ellipsis: _ellipsis,
+_HANDLERS: dict[str, Callable[[UnitBuilder, Any], int]] = {
+    "Name": _name,
+    "Integer": _number,
+    "Float": _number,
+    "Imaginary": _number,
+    "SimpleString": _string,
+    "ConcatenatedString": _string,
+    "FormattedString": _format,
+    "TemplatedString": _format,
+    "Attribute": _attribute,
+    "Subscript": _subscript,
+    "Call": _call,
+    "BinaryOperation": _binary,
+    "UnaryOperation": _unary,
+    "BooleanOperation": _boolean,
+    "Comparison": _comparison,
+    "IfExp": _conditional,
+    "Tuple": _sequence,
+    "List": _sequence,
+    "Set": _sequence,
+    "Dict": _dict,
+    "ListComp": _comprehension,
+    "SetComp": _comprehension,
+    "GeneratorExp": _comprehension,
+    "DictComp": _comprehension,
+    "NamedExpr": _walrus,
+    "Lambda": _lambda,
+    "Await": _await,
+    "Yield": _yield,
+    "Ellipsis": _ellipsis,
 }
-_TEMPLATED = getattr(cst, "TemplatedString", None)
-if _TEMPLATED is not None:
-    _HANDLERS[_TEMPLATED] = _format

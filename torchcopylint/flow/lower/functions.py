@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.lower import expressions, statements
 from torchcopylint.flow.lower.annotations import lower_annotation
 from torchcopylint.flow.lower.builder import NO_SITE, UnitBuilder
+from torchcopylint.flow.lower.node import Node, kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def lower_function(b: UnitBuilder, node: cst.FunctionDef, owner: int) -> int:
+def lower_function(b: UnitBuilder, node: Node, owner: int) -> int:
     """Lower `def`; returns the register that holds the function. `owner` is the class it is a method of, or -1."""
     decorators = tuple(expressions.lower_expression(b, d.decorator) for d in node.decorators)
     defaults = _defaults(b, node.params)
@@ -25,7 +24,7 @@ def lower_function(b: UnitBuilder, node: cst.FunctionDef, owner: int) -> int:
     return b.define(t.Function, node.name, unit.index, defaults, decorators)
 
 
-def lower_lambda(b: UnitBuilder, node: cst.Lambda) -> int:
+def lower_lambda(b: UnitBuilder, node: Node) -> int:
     """Lower a lambda; returns the register that holds the function."""
     defaults = _defaults(b, node.params)
     unit = _unit(b, "<lambda>", "lambda", -1)
@@ -33,7 +32,7 @@ def lower_lambda(b: UnitBuilder, node: cst.Lambda) -> int:
     return b.define(t.Function, node, unit.index, defaults, ())
 
 
-def lower_class(b: UnitBuilder, node: cst.ClassDef) -> int:
+def lower_class(b: UnitBuilder, node: Node) -> int:
     """Lower `class`; returns the register that holds the class."""
     decorators = tuple(expressions.lower_expression(b, d.decorator) for d in node.decorators)
     bases = tuple(expressions.lower_expression(b, base.value) for base in node.bases)
@@ -50,7 +49,7 @@ def lower_class(b: UnitBuilder, node: cst.ClassDef) -> int:
     return b.define(t.Class, node.name, index, bases, decorators)
 
 
-def _returns(node: cst.FunctionDef) -> cst.BaseExpression | None:
+def _returns(node: Node) -> Node:
     return node.returns.annotation if node.returns is not None else None
 
 
@@ -59,10 +58,10 @@ def _unit(b: UnitBuilder, name: str, kind: str, owner: int) -> UnitBuilder:
     return UnitBuilder(b.file, b.file.reserve_unit(), qualname, kind, b.index, owner)
 
 
-def _all_parameters(params: cst.Parameters) -> Iterator[tuple[cst.Param, str]]:
+def _all_parameters(params: Node) -> Iterator[tuple[Node, str]]:
     for param in (*params.posonly_params, *params.params):
         yield param, "plain"
-    if isinstance(params.star_arg, cst.Param):
+    if kind(params.star_arg) == "Param":
         yield params.star_arg, "star"
     for param in params.kwonly_params:
         yield param, "plain"
@@ -70,7 +69,7 @@ def _all_parameters(params: cst.Parameters) -> Iterator[tuple[cst.Param, str]]:
         yield params.star_kwarg, "stars"
 
 
-def _defaults(b: UnitBuilder, params: cst.Parameters) -> tuple[tuple[str, int], ...]:
+def _defaults(b: UnitBuilder, params: Node) -> tuple[tuple[str, int], ...]:
     return tuple(
         [
             (param.name.value, expressions.lower_expression(b, param.default))
@@ -83,18 +82,18 @@ def _defaults(b: UnitBuilder, params: cst.Parameters) -> tuple[tuple[str, int], 
 def _parameters_and_body(
     unit: UnitBuilder,
     name: str,
-    params: cst.Parameters,
+    params: Node,
     returns: t.Annotation | None,
-    body: cst.BaseSuite | cst.BaseExpression,
+    body: Node,
     site: int,
 ) -> None:
     parameters = []
-    for param, kind in _all_parameters(params):
+    for param, sort in _all_parameters(params):
         annotation = lower_annotation(param.annotation.annotation if param.annotation is not None else None)
-        parameters.append(t.Parameter(param.name.value, kind, annotation, param.default is not None))
+        parameters.append(t.Parameter(param.name.value, sort, annotation, param.default is not None))
         unit.bound.add(param.name.value)
         unit.binding[param.name.value] = param.name.value
-    if isinstance(body, cst.BaseSuite):
+    if kind(body) in ("IndentedBlock", "SimpleStatementSuite"):
         statements.lower_body(unit, body)
     else:
         unit.statement = NO_SITE

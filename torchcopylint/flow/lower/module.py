@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import libcst as cst
-
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.lower import statements
 from torchcopylint.flow.lower.builder import FileBuilder, UnitBuilder
+from torchcopylint.flow.lower.node import Node
 
 
 class Lowered(NamedTuple):
     """A lowered file: the program, and the node of each site, which only position finding may look at."""
 
     program: t.Program
-    nodes: list[cst.CSTNode]
+    nodes: list[Node]
 
 
-def lower(module: cst.Module) -> Lowered:
+def lower(module: Node) -> Lowered:
     """Lower a parsed file. Total: every tree that LibCST yields has a tape."""
     file = FileBuilder()
     unit = UnitBuilder(file, file.reserve_unit(), "", "module", -1, -1)

@@ -5,39 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import libcst as cst
-
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.lower import expressions, functions, patterns
 from torchcopylint.flow.lower.annotations import dotted_name, lower_annotation
 from torchcopylint.flow.lower.builder import NO_SITE, Frame, UnitBuilder
+from torchcopylint.flow.lower.literals import value_of
+from torchcopylint.flow.lower.node import Node, kind
 
-AUGMENTED_SYMBOLS: dict[type[cst.CSTNode], str] = {
-    cst.AddAssign: "+=",
-    cst.SubtractAssign: "-=",
-    cst.MultiplyAssign: "*=",
-    cst.DivideAssign: "/=",
-    cst.FloorDivideAssign: "//=",
-    cst.ModuloAssign: "%=",
-    cst.PowerAssign: "**=",
-    cst.MatrixMultiplyAssign: "@=",
-    cst.BitAndAssign: "&=",
-    cst.BitOrAssign: "|=",
-    cst.BitXorAssign: "^=",
-    cst.LeftShiftAssign: "<<=",
-    cst.RightShiftAssign: ">>=",
+AUGMENTED_SYMBOLS: dict[str, str] = {
+    "AddAssign": "+=",
+    "SubtractAssign": "-=",
+    "MultiplyAssign": "*=",
+    "DivideAssign": "/=",
+    "FloorDivideAssign": "//=",
+    "ModuloAssign": "%=",
+    "PowerAssign": "**=",
+    "MatrixMultiplyAssign": "@=",
+    "BitAndAssign": "&=",
+    "BitOrAssign": "|=",
+    "BitXorAssign": "^=",
+    "LeftShiftAssign": "<<=",
+    "RightShiftAssign": ">>=",
 }
 
 
-def lower_body(b: UnitBuilder, body: cst.BaseSuite | cst.Module) -> None:
+def lower_body(b: UnitBuilder, body: Node) -> None:
     """Lower the statements of a block or of the whole module."""
-    if isinstance(body, cst.SimpleStatementSuite):
+    if kind(body) == "SimpleStatementSuite":
         b.statement = b.site(body)
         for small in body.body:
             _lower_small(b, small)
         return
     for statement in body.body:
-        if type(statement) is cst.SimpleStatementLine:
+        if kind(statement) == "SimpleStatementLine":
             b.statement = NO_SITE
             b.statement = b.site(statement)
             for small in statement.body:
@@ -45,14 +45,14 @@ def lower_body(b: UnitBuilder, body: cst.BaseSuite | cst.Module) -> None:
         else:
             # The head of a compound statement is the statement of what stands in it; see `_head`.
             b.statement = NO_SITE
-            handler = _COMPOUND.get(type(statement))
+            handler = _COMPOUND.get(type(statement).__name__)
             if handler is not None:
                 handler(b, statement)
 
 
 def lower_class_body(
     b: UnitBuilder,
-    body: cst.BaseSuite,
+    body: Node,
     index: int,
     methods: dict[str, int],
     fields: dict[str, t.Annotation],
@@ -60,95 +60,95 @@ def lower_class_body(
     """Lower a class body; fills in its methods' units and its annotated fields."""
     for statement in body.body:
         b.statement = NO_SITE
-        if isinstance(statement, cst.FunctionDef):
+        if kind(statement) == "FunctionDef":
             register = functions.lower_function(b, statement, index)
             function = b.definitions[register]
             if isinstance(function, t.Function):
                 methods[statement.name.value] = function.unit
             b.bind(statement.name.value, register, statement.name)
-        elif isinstance(statement, cst.SimpleStatementLine):
+        elif kind(statement) == "SimpleStatementLine":
             b.statement = b.site(statement)
             for small in statement.body:
-                if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
+                if kind(small) == "AnnAssign" and kind(small.target) == "Name":
                     annotation = lower_annotation(small.annotation.annotation)
                     if annotation is not None:
                         fields[small.target.value] = annotation
                 _lower_small(b, small)
-        elif isinstance(statement, cst.BaseSmallStatement):
+        elif kind(statement) in _SMALL:
             _lower_small(b, statement)
         else:
-            handler = _COMPOUND.get(type(statement))
+            handler = _COMPOUND.get(type(statement).__name__)
             if handler is not None:
                 handler(b, statement)
 
 
-def _lower_small(b: UnitBuilder, node: cst.BaseSmallStatement) -> None:
-    handler = _SMALL.get(type(node))
+def _lower_small(b: UnitBuilder, node: Node) -> None:
+    handler = _SMALL.get(type(node).__name__)
     if handler is not None:
         handler(b, node)
 
 
-def _head(b: UnitBuilder, node: cst.CSTNode) -> None:
+def _head(b: UnitBuilder, node: Node) -> None:
     b.statement = NO_SITE
     b.statement = b.site(node)
 
 
-def _expression(b: UnitBuilder, node: cst.Expr) -> None:
+def _expression(b: UnitBuilder, node: Node) -> None:
     value = expressions.lower_expression(b, node.value)
     b.emit(t.Discard(value, b.site(node.value)))
 
 
-def _assign(b: UnitBuilder, node: cst.Assign) -> None:
+def _assign(b: UnitBuilder, node: Node) -> None:
     value = expressions.lower_expression(b, node.value)
     for target in node.targets:
         expressions.lower_target(b, target.target, value)
 
 
-def _annotated(b: UnitBuilder, node: cst.AnnAssign) -> None:
+def _annotated(b: UnitBuilder, node: Node) -> None:
     if node.value is not None:
         annotation = lower_annotation(node.annotation.annotation)
         expressions.lower_target(b, node.target, expressions.lower_expression(b, node.value), annotation)
 
 
-def _augmented(b: UnitBuilder, node: cst.AugAssign) -> None:
-    symbol = AUGMENTED_SYMBOLS[type(node.operator)]
+def _augmented(b: UnitBuilder, node: Node) -> None:
+    symbol = AUGMENTED_SYMBOLS[kind(node.operator)]
     target = node.target
-    if isinstance(target, cst.Attribute):
+    if kind(target) == "Attribute":
         base = expressions.lower_expression(b, target.value)
-        if isinstance(target.value, cst.Name):
+        if kind(target.value) == "Name":
             b.use(target.value.value, target.attr.value)
         old = b.define(t.Attribute, target, base, target.attr.value)
         new = _augment(b, node, symbol, old)
         b.emit(t.StoreAttribute(base, target.attr.value, new, True, b.site(target)))
-    elif isinstance(target, cst.Subscript):
+    elif kind(target) == "Subscript":
         base = expressions.lower_expression(b, target.value)
         index = expressions.lower_index(b, target.slice)
         old = b.define(t.Item, target, base, index)
         new = _augment(b, node, symbol, old)
         b.emit(t.StoreItem(base, index, new, True, b.site(target)))
-    elif isinstance(target, cst.Name):
+    elif kind(target) == "Name":
         old = b.load(target.value, target)
         b.bind(target.value, _augment(b, node, symbol, old), target)
 
 
-def _augment(b: UnitBuilder, node: cst.AugAssign, symbol: str, old: int) -> int:
+def _augment(b: UnitBuilder, node: Node, symbol: str, old: int) -> int:
     value = expressions.lower_expression(b, node.value)
     return b.define(t.Augment, node, symbol, old, value)
 
 
-def _return(b: UnitBuilder, node: cst.Return) -> None:
+def _return(b: UnitBuilder, node: Node) -> None:
     value = expressions.lower_expression(b, node.value) if node.value is not None else t.NO_REGISTER
     outermost = next((frame.manager for frame in b.frames if not frame.is_loop), t.NO_REGISTER)
     b.emit(t.Return(value, b.site(node), outermost))
 
 
-def _raise(b: UnitBuilder, node: cst.Raise) -> None:
+def _raise(b: UnitBuilder, node: Node) -> None:
     if node.exc is not None:
         expressions.lower_expression(b, node.exc)
     b.emit(t.Raise(b.site(node)))
 
 
-def _assert(b: UnitBuilder, node: cst.Assert) -> None:
+def _assert(b: UnitBuilder, node: Node) -> None:
     test = expressions.lower_expression(b, node.test)
     b.emit(t.Test(test, b.site(node.test)))
     b.emit(t.Assume(test, True, b.site(node.test)))
@@ -156,40 +156,40 @@ def _assert(b: UnitBuilder, node: cst.Assert) -> None:
         expressions.lower_expression(b, node.msg)
 
 
-def _delete(b: UnitBuilder, node: cst.Del) -> None:
+def _delete(b: UnitBuilder, node: Node) -> None:
     whole = node.target
-    targets = [e.value for e in whole.elements] if isinstance(whole, cst.Tuple | cst.List) else [whole]
+    targets = [e.value for e in whole.elements] if kind(whole) in ("Tuple", "List") else [whole]
     for target in targets:
-        if isinstance(target, cst.Name):
+        if kind(target) == "Name":
             b.emit(t.Delete(b.renamed.get(target.value, target.value), b.site(target)))
-        elif isinstance(target, cst.Attribute):
+        elif kind(target) == "Attribute":
             base = expressions.lower_expression(b, target.value)
             b.emit(t.DeleteItem(base, target.attr.value, b.site(target)))
-        elif isinstance(target, cst.Subscript):
+        elif kind(target) == "Subscript":
             base = expressions.lower_expression(b, target.value)
             expressions.lower_index(b, target.slice)
             b.emit(t.DeleteItem(base, "", b.site(target)))
 
 
-def _break(b: UnitBuilder, node: cst.Break) -> None:
+def _break(b: UnitBuilder, node: Node) -> None:
     b.leave_managers(node)
     b.emit(t.Break(b.site(node)))
 
 
-def _continue(b: UnitBuilder, node: cst.Continue) -> None:
+def _continue(b: UnitBuilder, node: Node) -> None:
     b.leave_managers(node)
     b.emit(t.Continue(b.site(node)))
 
 
-def _global(b: UnitBuilder, node: cst.Global | cst.Nonlocal) -> None:
+def _global(b: UnitBuilder, node: Node) -> None:
     for item in node.names:
         b.outer.add(item.name.value)
 
 
-def _import(b: UnitBuilder, node: cst.Import) -> None:
+def _import(b: UnitBuilder, node: Node) -> None:
     for alias in node.names:
         dotted = dotted_name(alias.name)
-        if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+        if alias.asname is not None and kind(alias.asname.name) == "Name":
             name = alias.asname.name.value
         else:
             # `import a.b` binds `a`.
@@ -197,33 +197,33 @@ def _import(b: UnitBuilder, node: cst.Import) -> None:
         b.bind(name, b.define(t.Import, alias, t.Dotted(dotted)), alias)
 
 
-def _import_from(b: UnitBuilder, node: cst.ImportFrom) -> None:
+def _import_from(b: UnitBuilder, node: Node) -> None:
     module = "." * len(node.relative) + (dotted_name(node.module) if node.module is not None else "")
-    if isinstance(node.names, cst.ImportStar):
+    if kind(node.names) == "ImportStar":
         b.emit(t.StarImport(t.Dotted(module), b.site(node)))
         return
     for alias in node.names:
         imported = dotted_name(alias.name)
         name = imported
-        if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+        if alias.asname is not None and kind(alias.asname.name) == "Name":
             name = alias.asname.name.value
         separator = "" if module.endswith(".") else "."
         b.bind(name, b.define(t.Import, alias, t.Dotted(f"{module}{separator}{imported}")), alias)
 
 
-def _function(b: UnitBuilder, node: cst.FunctionDef) -> None:
+def _function(b: UnitBuilder, node: Node) -> None:
     b.bind(node.name.value, functions.lower_function(b, node, -1), node.name)
 
 
-def _class(b: UnitBuilder, node: cst.ClassDef) -> None:
+def _class(b: UnitBuilder, node: Node) -> None:
     b.bind(node.name.value, functions.lower_class(b, node), node.name)
 
 
-def _if(b: UnitBuilder, node: cst.If) -> None:
+def _if(b: UnitBuilder, node: Node) -> None:
     # A chain of `elif` is walked, not recursed into: each `else` is a bracket inside the one before.
-    opened: list[tuple[cst.If, tuple[t.Event, ...], list[t.Event], int]] = []
-    current: cst.If | cst.Else | None = node
-    while isinstance(current, cst.If):
+    opened: list[tuple[Node, tuple[t.Event, ...], list[t.Event], int]] = []
+    current: Node = node
+    while kind(current) == "If":
         _head(b, current.test)
         test = expressions.lower_expression(b, current.test)
         b.emit(t.Test(test, b.site(current.test)))
@@ -233,7 +233,7 @@ def _if(b: UnitBuilder, node: cst.If) -> None:
         opened.append((current, tuple(body), b.tape, test))
         b.tape = [t.Assume(test, False, b.site(current.test))]
         current = current.orelse
-    if isinstance(current, cst.Else):
+    if kind(current) == "Else":
         lower_body(b, current.body)
     for chained, arm, outer, _ in reversed(opened):
         otherwise = tuple(b.tape)
@@ -241,10 +241,10 @@ def _if(b: UnitBuilder, node: cst.If) -> None:
         b.emit(t.Branch((arm, otherwise), b.site(chained)))
 
 
-def _while(b: UnitBuilder, node: cst.While) -> None:
+def _while(b: UnitBuilder, node: Node) -> None:
     _head(b, node.test)
-    endless = isinstance(node.test, cst.Name) and node.test.value == "True"
-    endless = endless or (isinstance(node.test, cst.Integer) and node.test.value != "0")
+    endless = kind(node.test) == "Name" and node.test.value == "True"
+    endless = endless or (kind(node.test) == "Integer" and value_of(node.test) != 0)
     with b.block() as head:
         test = expressions.lower_expression(b, node.test)
         b.emit(t.Test(test, b.site(node.test)))
@@ -258,7 +258,7 @@ def _while(b: UnitBuilder, node: cst.While) -> None:
     b.emit(t.Loop(tuple(head), tuple(body), tuple(orelse), endless, b.site(node)))
 
 
-def _for(b: UnitBuilder, node: cst.For) -> None:
+def _for(b: UnitBuilder, node: Node) -> None:
     _head(b, node.iter)
     iterable = expressions.lower_expression(b, node.iter)
     with b.block() as body, b.inside(Frame(True, t.NO_REGISTER)):
@@ -272,7 +272,7 @@ def _for(b: UnitBuilder, node: cst.For) -> None:
     b.emit(t.Loop((), tuple(body), tuple(orelse), False, b.site(node)))
 
 
-def _try(b: UnitBuilder, node: cst.Try | cst.TryStar) -> None:
+def _try(b: UnitBuilder, node: Node) -> None:
     with b.block() as body:
         lower_body(b, node.body)
     handlers = []
@@ -281,7 +281,7 @@ def _try(b: UnitBuilder, node: cst.Try | cst.TryStar) -> None:
             if handler.type is not None:
                 _head(b, handler.type)
                 expressions.lower_expression(b, handler.type)
-            if handler.name is not None and isinstance(handler.name.name, cst.Name):
+            if handler.name is not None and kind(handler.name.name) == "Name":
                 name = handler.name.name
                 b.bind(name.value, b.define(t.Const, name, None), name)
             lower_body(b, handler.body)
@@ -295,7 +295,7 @@ def _try(b: UnitBuilder, node: cst.Try | cst.TryStar) -> None:
     b.emit(t.Try(tuple(body), tuple(handlers), tuple(orelse), tuple(final), b.site(node)))
 
 
-def _with(b: UnitBuilder, node: cst.With) -> None:
+def _with(b: UnitBuilder, node: Node) -> None:
     managers = []
     for item in node.items:
         _head(b, item.item)
@@ -311,7 +311,7 @@ def _with(b: UnitBuilder, node: cst.With) -> None:
         b.emit(t.Exit(manager, b.site(node)))
 
 
-def _match(b: UnitBuilder, node: cst.Match) -> None:
+def _match(b: UnitBuilder, node: Node) -> None:
     _head(b, node.subject)
     subject = expressions.lower_expression(b, node.subject)
     b.emit(t.Test(subject, b.site(node.subject)))
@@ -330,30 +330,30 @@ def _match(b: UnitBuilder, node: cst.Match) -> None:
     b.emit(t.Branch(tuple(arms), b.site(node)))
 
 
-_SMALL: dict[type[cst.CSTNode], Callable[[UnitBuilder, Any], None]] = {
-    cst.Expr: _expression,
-    cst.Assign: _assign,
-    cst.AnnAssign: _annotated,
-    cst.AugAssign: _augmented,
-    cst.Return: _return,
-    cst.Raise: _raise,
-    cst.Assert: _assert,
-    cst.Del: _delete,
-    cst.Break: _break,
-    cst.Continue: _continue,
-    cst.Global: _global,
-    cst.Nonlocal: _global,
-    cst.Import: _import,
-    cst.ImportFrom: _import_from,
+_SMALL: dict[str, Callable[[UnitBuilder, Any], None]] = {
+    "Expr": _expression,
+    "Assign": _assign,
+    "AnnAssign": _annotated,
+    "AugAssign": _augmented,
+    "Return": _return,
+    "Raise": _raise,
+    "Assert": _assert,
+    "Del": _delete,
+    "Break": _break,
+    "Continue": _continue,
+    "Global": _global,
+    "Nonlocal": _global,
+    "Import": _import,
+    "ImportFrom": _import_from,
 }
-_COMPOUND: dict[type[cst.CSTNode], Callable[[UnitBuilder, Any], None]] = {
-    cst.If: _if,
-    cst.While: _while,
-    cst.For: _for,
-    cst.Try: _try,
-    cst.TryStar: _try,
-    cst.With: _with,
-    cst.Match: _match,
-    cst.FunctionDef: _function,
-    cst.ClassDef: _class,
+_COMPOUND: dict[str, Callable[[UnitBuilder, Any], None]] = {
+    "If": _if,
+    "While": _while,
+    "For": _for,
+    "Try": _try,
+    "TryStar": _try,
+    "With": _with,
+    "Match": _match,
+    "FunctionDef": _function,
+    "ClassDef": _class,
 }

@@ -1,0 +1,40 @@
+"""A syntax tree in LibCST's shape out of Python's own parser: the same names of nodes and fields, no whitespace.
+
+Python's parser takes a tenth of the time of LibCST's, which spends most of it on what stands between the tokens. That
+is needed only to say where a finding is. So a file is lowered from this tree, and LibCST reads the few that have
+something to show. Both trees of a text are lowered to equal programs (`tests/test_light.py`).
+
+Sources: `docs.python.org/3/library/ast.html` for the one side, `libcst.readthedocs.io/en/latest/nodes.html` for the
+other.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from types import SimpleNamespace as Node
+
+from torchcopylint.base.recursion import deep_recursion
+from torchcopylint.flow.light import shapes as s
+from torchcopylint.flow.light.expressions import expression
+from torchcopylint.flow.light.statements import Reader
+
+
+def read(text: str) -> Node | None:
+    """The tree of a whole file; `None` for what the running Python does not parse, or gives up on. Never raises."""
+    try:
+        with warnings.catch_warnings(), deep_recursion():
+            warnings.simplefilter("ignore")
+            return s.Module(body=Reader(text).block(ast.parse(text).body))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def read_expression(text: str) -> Node | None:
+    """The tree of one expression; `None` if it is none. Never raises."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return expression(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
