@@ -91,7 +91,10 @@ def global_type(world: World, obj: Object) -> Object:
 def _function(world: World, number: int) -> FunctionFacts:
     m = world.machines[number]
     unit = m.unit
-    summary = summarise(m, world.outside.path)
+    summary = world.summary(number)
+    if summary is None or m.writes or summary.kept:
+        # Others must know where that stands.
+        summary = summarise(m, world.outside.path)
     return FunctionFacts(
         name=unit.name,
         qualname=unit.qualname,

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from torchcopylint.base.collecting import rare_collections
 from torchcopylint.pages import Page
 from torchcopylint.project.examined import Projects, Request, Seen, examine_file
 from torchcopylint.project.order import best_order
@@ -35,9 +36,10 @@ def one_by_one(
 ) -> Iterator[tuple[int, Seen]]:
     """Examine one file after the other in this process, those first that others use: so few are open at a time."""
     projects = Projects(requests)
-    for number in best_order(requests):
-        advanced(requests[number].path)
-        yield number, examine_file(requests[number], pages, projects)
+    with rare_collections():
+        for number in best_order(requests):
+            advanced(requests[number].path)
+            yield number, examine_file(requests[number], pages, projects)
 
 
 def serial(requests: Sequence[Request]) -> Engine:

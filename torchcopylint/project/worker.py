@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 from torchcopylint.analysis import Limits
+from torchcopylint.base.collecting import rare_collections
 from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import load_pages
 from torchcopylint.project.examined import Projects, Request, examine_file
@@ -48,9 +49,10 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     projects = Projects(others=line)
     answers.write(READY)
     answers.flush()
-    for text in requests:
-        seen = examine_file(from_plain(Request, json.loads(text)), pages, projects)
-        line.say(ANSWER, to_plain(seen.examined), to_plain(seen.used))
+    with rare_collections():
+        for text in requests:
+            seen = examine_file(from_plain(Request, json.loads(text)), pages, projects)
+            line.say(ANSWER, to_plain(seen.examined), to_plain(seen.used))
 
 
 class _Line:
