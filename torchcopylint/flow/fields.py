@@ -158,12 +158,17 @@ def _names_of(m: Machine, ref: int) -> frozenset[str]:
 # -- where it is used
 
 
+_MEETING = frozenset({t.Operate, t.Augment, t.Invoke, t.Call, t.StoreAttribute})
+
+
 def met(m: Machine) -> list[FieldMet]:
     """Where what a field has held since before this method meets the parameters of a module, in source order."""
     if m.unit.owner < 0 or not m.initial_fields:
         return []
     found: list[FieldMet] = []
     for event in m.index.events:
+        if event.__class__ not in _MEETING:
+            continue
         if isinstance(event, t.Operate | t.Augment):
             pair = event.operands if isinstance(event, t.Operate) else (event.target, event.value)
             found += _met(m, event.site, pair, event.symbol, "operand")

@@ -461,13 +461,15 @@ def events(tape: Tape) -> Iterator[Event]:
 
 def inner_tapes(event: Event) -> tuple[Tape, ...]:
     """The tapes inside a bracket, in source order; empty for any other event."""
-    if isinstance(event, Branch):
-        return event.arms
-    if isinstance(event, Loop):
-        return (event.test, event.body, event.orelse)
-    if isinstance(event, Try):
-        return (event.body, *event.handlers, event.orelse, event.final)
-    return ()
+    inner = _INNER.get(event.__class__)
+    return inner(event) if inner is not None else ()
+
+
+_INNER: dict[type[Any], Callable[[Any], tuple[Tape, ...]]] = {
+    Branch: lambda event: event.arms,
+    Loop: lambda event: (event.test, event.body, event.orelse),
+    Try: lambda event: (event.body, *event.handlers, event.orelse, event.final),
+}
 
 
 def operands(event: Event) -> tuple[int, ...]:
