@@ -22,6 +22,7 @@ from torchcopylint.checks._common import (
 from torchcopylint.flow.facts import ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import How
 
+_FORMS = DIRECT_FORMS | {"statistics"}
 PARTS = frozenset({How.INDEX, How.ROW})
 
 
@@ -32,7 +33,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     found = []
     reaching = []
     for write in unit.writes.values():
-        if write.form not in DIRECT_FORMS or (write.blank and not write.reads_old):
+        if write.form not in _FORMS or (write.blank and not write.reads_old):
             continue
         reads = [read for read in others.get(write.site, []) if _plain(read) and not kept_gradient(unit, read)]
         wanted = [read for read in reads if _wanted_apart(read, owns.get(write.site, []))]

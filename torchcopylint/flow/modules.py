@@ -21,6 +21,7 @@ from torchcopylint.flow import (
     runs,
     sharing,
     slots,
+    statistics,
     stepping,
     summaries,
     unknowns,
@@ -232,6 +233,7 @@ def _call_known(
         result = memory.fresh(m, site, made)
     if made.requires_grad > 0:
         _save_layer(m, row, function, first, result, site, name, bool(trainable))
+    statistics.update(m, function, row, site, name)
     return result
 
 
@@ -355,6 +357,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         for held in (base.refs[0], *sorted(_children(m, base.refs[0]))):
             m.state.set_object(held, m.state.object(held)._replace(requires_grad=frozen))
         return base
+    if name in ("train", "eval"):
+        statistics.set_mode(m, base, name, rest)
     if name in _SELF_METHODS:
         _note_apply(m, rest)
         return base

@@ -217,7 +217,7 @@ def _mark_holders(m: Machine, roots: tuple[Key | None, ...], share: Share, regio
             written_through.add(through.origin)
     for key, cell in m.state.holders_of(share.storage):
         marks = set(cell.marks)
-        own = key in written_through
+        own = key in written_through or any(_is_tied(m, key, root) for root in written_through)
         if own and not fact.reads_old and not region and not fact.derived:
             # The holder itself, be it a part of something, has been filled anew: what happened before is of no
             # consequence for it.
@@ -228,6 +228,14 @@ def _mark_holders(m: Machine, roots: tuple[Key | None, ...], share: Share, regio
                     marks.add(Mark(fact.site, own))
         if marks != cell.marks and len(marks) <= MAX_MARKS:
             m.state.put_cell(key, cell._replace(marks=frozenset(marks)))
+
+
+def _is_tied(m: Machine, key: Key, root: Key | None) -> bool:
+    """Whether two fields of modules hold one parameter, which is what tying is: `b.weight = a.weight`."""
+    if not isinstance(key, tuple) or not isinstance(root, tuple) or m.state.refs_of(key) != m.state.refs_of(root):
+        return False
+    modules = all(m.state.object(ref).kind is Kind.MODULE for ref, _ in (key, root))
+    return modules and all(m.state.object(ref).kind is Kind.PARAMETER for ref in m.state.refs_of(key))
 
 
 def spoil_saved(m: Machine, share: Share, site: int, *, certain: bool, statistics: bool = False) -> None:
