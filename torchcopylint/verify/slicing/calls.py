@@ -117,7 +117,9 @@ class Calls:
             return self.unknown(self.world.self_of(instance).attribute(name), arguments)
         found = field()
         find(owner).methods.add(name)
-        if (name == "train" and len(arguments) + len(named) > 1) or (name == "eval" and (arguments or named)):
+        if (name == "train" and (len(arguments) + len(named) > 1 or named.keys() - {"mode"})) or (
+            name == "eval" and (arguments or named)
+        ):
             # A module is told at most whether it trains: what is given data is something else that trains.
             owner.vote("object", 2 * USED)
             return self.unknown(found, arguments)
@@ -127,6 +129,10 @@ class Calls:
             return _number_of(owner, name, arguments)
         if name == "backward" and not arguments:
             owner.dimensions = 0
+        if name in tables.NUMBER_ARGUMENTS:
+            for argument in (*arguments, *named.values()):
+                if argument.constant is None:
+                    argument.vote("number", USED + 1)
         if name in ("permute", "transpose", "swapaxes"):
             _axes(owner, name, arguments)
         tensor = name not in OF_BOTH and (name in tables.TENSOR or IN_PLACE.fullmatch(name))

@@ -19,7 +19,9 @@ class Thing:
     and `second` (sizes: numbers or things), `dtype`. `constant` is its value if it is a constant that is known,
     `formula` an arithmetic expression over things. `made` is the dotted class that the code made it of, with
     `arguments`. `graph`: it was computed from parameters of a module.
-    `key_of` is what a loop over it gives this thing. `methods` are the attributes that were called.
+    `key_of` is what a loop over it gives this thing. `methods` are the attributes that were called. `tested`: it is
+    a condition by itself. `least` is the least number that it can be, `options` are texts that
+    it is compared with.
     """
 
     name: str = ""
@@ -43,6 +45,9 @@ class Thing:
     graph: bool = False
     key_of: Thing | None = None
     methods: set[str] = field(default_factory=set)
+    tested: bool = False
+    least: int = 0
+    options: list[str] = field(default_factory=list)
     same: Thing | None = None
 
     def vote(self, kind: str, weight: int) -> None:
@@ -116,9 +121,12 @@ def unify(first: Thing, second: Thing) -> Thing:
         a.arity = max(a.arity, b.arity)
         a.dtype = a.dtype or b.dtype
         a.graph = a.graph or b.graph
+        a.tested = a.tested or b.tested
+        a.least = max(a.least, b.least)
         a.dotted = a.dotted or b.dotted
         a.key_of = a.key_of or b.key_of
         a.methods |= b.methods
+        a.options += b.options
         if not a.made:
             a.made, a.arguments = b.made, b.arguments
     return find(first)
@@ -131,6 +139,7 @@ def kind_of(thing: Thing) -> tuple[str, int]:
     """
     seen: set[int] = set()
     layer = [find(thing)]
+    weak = ("", 0)
     for _ in range(4):
         votes: dict[str, int] = {}
         following: list[Thing] = []
@@ -145,9 +154,14 @@ def kind_of(thing: Thing) -> tuple[str, int]:
             best = max(sorted(votes), key=lambda kind: votes[kind])
             if best in ("tensor", "array") and votes[best] < PROVEN and _has_settings(find(thing)):
                 best, votes = "object", {"object": votes[best]}
-            return best, votes[best]
+            # What fits several kinds is asked of what is near as well.
+            if not weak[0] and (votes[best] > 3 * WEAK or set(votes) != {"tensor", "module"}):
+                return best, votes[best]
+            if weak[0] and best == "module" and votes[best] >= USED:
+                return best, votes[best]
+            weak = weak if weak[0] else (best, votes[best])
         layer = following
-    return hinted(thing), 0
+    return weak if weak[0] else (hinted(thing), 0)
 
 
 def _has_settings(thing: Thing) -> bool:

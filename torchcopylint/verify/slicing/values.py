@@ -22,13 +22,14 @@ class Maker:
     """Makes expressions for things under one setting, and keeps the account of what was assumed.
 
     `bare` has the fields of objects that are made without their `__init__`, by class; `plain`: objects of other classes
-    of the file are stood in for.
+    of the file are stood in for. `kinds` are those of names that a run has shown.
     """
 
     world: Inference
     setting: Setting
     bare: Mapping[str, frozenset[str]] = field(default_factory=dict)
     plain: bool = False
+    kinds: Mapping[str, str] = field(default_factory=dict)
     helpers: set[str] = field(default_factory=set)
     definitions: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -56,6 +57,9 @@ class Maker:
         if depth > _DEEPEST:
             return "None"
         kind, weight = kind_of(thing)
+        if name in self.kinds:
+            told: str = getattr(self, f"_{self.kinds[name]}")(thing, name, depth)
+            return told
         if kind.startswith("instance "):
             class_name = kind.removeprefix("instance ")
             if not self.plain or class_name in self.bare:
@@ -94,6 +98,8 @@ class Maker:
             return "object"
         if thing.element is not None:
             return "list"
+        if thing.tested:
+            return "bool"
         self.guessed.add(thing.name)
         return "tensor"
 
@@ -124,6 +130,10 @@ class Maker:
         self.assumed.append(f"`{name}` is a tensor {kind} with shape {list(shape)}{graph}")
         return text
 
+    def _indices(self, thing: Thing, name: str, depth: int) -> str:
+        self.assumed.append(f"`{name}` is a tensor of indices")
+        return f"torch.tensor([0, 1]{self._on()})"
+
     def _dtype(self, thing: Thing) -> str:
         return find(thing).dtype
 
@@ -153,6 +163,9 @@ class Maker:
         return "True"
 
     def _str(self, thing: Thing, name: str, depth: int) -> str:
+        if find(thing).options:
+            self.assumed.append(f"`{name}` is {find(thing).options[0]!r}")
+            return repr(find(thing).options[0])
         return repr(f"{name.rsplit('.', 1)[-1]}")
 
     def _device(self, thing: Thing, name: str, depth: int) -> str:
@@ -228,8 +241,13 @@ class Maker:
         return f", device={self.setting.device!r}" if self.setting.device != "cpu" else ""
 
     def _state_dict(self, thing: Thing, name: str, depth: int) -> str:
-        model = self.modules[0] if self.modules else "torch.nn.Linear(2, 2)"
-        return f"{{key: value.clone() for key, value in {model}.state_dict().items()}}"
+        if self.modules:
+            return f"{{key: value.clone() for key, value in {self.modules[0]}.state_dict().items()}}"
+        # The keys of a model that stands in: see `_module`.
+        n = self.setting.size
+        self.assumed.append(f"`{name}` has the keys of a model that stands in")
+        keys = f"'scale': torch.ones(1), 'linear.weight': torch.randn({n}, {n}), 'linear.bias': torch.randn({n})"
+        return f"{{{keys}}}"
 
     def _object(self, thing: Thing, name: str, depth: int) -> str:
         parts = []
@@ -421,17 +439,24 @@ class Maker:
         missing = len(parameters.posonlyargs) + len(parameters.args) - len(parameters.defaults)
         missing -= len(parameters.posonlyargs) + len(parameters.args) - len(ordered)
         needed = [parameter.arg for parameter in ordered[: max(missing, 0)]]
+        dropped: list[str] = []
         for parameter, default in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True):
             if default is None:
                 needed.append(parameter.arg)
         for parameter, default in zip(reversed(ordered), reversed(parameters.defaults), strict=False):
+            if isinstance(default, ast.Constant) and type(default.value) in (int, float) and not default.value:
+                if "drop" in parameter.arg.lower():
+                    # Nobody writes a layer that drops in order to drop nothing.
+                    dropped.append(parameter.arg)
+                    self.assumed.append(f"`{parameter.arg}` is 0.5")
             unset = isinstance(default, ast.Constant) and default.value is None
             if unset and kind_of(given[parameter.arg])[1] >= 3:
                 # A default of `None` is often one that a caller never leaves.
                 needed.append(parameter.arg)
         keyword = {parameter.arg for parameter in (*parameters.args, *parameters.kwonlyargs)}
         texts = {name: self._argument(given[name], name, depth) for name in self._in_order(needed, given)}
-        return ", ".join(f"{name}={texts[name]}" if name in keyword else texts[name] for name in needed)
+        passed = [f"{name}={texts[name]}" if name in keyword else texts[name] for name in needed]
+        return ", ".join((*passed, *(f"{name}=0.5" for name in dropped if name in keyword)))
 
     def _in_order(self, needed: list[str], given: object) -> list[str]:
         """Optimizers after the modules that they are made for."""
