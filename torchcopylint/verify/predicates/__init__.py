@@ -71,8 +71,8 @@ LOOKS: dict[str, frozenset[str]] = {
     "not-held": frozenset({"unheld"}),
 }
 """What each predicate looks at: nothing else is looked for in a run. `changes` are those of contents and of
-`requires_grad`, `ends` the values in the end, `graphs` and `same` how things stand at the marks, `unheld` the parameters
-without an optimizer, `writes` the operations that write."""
+`requires_grad`, `ends` the values in the end, `graphs` and `same` how things stand at the marks, `unheld` the
+parameters without an optimizer, `writes` the operations that write."""
 
 
 def within(words: Iterable[str], roles: Sequence[Role], blame: Role) -> tuple[int, ...]:

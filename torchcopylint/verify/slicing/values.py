@@ -444,11 +444,10 @@ class Maker:
             if default is None:
                 needed.append(parameter.arg)
         for parameter, default in zip(reversed(ordered), reversed(parameters.defaults), strict=False):
-            if isinstance(default, ast.Constant) and type(default.value) in (int, float) and not default.value:
-                if "drop" in parameter.arg.lower():
-                    # Nobody writes a layer that drops in order to drop nothing.
-                    dropped.append(parameter.arg)
-                    self.assumed.append(f"`{parameter.arg}` is 0.5")
+            if _is_zero(default) and "drop" in parameter.arg.lower():
+                # Nobody writes a layer that drops in order to drop nothing.
+                dropped.append(parameter.arg)
+                self.assumed.append(f"`{parameter.arg}` is 0.5")
             unset = isinstance(default, ast.Constant) and default.value is None
             if unset and kind_of(given[parameter.arg])[1] >= 3:
                 # A default of `None` is often one that a caller never leaves.
@@ -488,6 +487,10 @@ class Maker:
     taken: set[str] = field(default_factory=set)
     arguments_given: list[str] = field(default_factory=list)
     grown: list[str] = field(default_factory=list)
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and not node.value
 
 
 def _rank(kind: str) -> int:
