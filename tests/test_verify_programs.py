@@ -136,6 +136,69 @@ class Select(torch.autograd.Function):
         grad_output[ctx.indices] = 0
         return grad_output, None
 """
+OLD_STYLE = """\
+import torch
+
+
+class Hinge(torch.autograd.Function):
+    def __init__(self):
+        super().__init__()
+        self.margin = 1.0
+
+    def forward(self, x, target):
+        self.save_for_backward(x, target)
+        return self.margin - x * target
+
+    def backward(self, grad_output):
+        x, target = self.saved_tensors
+        grad_output.mul_(-target)
+        return grad_output, None
+"""
+EITHER = """\
+from torch import nn
+
+
+class Deep(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.layers = nn.Sequential(*[nn.Linear(channels, channels)] * 3)
+
+
+class Flat(nn.Module):
+    def __init__(self, channels, pretrained):
+        super().__init__()
+        self.layer = nn.Linear(channels, pretrained)
+
+
+class Whole(nn.Module):
+    def __init__(self, channels, deep=False):
+        super().__init__()
+        if deep:
+            self.backbone = Deep(channels)
+        else:
+            self.backbone = Flat(channels, pretrained=True)
+"""
+MISSING = """\
+import numpy as np
+
+
+def fill(values: np.ndarray):
+    rows = values.T
+    rows[np.isnan(rows)] = 0
+    return rows.sum()
+"""
+ASKED = """\
+import torch
+from readers import transform
+
+
+def evaluate(images, device):
+    for image in images:
+        height, width = image.shape[:2]
+        image = torch.as_tensor(transform(image).astype("float32").transpose(2, 0, 1))
+        image.to(device)
+        print(image)
+"""
 FEDERATED = """\
 import copy
 
@@ -187,9 +250,26 @@ def verified(text: str, finding: Finding, verifier: Verifier) -> Verification:
         (NUMBER, "TCL501"),
         (DROPS_NOTHING, "TCL202"),
         (CLEARED, "TCL210"),
+        (OLD_STYLE, "TCL210"),
+        (EITHER, "TCL706"),
+        (MISSING, "TCL501"),
+        (ASKED, "TCL602"),
         (FEDERATED, "TCL701"),
     ],
-    ids=["try", "repeated", "data", "conditions", "number", "drop", "function", "federated"],
+    ids=[
+        "try",
+        "repeated",
+        "data",
+        "conditions",
+        "number",
+        "drop",
+        "function",
+        "old",
+        "either",
+        "missing",
+        "asked",
+        "federated",
+    ],
 )
 def test_what_is_made_lets_the_code_run(text: str, code: str, verifier: Verifier) -> None:
     answer = verified(text, the(text, code) if code else forced(text), verifier)

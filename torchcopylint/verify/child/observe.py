@@ -27,7 +27,7 @@ MOST_STEPS = 20000
 MOST_PASSES = 40
 MOST_ALIKE = 12
 ATTRIBUTE = "a plain attribute"
-EVERYTHING = frozenset({"changes", "ends", "graphs", "same", "unheld", "writes"})
+EVERYTHING = frozenset({"changes", "ends", "graphs", "same", "unheld", "writes", "returns"})
 """All that can be looked for: see `predicates.LOOKS`."""
 
 Stack = tuple[int, ...]
@@ -165,6 +165,8 @@ class Observer(Alterations):
 
     def returned(self, number: int, value: Any) -> Any:
         """The value of a `return`, on its way through."""
+        if "returns" not in self.looks or len(self.values) >= MOST_EVENTS:
+            return value
         frame = sys._getframe(1)
         quiet, self.quiet = self.quiet, False
         self._guarded(self._returned, number, frame.f_code.co_qualname, value)

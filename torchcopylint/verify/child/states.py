@@ -27,8 +27,8 @@ def state(reach: Reach, frames: list[types.FrameType], looks: frozenset[str]) ->
     """What holds in these frames, of what is looked for; what is not is empty.
 
     `graphs`: paths of tensors that have a graph, with how many nodes it has. `same`: groups of paths to one tensor,
-    array or module. `used_up`: names of exhausted generators. `unheld`: paths of parameters that no optimizer in sight
-    holds (none if there is no optimizer). `buffers`: paths of tensors whose graph still holds what it saved.
+    array or module. `unheld`: paths of parameters that no optimizer in sight holds (none if there is no optimizer).
+    `buffers`: paths of tensors whose graph still holds what it saved.
     """
     paths: dict[int, list[list[str]]] = {}
     graphs: list[list[Any]] = []
@@ -39,19 +39,15 @@ def state(reach: Reach, frames: list[types.FrameType], looks: frozenset[str]) ->
         paths.setdefault(id(one.value), []).append([one.scope, one.path])
         if graphed and isinstance(one.value, torch.Tensor) and has_graph(one.value):
             graphs.append([one.scope, one.path, _size_of_graph(one.value) if len(graphs) < MOST_PATHS else 0])
-    used_up, optimizers = [], []
-    for frame in frames:
-        for name, value in list(frame.f_locals.items()):
-            used_up += [name] if _is_used_up(value) else []
+    optimizers = []
+    for frame in frames if "unheld" in looks else ():
+        for value in list(frame.f_locals.values()):
             optimizers += [value] if isinstance(value, torch.optim.Optimizer) else []
             attributes = vars(value) if hasattr(value, "__dict__") and not isinstance(value, type) else {}
-            for attribute, inner in list(attributes.items()):
-                used_up += [f"{name}.{attribute}"] if _is_used_up(inner) else []
-                optimizers += [inner] if isinstance(inner, torch.optim.Optimizer) else []
+            optimizers += [v for v in list(attributes.values()) if isinstance(v, torch.optim.Optimizer)]
     return {
         "graphs": graphs[:MOST_PATHS],
         "same": [group[:6] for group in paths.values() if len(group) > 1][:MOST_PATHS] if "same" in looks else [],
-        "used_up": used_up[:MOST_PATHS],
         "unheld": _unheld(reach, optimizers)[:MOST_PATHS] if "unheld" in looks else [],
         "buffers": [
             [one.scope, one.path]
@@ -147,10 +143,6 @@ def _holds_buffers(value: torch.Tensor) -> bool:
                     return False
         waiting += [next_node for next_node, _ in getattr(node, "next_functions", ()) if next_node is not None]
     return False
-
-
-def _is_used_up(value: Any) -> bool:
-    return isinstance(value, types.GeneratorType) and value.gi_frame is None
 
 
 def _unheld(reach: Reach, optimizers: list[torch.optim.Optimizer]) -> list[list[str]]:

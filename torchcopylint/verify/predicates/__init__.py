@@ -57,22 +57,22 @@ LOOKS: dict[str, frozenset[str]] = {
     "two-tensors-change": frozenset({"changes"}),
     "raises": frozenset(),
     "raises-later": frozenset(),
-    "values-differ": frozenset({"ends"}),
-    "returns-differ": frozenset(),
+    "values-differ": frozenset({"ends", "returns"}),
+    "returns-differ": frozenset({"returns"}),
     "gradient-differs": frozenset({"ends"}),
-    "write-lost": frozenset({"changes", "ends", "writes"}),
+    "write-lost": frozenset({"changes", "ends", "returns", "writes"}),
     "version-bypassed": frozenset({"changes", "graphs"}),
-    "same-object": frozenset({"same", "ends"}),
+    "same-object": frozenset({"same", "ends", "returns"}),
     "graph-kept": frozenset({"graphs", "ends"}),
     "graph-cut": frozenset({"ends"}),
     "flag-lost": frozenset({"changes"}),
     "attribute-made": frozenset(),
-    "result-lost": frozenset({"same", "ends"}),
+    "result-lost": frozenset({"same", "ends", "returns"}),
     "not-held": frozenset({"unheld"}),
 }
 """What each predicate looks at: nothing else is looked for in a run. `changes` are those of contents and of
 `requires_grad`, `ends` the values in the end, `graphs` and `same` how things stand at the marks, `unheld` the
-parameters without an optimizer, `writes` the operations that write."""
+parameters without an optimizer, `writes` the operations that write, `returns` what functions return."""
 
 
 def within(words: Iterable[str], roles: Sequence[Role], blame: Role) -> tuple[int, ...]:

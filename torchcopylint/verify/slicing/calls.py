@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.source import FunctionNode
-from torchcopylint.verify.slicing.things import PROVEN, USED, WEAK, Thing, find, unify
+from torchcopylint.verify.slicing.things import PROVEN, USED, WEAK, Thing, find, miss, unify
 from torchcopylint.verify.slicing.world import World, instance_of, is_static, method_named
 
 IN_PLACE = re.compile(r"[a-z][a-z_0-9]*[a-z0-9]_")
@@ -133,6 +133,8 @@ class Calls:
             for argument in (*arguments, *named.values()):
                 if argument.constant is None:
                     argument.vote("number", USED + 1)
+        if name in ("isnan", "isfinite"):
+            miss(owner)
         if name in ("permute", "transpose", "swapaxes"):
             _axes(owner, name, arguments)
         tensor = name not in OF_BOTH and (name in tables.TENSOR or IN_PLACE.fullmatch(name))
@@ -150,6 +152,8 @@ class Calls:
         root, _, name = dotted.rpartition(".")
         first = arguments[0] if arguments else None
         result = Thing()
+        if name in ("isnan", "isfinite", "nan_to_num") and first is not None:
+            miss(first)
         if name in TRANSPARENT and first is not None:
             if name == "deepcopy":
                 # What is done with a copy fits what was copied.

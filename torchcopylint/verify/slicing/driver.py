@@ -10,6 +10,7 @@ from torchcopylint.verify.slicing.plans import Plan
 from torchcopylint.verify.slicing.source import FunctionNode, Scope, is_autograd_function
 from torchcopylint.verify.slicing.things import Thing, kind_of
 from torchcopylint.verify.slicing.values import Maker
+from torchcopylint.verify.slicing.world import is_static, method_named
 
 
 class Driver:
@@ -123,8 +124,27 @@ class Driver:
             return ""
         given, _ = self._world.signature(forward, None)
         names = [parameter.arg for parameter in forward.args.args[1:]]
+        if not is_static(forward):
+            maker.definitions += self._fields_of_context(cls, maker)
         texts = [maker._argument(given[name], name, 1) for name in names]
         return f"{cls.name}.apply({', '.join(texts)})"
+
+    def _fields_of_context(self, cls: ast.ClassDef, maker: Maker) -> list[str]:
+        """Of a function of autograd in the old style, which is its own context, the fields that `__init__` sets."""
+        init = method_named(cls, "__init__")
+        inside = list(ast.walk(init)) if init is not None else []
+        set_here = {node.attr for node in inside if isinstance(node, ast.Attribute) and not _is_read(node)}
+        fields = self._world.self_of(cls.name).attributes
+        lines = []
+        for name in sorted(set_here & fields.keys()):
+            lines.append(f"{cls.name}._backward_cls.{name} = {maker.expression(fields[name], name)}\n")
+        if lines:
+            maker.standins.append(f"the context of `{cls.name}` has the fields that its `__init__` sets")
+        return lines
+
+
+def _is_read(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Load)
 
 
 def _is_generator(function: FunctionNode) -> bool:

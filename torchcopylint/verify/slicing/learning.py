@@ -9,12 +9,16 @@ from dataclasses import dataclass, replace
 
 from torchcopylint.verify.model import Mark
 from torchcopylint.verify.observed import Run
+from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.narrow import NOTHING, Without
 from torchcopylint.verify.slicing.source import Scope, bound_by, names_in
 
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 _QUOTED = re.compile(r"'(\w+)'")
 _WANTED = re.compile(r"argument '(?P<argument>\w+)'.* must be (?P<kind>\w+), not")
+_ASKED = re.compile(
+    r"'(?:numpy\.ndarray|int|float|bool|list|dict|function|str)' object has no attribute '(?P<attribute>\w+)'"
+)
 _KINDS = {"Tensor": "tensor", "Number": "number", "float": "number", "int": "number", "bool": "bool"}
 _BLOCKS = (ast.If, ast.For, ast.While)
 
@@ -86,6 +90,13 @@ class Learner:
             return tuple(sorted((name, "indices") for name in map(_last_name, taken) if name))
         if message.startswith(("Boolean value of Tensor", "The truth value of an array")):
             return self._conditions(row)
+        asked = _ASKED.search(message)
+        if asked and asked["attribute"] in tables.TENSOR | tables.MODULE | {"to"}:
+            # What is asked for something that only tensors have is one.
+            made = "tensor" if asked["attribute"] in tables.TENSOR or asked["attribute"] == "to" else "module"
+            owners = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Attribute)]
+            named = {_last_name(node.value) for node in owners if node.attr == asked["attribute"]}
+            return tuple(sorted((name, made) for name in named if name and name != "self"))
         wanted = _WANTED.search(message)
         kind = _KINDS.get(wanted["kind"]) if wanted else None
         if wanted is None or kind is None:

@@ -21,7 +21,7 @@ class Thing:
     `arguments`. `graph`: it was computed from parameters of a module.
     `key_of` is what a loop over it gives this thing. `methods` are the attributes that were called. `tested`: it is
     a condition by itself. `least` is the least number that it can be, `options` are texts that
-    it is compared with.
+    it is compared with. `missing`: some of its numbers are NaN.
     """
 
     name: str = ""
@@ -48,6 +48,7 @@ class Thing:
     tested: bool = False
     least: int = 0
     options: list[str] = field(default_factory=list)
+    missing: bool = False
     same: Thing | None = None
 
     def vote(self, kind: str, weight: int) -> None:
@@ -100,6 +101,10 @@ def unify(first: Thing, second: Thing) -> Thing:
         a, b = (find(thing) for thing in pending.pop())
         if a is b:
             continue
+        if _are_of_two_classes(a, b):
+            # What holds now the one and now the other makes them no one object.
+            a.near.append(b)
+            continue
         b.same = a
         a.name = a.name or b.name
         for kind, weight in b.votes.items():
@@ -127,9 +132,19 @@ def unify(first: Thing, second: Thing) -> Thing:
         a.key_of = a.key_of or b.key_of
         a.methods |= b.methods
         a.options += b.options
+        a.missing = a.missing or b.missing
         if not a.made:
             a.made, a.arguments = b.made, b.arguments
     return find(first)
+
+
+def _are_of_two_classes(one: Thing, other: Thing) -> bool:
+    """Whether two things are surely objects of classes of the file, and not of the same."""
+    classes = [
+        {kind for kind, weight in thing.votes.items() if kind.startswith("instance ") and weight >= PROVEN}
+        for thing in (one, other)
+    ]
+    return all(classes) and not classes[0] & classes[1]
 
 
 def kind_of(thing: Thing) -> tuple[str, int]:
@@ -173,6 +188,15 @@ def _has_settings(thing: Thing) -> bool:
     if fields & tables.FIELDS or thing.methods & (tables.TENSOR | tables.ARRAY):
         return False
     return bool(fields - tables.TENSOR - tables.ARRAY - tables.EITHER)
+
+
+def miss(thing: Thing) -> None:
+    """Somebody asks whether numbers are NaN: of a thing, and of what it was computed from, some are."""
+    layer = [find(thing)]
+    for _ in range(4):
+        for node in layer:
+            node.missing = True
+        layer = [found for node in layer for found in map(find, node.near) if not found.missing]
 
 
 def has_graph(thing: Thing) -> bool:

@@ -117,6 +117,9 @@ class Maker:
             known = has_graph(thing)
             text = f"torch.randn({written}{exact}{on}{', requires_grad=True' if setting.grad or known else ''})"
             # What a function is given is seldom a leaf.
+            if find(thing).missing:
+                self.assumed.append(f"some elements of `{name}` are NaN")
+                text = f"({text}).masked_fill(torch.rand({written}{on}) > 0.5, float('nan'))"
             text += " * 1.0" if setting.grad or known else ""  # `_NO_LEAF` is what such a text ends with.
             if known:
                 self.assumed.append(f"`{name}` has a graph, since a module computes it")
@@ -143,7 +146,12 @@ class Maker:
         if self._dtype(thing) == "long":
             return f"np.random.randint(0, 2, {shape})"
         order = ", order='F'" if self.setting.turned else ""
-        return f"np.random.randn({', '.join(map(str, shape))}).astype(np.{self.setting.dtype}{order})"
+        written = ", ".join(map(str, shape))
+        if find(thing).missing:
+            self.assumed.append(f"some elements of `{name}` are NaN")
+            text = f"np.where(np.random.rand({written}) > 0.5, np.nan, np.random.randn({written}))"
+            return f"{text}.astype(np.{self.setting.dtype}{order})"
+        return f"np.random.randn({written}).astype(np.{self.setting.dtype}{order})"
 
     def _number_(self, thing: Thing, name: str) -> str:
         value = self.sizes.number(thing)
