@@ -199,6 +199,38 @@ def evaluate(images, device):
         image.to(device)
         print(image)
 """
+KEPT_BY_BASE = """\
+import torch
+from toolkit import Estimator
+
+
+class Smoothed(Estimator):
+    def __init__(self, limits=None):
+        super().__init__(limits=limits)
+
+    def predict(self, x: torch.Tensor):
+        noisy = x + torch.randn_like(x)
+        noisy.clamp(self.limits[0], self.limits[1])
+        return noisy
+"""
+LOSSES = """\
+import torch.nn.functional as F
+from torch import nn
+
+
+class Losses(nn.Module):
+    def __init__(self, weight=3):
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, predicted=None, wanted=None):
+        losses = {}
+        loss = F.mse_loss(predicted, wanted)
+        losses["duration"] = loss
+        loss *= self.weight
+        losses["whole"] = loss
+        return losses
+"""
 FEDERATED = """\
 import copy
 
@@ -254,6 +286,8 @@ def verified(text: str, finding: Finding, verifier: Verifier) -> Verification:
         (EITHER, "TCL706"),
         (MISSING, "TCL501"),
         (ASKED, "TCL602"),
+        (KEPT_BY_BASE, "TCL602"),
+        (LOSSES, "TCL501"),
         (FEDERATED, "TCL701"),
     ],
     ids=[
@@ -268,6 +302,8 @@ def verified(text: str, finding: Finding, verifier: Verifier) -> Verification:
         "either",
         "missing",
         "asked",
+        "base",
+        "losses",
         "federated",
     ],
 )

@@ -220,7 +220,7 @@ class Calls:
                 if argument.constant is None:
                     argument.vote("tensor", USED)
             if len(arguments) > 1 and root == "torch.nn.functional" and arguments[1].constant is None:
-                arguments[1].vote("tensor", WEAK + 1)
+                arguments[1].vote("tensor", USED if name.endswith("_loss") else WEAK + 1)
             if name == "where" and first is not None:
                 first.dtype = first.dtype or "bool"
             if name in tables.LOSSES_BY_CLASS and len(arguments) > 1:

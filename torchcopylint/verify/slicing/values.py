@@ -92,6 +92,11 @@ class Maker:
         """A kind for a thing that no vote and no name says anything of."""
         if thing.result is not None:
             return "callable"
+        if not thing.votes and not thing.items and thing.element is None:
+            # What it becomes is taken apart, as by a base that keeps it.
+            apart = next((other for other in map(find, thing.near) if other.element is not None or other.items), None)
+            if apart is not None and not apart.votes:
+                return self._by_parts(apart)
         if thing.items:
             return "tuple" if all(isinstance(key, int) for key in thing.items) else "dict"
         if thing.attributes:
@@ -457,7 +462,7 @@ class Maker:
                 dropped.append(parameter.arg)
                 self.assumed.append(f"`{parameter.arg}` is 0.5")
             unset = isinstance(default, ast.Constant) and default.value is None
-            if unset and kind_of(given[parameter.arg])[1] >= 3:
+            if unset and (kind_of(given[parameter.arg])[1] >= 3 or _is_taken_apart(given[parameter.arg])):
                 # A default of `None` is often one that a caller never leaves.
                 needed.append(parameter.arg)
         keyword = {parameter.arg for parameter in (*parameters.args, *parameters.kwonlyargs)}
@@ -495,6 +500,11 @@ class Maker:
     taken: set[str] = field(default_factory=set)
     arguments_given: list[str] = field(default_factory=list)
     grown: list[str] = field(default_factory=list)
+
+
+def _is_taken_apart(thing: Thing) -> bool:
+    """Whether what a thing becomes is asked for its elements."""
+    return any(other.element is not None or other.items for other in map(find, find(thing).near))
 
 
 def _is_zero(node: ast.expr) -> bool:

@@ -338,6 +338,13 @@ class Walk:
         walk = Walk(self.world, {**self.names, **inner}, None, self.outer)
         return Thing(result=walk.value(node.body))
 
+    def _given_to_base(self, named: dict[str | None, Thing]) -> None:
+        """A base keeps what it is given by name, as far as its object is asked for it by that name."""
+        own = find(self.names["self"]) if "self" in self.names else None
+        for name, value in named.items():
+            if own is not None and name is not None and not value.votes and value.constant is None:
+                value.near.append(own.attribute(name))
+
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Thing:
         walk = Walk(self.world, dict(self.names), None, self.outer)
         for clause in node.generators:
@@ -406,6 +413,7 @@ class Walk:
         func = node.func
         if isinstance(func, ast.Attribute):
             if isinstance(func.value, ast.Call) and ast.unparse(func.value.func) == "super":
+                self._given_to_base(named)
                 return Thing()
             owner = self.value(func.value)
             known = isinstance(func.value, ast.Name) and func.value.id not in self.names
