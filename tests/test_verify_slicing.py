@@ -71,7 +71,6 @@ class Wrapped:
 WITHOUT_EFFECT = {
     ("TCL103", "slow.data.copy_("): "both models have been set to the same values, so the copy changes none",
     ("TCL211", "ctx.left = left"): "the program writes the other input between forward and backward",
-    ("TCL606", "discriminator.requires_grad = True"): "the parameters have required grad all along",
     (
         "TCL709",
         "model.load_state_dict(torch.load(checkpoint)",
@@ -335,14 +334,6 @@ def test_both_branches_of_a_conditional_copy_are_run(call: str, branch: bool, ve
         ]
     else:
         assert told in ([], ["it is observed as well with inputs of another type and another order in memory"])
-
-
-def test_what_only_another_device_would_copy_says_that_it_needs_one() -> None:
-    text = "import torch\n\n\ndef move(x: torch.Tensor):\n    x.cuda()\n    return x\n"
-    (finding,) = findings(text, "TCL602")
-    page = load_pages()["TCL602"]
-    assert slice_of(text, finding, page).unsupported == "needs a CUDA device"
-    assert not slice_of(text, finding, page, device="cuda").unsupported
 
 
 def test_on_a_gpu_inputs_and_modules_are_made_there_and_calls_are_kept() -> None:

@@ -114,9 +114,15 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
         text = "needs a CUDA device" if verdict is Verdict.UNSUPPORTED else run.failed
         return Outcome(verdict, (Evidence("failed", text),), label, attempt, run)
     blocked = tuple(Evidence("blocked", f"the sandbox refused {what}") for what in run.blocked)
-    case = Case(
-        run, attempt.marks, rule.blame, rule.against, rule.raises, lambda kind, marks: _asked(ask, attempt, kind, marks)
-    )
+    answers: dict[tuple[str, tuple[int, ...]], Run | None] = {}
+
+    def asked(kind: str, marks: tuple[int, ...]) -> Run | None:
+        # Several words of a rule may ask for the same run.
+        if (kind, marks) not in answers:
+            answers[kind, marks] = _asked(ask, attempt, kind, marks)
+        return answers[kind, marks]
+
+    case = Case(run, attempt.marks, rule.blame, rule.against, rule.raises, asked)
     opinions: dict[str, Opinion] = {}
     for word in rule.words:
         opinions[word] = PREDICATES[word](case)

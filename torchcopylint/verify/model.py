@@ -67,7 +67,8 @@ class Slice:
     """What is to be run for one finding.
 
     `groups` are settings that all have to be tried (two seeds, two sizes, both branches of a conditional copy).
-    `code`, `variant` and `confirm` are the rule's; `unsupported` says why nothing can be run, or is empty.
+    `code`, `variant` and `confirm` are the rule's; `unsupported` says why nothing can be run, or is empty. `cells` are
+    those of a notebook, as `source.notebook.cells` gives them: rows are those of its Python.
     """
 
     code: str
@@ -75,3 +76,4 @@ class Slice:
     confirm: tuple[str, ...]
     groups: tuple[Group, ...] = ()
     unsupported: str = ""
+    cells: tuple[tuple[int, int], ...] = ()

@@ -101,7 +101,6 @@ class State:
     mentions: tuple[tuple[str, frozenset[int]], ...]
     graphs: tuple[tuple[Name, int], ...]
     same: tuple[frozenset[Name], ...]
-    used_up: frozenset[str]
     unheld: frozenset[Name]
     buffers: frozenset[Name]
 
@@ -232,7 +231,6 @@ def _state(state: Any) -> State:
         mentions=tuple((_text(chain), _marks(ids)) for chain, ids in _items(state["mentions"])),
         graphs=tuple(((_text(scope), _text(path)), _number(size)) for scope, path, size in _items(state["graphs"])),
         same=tuple(frozenset(_name(name) for name in _items(group)) for group in _items(state["same"])),
-        used_up=frozenset(_text(name) for name in _items(state["used_up"])),
         unheld=frozenset(_name(name) for name in _items(state["unheld"])),
         buffers=frozenset(_name(name) for name in _items(state["buffers"])),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -10,9 +11,11 @@ from torchcopylint.base.finding import Role
 from torchcopylint.base.verification import Evidence, Verdict, Verification
 from torchcopylint.pages import Page, load_pages
 from torchcopylint.verify.client import Child, ChildEnded, default_python
-from torchcopylint.verify.judge import EFFECTLESS, Outcome, combine, judge_group, rule_of
+from torchcopylint.verify.judge import EFFECTLESS, Outcome, Rule, combine, judge_group, rule_of
 from torchcopylint.verify.model import Attempt, Slice
+from torchcopylint.verify.notebook import in_cells
 from torchcopylint.verify.observed import Malformed, Run, read_run
+from torchcopylint.verify.predicates import LOOKS, within
 
 MEMORY = 1 << 30
 """Bytes that a script may take beyond what torch itself has."""
@@ -49,9 +52,7 @@ class Verifier:
         self._lock = threading.Lock()
         self.torch_version = ""
         self.runs = 0
-        self._writes = False
-        self._quiet = False
-        self._optimizers = False
+        self._rule = Rule((), (), (), Role.HERE, conditional=False)
 
     def __enter__(self) -> Verifier:
         return self
@@ -99,15 +100,14 @@ class Verifier:
         for need in page.keys.get("needs", "").split():
             if need != "cuda" or self._device == "cpu":
                 return self._answer(Verdict.UNSUPPORTED, (Evidence("unsupported", f"needs {_NEEDS[need]}"),), [])
-        self._writes = "write-lost" in rule.words
-        self._optimizers = "not-held" in rule.words
-        self._quiet = "synchronised" in rule.against
+        self._rule = rule
         outcomes = [judge_group(group, rule, self._run) for group in piece.groups]
         if not outcomes:
             nothing = Evidence("unsupported", "there is nothing to run")
             return Verification(Verdict.UNSUPPORTED, (nothing,))
         verdict, evidence = combine(outcomes, rule)
-        return self._answer(verdict, evidence, outcomes)
+        answer = self._answer(verdict, evidence, outcomes)
+        return replace(answer, evidence=in_cells(answer.evidence, piece.cells))
 
     def _answer(self, verdict: Verdict, evidence: tuple[Evidence, ...], outcomes: list[Outcome]) -> Verification:
         counted = [o for o in outcomes if o.attempt is not None and o.verdict is verdict] or outcomes
@@ -153,9 +153,9 @@ class Verifier:
             "seconds": self._timeout,
             "memory": self._memory,
             "device": self._device,
-            "writes": self._writes,
-            "quiet": self._quiet,
-            "optimizers": self._optimizers,
+            "quiet": "synchronised" in self._rule.against,
+            "looks": sorted(frozenset[str]().union(*(LOOKS[word] for word in self._rule.words))),
+            "within": within(self._rule.words, [m.role for m in attempt.marks], self._rule.blame),
         }
         return self.observe(request)
 

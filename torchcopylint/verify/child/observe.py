@@ -26,6 +26,9 @@ MOST_HOLDERS = 40
 MOST_STEPS = 20000
 MOST_PASSES = 40
 MOST_ALIKE = 12
+ATTRIBUTE = "a plain attribute"
+EVERYTHING = frozenset({"changes", "ends", "graphs", "same", "unheld", "writes", "returns"})
+"""All that can be looked for: see `predicates.LOOKS`."""
 
 Stack = tuple[int, ...]
 
@@ -64,7 +67,8 @@ class Observer(Alterations):
         self.writes: list[dict[str, Any]] = []
         self.retains = False
         self.quiet = False
-        self.follows_optimizers = False
+        self.looks = EVERYTHING
+        self.within: frozenset[int] = frozenset()
         self._unheld: dict[str, list[list[str]]] = {}
         self.assignments: dict[int, list[ast.expr]] = {}
         self.chains: dict[int, tuple[str, ...]] = {}
@@ -98,11 +102,15 @@ class Observer(Alterations):
         self._time += 1
         if self.attention.asleep:
             return number
-        if not self._left or self.attention.stale:
+        watched = self._watched()
+        if watched and (not self._left or self.attention.stale):
             self._guarded(self._look, frame)
         self._left = False
-        stack = (number, *_stack(frame.f_back))
-        self._activate(stack, frame.f_back)
+        self._activate((number, *_stack(frame.f_back)), frame.f_back)
+        if not watched and self._watched():
+            # What changed before is nobody's: this look is what later ones are compared with.
+            self.attention.stale = True
+            self._guarded(self._look, frame)
         for mark in marks:
             if len(self.passes[mark]) < MOST_PASSES:
                 self.passes[mark].append(self._time)
@@ -117,10 +125,14 @@ class Observer(Alterations):
             return
         stack = (number, *_stack(frame.f_back))
         self._activate(stack, frame.f_back)
-        self._guarded(self._look, frame)
+        if self._watched():
+            self._guarded(self._look, frame)
+        elif self.looks & {"ends", "unheld"}:
+            self._guarded(self._glance, frame)
         self._left = True
         if number in self._at_mark and number in self.assignments:
             self.wrote("an assignment", _bound(self.assignments[number], frame))
+            self.wrote(ATTRIBUTE, states.attributes_made(self.assignments[number], frame))
         for mark in self._at_mark.get(number, ()):
             self._guarded(self._state, mark, number, "leave", frame)
         # What happens next until another statement starts belongs to the callers' statements.
@@ -153,6 +165,8 @@ class Observer(Alterations):
 
     def returned(self, number: int, value: Any) -> Any:
         """The value of a `return`, on its way through."""
+        if "returns" not in self.looks or len(self.values) >= MOST_EVENTS:
+            return value
         frame = sys._getframe(1)
         quiet, self.quiet = self.quiet, False
         self._guarded(self._returned, number, frame.f_code.co_qualname, value)
@@ -177,6 +191,8 @@ class Observer(Alterations):
 
     def wrote(self, what: str, bound: list[str]) -> None:
         """Something was written while the active statements ran; `bound` are the names that were bound to do it."""
+        if what == ATTRIBUTE and not bound:
+            return
         if self._active_marks and not self.attention.asleep and len(self.writes) < MOST_EVENTS:
             self.writes.append({"marks": sorted(self._active_marks), "op": what[:80], "bound": bound})
 
@@ -187,7 +203,7 @@ class Observer(Alterations):
         if error is not None:
             self._tell(error)
         with self._aside():
-            ends = states.ends(self._last, frame_globals)
+            ends = states.ends(self._last, frame_globals) if "ends" in self.looks else {}
             flagged = states.flagged(self._last)
             at_end = states.unheld_at_end(self.reach, frame_globals)
             unheld = [*at_end, *(name for names in self._unheld.values() for name in names)][:MOST_EVENTS]
@@ -228,6 +244,28 @@ class Observer(Alterations):
         with _disable_current_modes(), torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
             yield
 
+    def _watched(self) -> bool:
+        """Whether changes count while the active statements run."""
+        return "changes" in self.looks and (not self.within or bool(self._active_marks & self.within))
+
+    def _glance(self, frame: types.FrameType) -> None:
+        """What the names of one frame hold, for the end, and nothing of its content."""
+        self._looks += 1
+        if self._looks > MOST_LOOKS:
+            self.cut_short = self.cut_short or "too many statements"
+            return
+        with self._aside():
+            for one in self.reach.held([frame], alone=True):
+                self._last[one.scope, one.path] = one.value
+                if self.retains and isinstance(one.value, torch.Tensor) and has_graph(one.value):
+                    one.value.retain_grad()
+            self._note_unheld(frame)
+
+    def _note_unheld(self, frame: types.FrameType) -> None:
+        if "unheld" in self.looks:
+            now = states.state(self.reach, frames_of_script(frame), self.looks)
+            self._unheld[states.scope_of(frame)] = now["unheld"]
+
     def _look(self, frame: types.FrameType) -> None:
         self._looks += 1
         if self._looks > MOST_LOOKS:
@@ -254,9 +292,7 @@ class Observer(Alterations):
             if changed:
                 self._changed(changed, paths, values)
             self._paths = paths
-            if self.follows_optimizers:
-                now = states.state(self.reach, frames_of_script(frame))
-                self._unheld[states.scope_of(frame)] = now["unheld"]
+            self._note_unheld(frame)
 
     def _flip(self, flip: Flip, paths: list[tuple[str, str]]) -> None:
         self.flips.append(
@@ -362,7 +398,7 @@ class Observer(Alterations):
         grad = torch.is_grad_enabled()
         inside = torch._C._current_graph_task_id() != -1
         with self._aside():
-            now = states.state(self.reach, frames_of_script(frame))
+            now = states.state(self.reach, frames_of_script(frame), self.looks)
             read = states.mentions(self.chains.get(number, ()), frame) if when == "enter" else []
         scope = states.scope_of(frame)
         told = {"mark": mark, "when": when, "time": self._time, "grad": grad, "in_backward": inside}

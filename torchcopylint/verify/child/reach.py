@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import types
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from enum import Enum, auto
+from typing import Any, NamedTuple
 
 import torch
 
@@ -25,13 +25,30 @@ ALSO_ENTERED = ("torch.utils.data",)
 """Packages whose objects are entered as those of the script are: their attributes hold the user's data."""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """One path to one value. `scope` is the qualified name of the function whose name it starts with, or empty."""
 
     scope: str
     path: str
     value: Any
+
+
+class Category(Enum):
+    """What a type is to a walk."""
+
+    PLAIN = auto()
+    TENSOR = auto()
+    CONTENT = auto()
+    MODULE = auto()
+    DICT = auto()
+    SEQUENCE = auto()
+    SET = auto()
+    OPTIMIZER = auto()
+    FUNCTION = auto()
+    METHOD = auto()
+    GENERATOR = auto()
+    ENTERED = auto()
+    OTHER = auto()
 
 
 def frames_of_script(frame: types.FrameType | None) -> list[types.FrameType]:
@@ -66,8 +83,11 @@ class Reach:
         self._left = 0
         self._entered: set[int] = set()
 
-    def held(self, frames: list[types.FrameType]) -> list[Held]:
-        """Every tensor, array and byte array that the names of these frames, and the script's globals, reach."""
+    def held(self, frames: list[types.FrameType], *, alone: bool = False) -> list[Held]:
+        """Every tensor, array and byte array that the names of these frames, and the script's globals, reach.
+
+        `alone`: the globals are left out, if none of the frames is the module's.
+        """
         self._left = MOST_VALUES
         self.modules = []
         found: list[Held] = []
@@ -75,7 +95,7 @@ class Reach:
         for frame in reversed(frames):
             scope = "" if frame.f_code.co_name == "<module>" else frame.f_code.co_qualname
             namespaces.append((scope, dict(frame.f_locals)))
-        if frames and not any(scope == "" for scope, _ in namespaces):
+        if frames and not alone and not any(scope == "" for scope, _ in namespaces):
             namespaces.insert(0, ("", dict(frames[-1].f_globals)))
         for scope, namespace in namespaces:
             found.extend(self._names(scope, namespace))
@@ -92,31 +112,33 @@ class Reach:
         for name, value in list(names.items()):
             if not name.startswith((OBSERVER, "__", ".")):
                 self._entered = set()
-                found.extend(self._walk(scope, name, value, 0))
+                self._walk(scope, name, value, 0, found)
         return found
 
-    def _walk(self, scope: str, path: str, value: Any, depth: int) -> Iterator[Held]:
-        if isinstance(value, (int, float, str, bool, type(None), type, types.ModuleType)):
+    def _walk(self, scope: str, path: str, value: Any, depth: int, found: list[Held]) -> None:
+        category = _CATEGORIES.get(type(value)) or _category(type(value))
+        if category is Category.PLAIN:
             return
         self._left -= 1
         if self._left < 0:
             self.exceeded = True
             return
-        if isinstance(value, torch.Tensor):
-            yield Held(scope, path, value)
+        if category is Category.TENSOR:
+            found.append(Held(scope, path, value))
             if depth < DEEPEST:
-                yield from self._gradient(scope, path, value)
+                found.extend(self._gradient(scope, path, value))
             return
-        if is_array(value) or isinstance(value, bytearray):
-            yield Held(scope, path, value)
+        if category is Category.CONTENT:
+            found.append(Held(scope, path, value))
             return
-        if isinstance(value, torch.nn.Module):
+        if category is Category.MODULE:
             self.modules.append(Held(scope, path, value))
         if depth >= DEEPEST or id(value) in self._entered:
             return
         self._entered.add(id(value))
-        for inner_path, inner in _parts(path, value):
-            yield from self._walk(scope, inner_path, inner, depth + 1)
+        parts = _PARTS.get(category)
+        for inner_path, inner in parts(path, value) if parts is not None else ():
+            self._walk(scope, inner_path, inner, depth + 1, found)
 
     def _gradient(self, scope: str, path: str, value: torch.Tensor) -> Iterator[Held]:
         try:
@@ -126,42 +148,69 @@ class Reach:
             return
 
 
-def _parts(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, inner in list(value.items())[:MOST_ITEMS]:
+def _is_plain(value: Any) -> bool:
+    return (_CATEGORIES.get(type(value)) or _category(type(value))) is Category.PLAIN
+
+
+def _category(kind: type) -> Category:
+    """What a type is; remembered."""
+    found = next((category for base, category in _BASES if issubclass(kind, base)), None)
+    if found is None and numpy is not None and issubclass(kind, numpy.ndarray):
+        found = Category.CONTENT
+    if found is None:
+        found = Category.ENTERED if _is_entered(kind) else Category.OTHER
+    _CATEGORIES[kind] = found
+    return found
+
+
+def _parts_of_dict(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    for key, inner in list(value.items())[:MOST_ITEMS]:
+        if not _is_plain(inner):
             yield f"{path}[{_key(key)}]", inner
-    elif isinstance(value, (list, tuple, deque)):
-        for index, inner in enumerate(list(value)[:MOST_ITEMS]):
+
+
+def _parts_of_sequence(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    for index, inner in enumerate(list(value)[:MOST_ITEMS]):
+        if not _is_plain(inner):
             yield f"{path}[{index}]", inner
-    elif isinstance(value, (set, frozenset)):
-        for inner in list(value)[:MOST_ITEMS]:
-            yield f"{path}{{...}}", inner
-    elif isinstance(value, torch.nn.Module):
-        yield from _parts_of_module(path, value)
-    elif isinstance(value, torch.optim.Optimizer):
-        # It may be in the middle of its `__init__`.
-        yield f"{path}.param_groups", getattr(value, "param_groups", [])
-        for index, state in enumerate(list(getattr(value, "state", {}).values())[:MOST_ITEMS]):
-            yield f"{path}.state[{index}]", state
-    elif isinstance(value, types.FunctionType):
-        yield from _parts_of_function(path, value)
-    elif isinstance(value, types.MethodType):
-        yield f"{path}.__self__", value.__self__
-    elif isinstance(value, types.GeneratorType):
-        if value.gi_frame is not None and value.gi_code.co_filename == FILENAME:
-            yield from ((f"{path}:{name}", inner) for name, inner in dict(value.gi_frame.f_locals).items())
-    elif _is_entered(type(value)):
-        attributes = getattr(value, "__dict__", None)
-        if isinstance(attributes, dict):
-            yield from ((f"{path}.{name}", inner) for name, inner in list(attributes.items())[:MOST_ITEMS])
+
+
+def _parts_of_set(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    for inner in list(value)[:MOST_ITEMS]:
+        yield f"{path}{{...}}", inner
+
+
+def _parts_of_optimizer(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    # It may be in the middle of its `__init__`.
+    yield f"{path}.param_groups", getattr(value, "param_groups", [])
+    for index, state in enumerate(list(getattr(value, "state", {}).values())[:MOST_ITEMS]):
+        yield f"{path}.state[{index}]", state
+
+
+def _parts_of_method(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    yield f"{path}.__self__", value.__self__
+
+
+def _parts_of_generator(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if value.gi_frame is not None and value.gi_code.co_filename == FILENAME:
+        yield from ((f"{path}:{name}", inner) for name, inner in dict(value.gi_frame.f_locals).items())
+
+
+def _parts_of_object(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    attributes = getattr(value, "__dict__", None)
+    if isinstance(attributes, dict):
+        for name, inner in list(attributes.items())[:MOST_ITEMS]:
+            if not _is_plain(inner):
+                yield f"{path}.{name}", inner
 
 
 def _parts_of_module(path: str, module: torch.nn.Module) -> Iterator[tuple[str, Any]]:
     for part in ("_parameters", "_buffers", "_modules"):
-        for name, inner in list((module.__dict__.get(part) or {}).items())[:MOST_ITEMS]:
+        held = module.__dict__.get(part)
+        for name, inner in list(held.items())[:MOST_ITEMS] if held else ():
             yield f"{path}[{name}]" if name.isdigit() else f"{path}.{name}", inner
     for name, inner in list(module.__dict__.items())[:MOST_ITEMS]:
-        if not name.startswith("_") and not name.endswith("_hooks"):
+        if not name.startswith("_") and not _is_plain(inner) and not name.endswith("_hooks"):
             yield f"{path}.{name}", inner
 
 
@@ -186,3 +235,30 @@ def _is_entered(kind: type) -> bool:
 
 def _key(key: Any) -> str:
     return repr(key)[:40] if isinstance(key, (str, int, float, bool, tuple)) else type(key).__name__
+
+
+_BASES: tuple[tuple[Any, Category], ...] = (
+    ((int, float, str, bool, type(None), type, types.ModuleType), Category.PLAIN),
+    (torch.Tensor, Category.TENSOR),
+    (bytearray, Category.CONTENT),
+    (dict, Category.DICT),
+    ((list, tuple, deque), Category.SEQUENCE),
+    ((set, frozenset), Category.SET),
+    (torch.nn.Module, Category.MODULE),
+    (torch.optim.Optimizer, Category.OPTIMIZER),
+    (types.FunctionType, Category.FUNCTION),
+    (types.MethodType, Category.METHOD),
+    (types.GeneratorType, Category.GENERATOR),
+)
+_CATEGORIES: dict[type, Category] = {}
+_PARTS: dict[Category, Callable[[str, Any], Iterator[tuple[str, Any]]]] = {
+    Category.MODULE: _parts_of_module,
+    Category.DICT: _parts_of_dict,
+    Category.SEQUENCE: _parts_of_sequence,
+    Category.SET: _parts_of_set,
+    Category.OPTIMIZER: _parts_of_optimizer,
+    Category.FUNCTION: _parts_of_function,
+    Category.METHOD: _parts_of_method,
+    Category.GENERATOR: _parts_of_generator,
+    Category.ENTERED: _parts_of_object,
+}

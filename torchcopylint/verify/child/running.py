@@ -59,6 +59,9 @@ MAY_BE_IMPORTED = frozenset(
         "fractions",
         "decimal",
         "uuid",
+        "array",
+        "inspect",
+        "weakref",
         "pprint",
     ]
 )
@@ -121,7 +124,7 @@ def run(request: dict[str, Any], directory: str) -> str:
         return json.dumps({"failed": "no CUDA device"})
     rows = [(mark["row"], mark["end_row"]) for mark in marks]
     observer = Observer(marked, rows, [bool(mark["keeps"]) for mark in marks])
-    observer.follows_optimizers = bool(request["optimizers"])
+    observer.looks, observer.within = frozenset(request["looks"]), frozenset(request["within"])
     observer.quiet = bool(request["quiet"])
     observer.retains = observer.attention.always = kind == "retain"
     observer.chains = chains
@@ -148,7 +151,7 @@ def run(request: dict[str, Any], directory: str) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with altered.around(kind), Writes(observer) if request["writes"] else contextlib.nullcontext():
+            with altered.around(kind), Writes(observer) if "writes" in observer.looks else contextlib.nullcontext():
                 exec(code, names)
         except BaseException as caught:  # a script may raise anything, SystemExit included
             error = caught

@@ -1,7 +1,7 @@
 """The child's loop: one request a line, one answer a line, a process of its own for every script.
 
 Request: {"script": str, "marks": [{row, end_row, column, end_column}], "alter": {"kind": str, "marks": [int]},
-"seed": int, "seconds": float, "memory": int, "device": str, "writes": bool, "quiet": bool, "optimizers": bool}. Answer:
+"seed": int, "seconds": float, "memory": int, "device": str, "quiet": bool, "looks": [str], "within": [int]}. Answer:
 {"end": str, "text": str}, where `end` says how the script's process ended and `text` is what it wrote, untouched: only
 the parent decides whether it is well formed.
 """

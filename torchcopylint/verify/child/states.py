@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import types
 from typing import Any
@@ -10,39 +11,49 @@ import torch
 
 from .reach import Reach, has_graph, is_array
 
+try:
+    import numpy
+except ImportError:
+    numpy = None  # type: ignore[assignment]
+
 MOST_PATHS = 60
 MOST_ENDS = 400
+SHORT = 16
+"""So many numbers are told in full, if there is room."""
+MANTISSA = float(1 << 17)
 
 
-def state(reach: Reach, frames: list[types.FrameType]) -> dict[str, Any]:
-    """What holds in these frames.
+def state(reach: Reach, frames: list[types.FrameType], looks: frozenset[str]) -> dict[str, Any]:
+    """What holds in these frames, of what is looked for; what is not is empty.
 
     `graphs`: paths of tensors that have a graph, with how many nodes it has. `same`: groups of paths to one tensor,
-    array or module. `used_up`: names of exhausted generators. `unheld`: paths of parameters that no optimizer in sight
-    holds (none if there is no optimizer). `buffers`: paths of tensors whose graph still holds what it saved.
+    array or module. `unheld`: paths of parameters that no optimizer in sight holds (none if there is no optimizer).
+    `buffers`: paths of tensors whose graph still holds what it saved.
     """
     paths: dict[int, list[list[str]]] = {}
     graphs: list[list[Any]] = []
-    held = reach.held(frames)
-    for one in [*held, *reach.modules]:
+    graphed = "graphs" in looks
+    walked = bool(looks & {"graphs", "same", "unheld"})
+    held = reach.held(frames) if walked else []
+    for one in [*held, *reach.modules] if walked else ():
         paths.setdefault(id(one.value), []).append([one.scope, one.path])
-        if isinstance(one.value, torch.Tensor) and has_graph(one.value):
+        if graphed and isinstance(one.value, torch.Tensor) and has_graph(one.value):
             graphs.append([one.scope, one.path, _size_of_graph(one.value) if len(graphs) < MOST_PATHS else 0])
-    used_up, optimizers = [], []
-    for frame in frames:
-        for name, value in list(frame.f_locals.items()):
-            used_up += [name] if _is_used_up(value) else []
+    optimizers = []
+    for frame in frames if "unheld" in looks else ():
+        for value in list(frame.f_locals.values()):
             optimizers += [value] if isinstance(value, torch.optim.Optimizer) else []
             attributes = vars(value) if hasattr(value, "__dict__") and not isinstance(value, type) else {}
-            for attribute, inner in list(attributes.items()):
-                used_up += [f"{name}.{attribute}"] if _is_used_up(inner) else []
-                optimizers += [inner] if isinstance(inner, torch.optim.Optimizer) else []
+            optimizers += [v for v in list(attributes.values()) if isinstance(v, torch.optim.Optimizer)]
     return {
         "graphs": graphs[:MOST_PATHS],
-        "same": [group[:6] for group in paths.values() if len(group) > 1][:MOST_PATHS],
-        "used_up": used_up[:MOST_PATHS],
-        "unheld": _unheld(reach, optimizers)[:MOST_PATHS],
-        "buffers": [[o.scope, o.path] for o in held if isinstance(o.value, torch.Tensor) and _holds_buffers(o.value)],
+        "same": [group[:6] for group in paths.values() if len(group) > 1][:MOST_PATHS] if "same" in looks else [],
+        "unheld": _unheld(reach, optimizers)[:MOST_PATHS] if "unheld" in looks else [],
+        "buffers": [
+            [one.scope, one.path]
+            for one in (held if graphed else ())
+            if isinstance(one.value, torch.Tensor) and _holds_buffers(one.value)
+        ],
     }
 
 
@@ -61,6 +72,25 @@ def mentions(chains: tuple[str, ...], frame: types.FrameType) -> list[list[Any]]
             value = _plain_attribute(value, attribute)
         held = Reach().walk_names("", {"it": value})
         found.append([chain, [id(one.value) for one in held[:MOST_PATHS]]])
+    return found
+
+
+def attributes_made(targets: list[ast.expr], frame: types.FrameType) -> list[str]:
+    """Of attributes that an assignment sets, those that are plain ones of a tensor or a module."""
+    found = []
+    for target in targets:
+        chain: list[str] = []
+        root = target
+        while isinstance(root, ast.Attribute):
+            chain.insert(0, root.attr)
+            root = root.value
+        if not chain or not isinstance(root, ast.Name):
+            continue
+        owner = frame.f_locals.get(root.id, frame.f_globals.get(root.id))
+        for name in chain[:-1]:
+            owner = _plain_attribute(owner, name)
+        if isinstance(owner, (torch.Tensor, torch.nn.Module)) and chain[-1] in getattr(owner, "__dict__", {}):
+            found.append(f"{scope_of(frame)}|{'.'.join([root.id, *chain])}")
     return found
 
 
@@ -113,10 +143,6 @@ def _holds_buffers(value: torch.Tensor) -> bool:
                     return False
         waiting += [next_node for next_node, _ in getattr(node, "next_functions", ()) if next_node is not None]
     return False
-
-
-def _is_used_up(value: Any) -> bool:
-    return isinstance(value, types.GeneratorType) and value.gi_frame is None
 
 
 def _unheld(reach: Reach, optimizers: list[torch.optim.Optimizer]) -> list[list[str]]:
@@ -194,9 +220,12 @@ def summary(value: Any, depth: int = 0) -> str:
 def _summary_of_tensor(value: torch.Tensor) -> str:
     try:
         flat = value.detach().cpu().contiguous().clone().reshape(-1)
-        if flat.dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+        floating = flat.dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+        if floating and len(flat) > SHORT:
+            content = _rounded(flat[:4096].double())
+        elif floating:
             # Equal to within rounding: two orders of summation are no difference.
-            content = ",".join(f"{x:.5g}" for x in flat[:4096].double().tolist())
+            content = ",".join(f"{x:.5g}" for x in flat.double().tolist())
         else:
             content = str(flat[:4096].tolist())
     except (RuntimeError, NotImplementedError):
@@ -204,3 +233,16 @@ def _summary_of_tensor(value: torch.Tensor) -> str:
     digest = hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
     text = content if len(content) < 80 else digest
     return f"tensor{tuple(value.shape)}:{value.dtype}:{text}"
+
+
+def _rounded(values: torch.Tensor) -> str:
+    """Many numbers as a digest that is equal where they are equal to within rounding, as five digits say it."""
+    mantissas, exponents = torch.frexp(values)
+    mantissas = torch.round(mantissas * MANTISSA)
+    over = mantissas.abs() == MANTISSA
+    mantissas[over] /= 2
+    exponents[over] += 1
+    whole = torch.ldexp(mantissas, exponents)
+    # These are ours alone: sharing them with NumPy shows nowhere.
+    content = whole.numpy().tobytes() if numpy is not None else str(whole.tolist()).encode()
+    return hashlib.blake2b(content, digest_size=20).hexdigest()

@@ -169,6 +169,28 @@ def flag_lost(case: Case) -> Opinion:
     return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)
 
 
+def attribute_made(case: Case) -> Opinion:
+    """The statement makes a plain attribute of a tensor or a module, where the altered run sets the flag."""
+    made = _attributes(case, case.run)
+    if not made:
+        return Opinion(Seen.NO)
+    compared = False
+    for kind, run in case.altered((("flag-set", case.blamed),), whole=False):
+        compared = True
+        if not made & _attributes(case, run):
+            row = case.row(case.blamed[0])
+            name = min(made).partition("|")[2]
+            text = f"after line {row}, `{name}` is a plain attribute, which nothing in torch asks for"
+            return Opinion(Seen.YES, (Evidence("attribute-made", text, row), without(kind)))
+    return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)
+
+
+def _attributes(case: Case, run: Run) -> set[str]:
+    """The plain attributes that the blamed statements make of tensors and modules."""
+    writes = [write for write in run.writes if write.op == "a plain attribute" and write.marks & set(case.blamed)]
+    return {name for write in writes for name in write.bound}
+
+
 def not_held(case: Case) -> Opinion:
     """A parameter that no optimizer holds, and that would be held without the marked statement."""
     mine = case.run.unheld

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.source import FunctionNode
-from torchcopylint.verify.slicing.things import PROVEN, USED, WEAK, Thing, find, unify
+from torchcopylint.verify.slicing.things import PROVEN, USED, WEAK, Thing, find, miss, unify
 from torchcopylint.verify.slicing.world import World, instance_of, is_static, method_named
 
 IN_PLACE = re.compile(r"[a-z][a-z_0-9]*[a-z0-9]_")
@@ -117,7 +117,9 @@ class Calls:
             return self.unknown(self.world.self_of(instance).attribute(name), arguments)
         found = field()
         find(owner).methods.add(name)
-        if (name == "train" and len(arguments) + len(named) > 1) or (name == "eval" and (arguments or named)):
+        if (name == "train" and (len(arguments) + len(named) > 1 or named.keys() - {"mode"})) or (
+            name == "eval" and (arguments or named)
+        ):
             # A module is told at most whether it trains: what is given data is something else that trains.
             owner.vote("object", 2 * USED)
             return self.unknown(found, arguments)
@@ -127,6 +129,12 @@ class Calls:
             return _number_of(owner, name, arguments)
         if name == "backward" and not arguments:
             owner.dimensions = 0
+        if name in tables.NUMBER_ARGUMENTS:
+            for argument in (*arguments, *named.values()):
+                if argument.constant is None:
+                    argument.vote("number", USED + 1)
+        if name in ("isnan", "isfinite"):
+            miss(owner)
         if name in ("permute", "transpose", "swapaxes"):
             _axes(owner, name, arguments)
         tensor = name not in OF_BOTH and (name in tables.TENSOR or IN_PLACE.fullmatch(name))
@@ -144,6 +152,8 @@ class Calls:
         root, _, name = dotted.rpartition(".")
         first = arguments[0] if arguments else None
         result = Thing()
+        if name in ("isnan", "isfinite", "nan_to_num") and first is not None:
+            miss(first)
         if name in TRANSPARENT and first is not None:
             if name == "deepcopy":
                 # What is done with a copy fits what was copied.
@@ -210,7 +220,7 @@ class Calls:
                 if argument.constant is None:
                     argument.vote("tensor", USED)
             if len(arguments) > 1 and root == "torch.nn.functional" and arguments[1].constant is None:
-                arguments[1].vote("tensor", WEAK + 1)
+                arguments[1].vote("tensor", USED if name.endswith("_loss") else WEAK + 1)
             if name == "where" and first is not None:
                 first.dtype = first.dtype or "bool"
             if name in tables.LOSSES_BY_CLASS and len(arguments) > 1:

@@ -7,9 +7,10 @@ import ast
 from torchcopylint.base.finding import Finding, Role
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.plans import Plan
-from torchcopylint.verify.slicing.source import FunctionNode, Scope
+from torchcopylint.verify.slicing.source import FunctionNode, Scope, is_autograd_function
 from torchcopylint.verify.slicing.things import Thing, kind_of
 from torchcopylint.verify.slicing.values import Maker
+from torchcopylint.verify.slicing.world import is_static, method_named
 
 
 class Driver:
@@ -27,11 +28,11 @@ class Driver:
         backward = bool({"raises-later", "gradient-differs"} & set(self._confirm))
         calls: list[str] = []
         for number, chain in enumerate(plan.targets):
+            extra = plan.made[number] if plan.made else ()
             if isinstance(chain[0], FunctionNode):
                 call = self._call_function(chain[0], maker)
             else:
-                call = self._call_method(chain, maker, objects, lines)
-            extra = plan.made[number] if plan.made else ()
+                call = self._call_method(chain, maker, objects, extra)
             if call and extra:
                 call = self._with_locals(call, chain[-1], extra, maker)
             if call:
@@ -47,6 +48,9 @@ class Driver:
                 if backward:
                     maker.helpers.add("backpropagate")
                     lines.append(f"backpropagate({name})")
+        if backward and any(is_autograd_function(chain[0]) for chain in plan.targets):
+            lines += [line for call in calls if ".apply(" in call for line in _beside(call)]
+            maker.assumed.append("what is returned is added to something else that gets a gradient")
         if self._written_later():
             made = [name for cls, name in objects.items() if maker.is_module(cls)]
             things = [name for name in (*maker.arguments_given, *made) if name.isidentifier()]
@@ -78,14 +82,17 @@ class Driver:
         call = f"{function.name}({arguments})"
         return f"list({call})" if _is_generator(function) else call
 
-    def _call_method(self, chain: tuple[Scope, ...], maker: Maker, objects: dict[str, str], lines: list[str]) -> str:
+    def _call_method(
+        self, chain: tuple[Scope, ...], maker: Maker, objects: dict[str, str], made: tuple[str, ...]
+    ) -> str:
+        """The call of a method. `made` are the local names that are passed to it: `__init__` gets them here."""
         cls = chain[0]
         assert isinstance(cls, ast.ClassDef)
         method = chain[1] if len(chain) > 1 else None
         decorators = (
             {ast.unparse(item).split("(")[0] for item in method.decorator_list} if method is not None else set()
         )
-        if method is not None and _is_autograd_function(cls) and isinstance(method, FunctionNode):
+        if method is not None and is_autograd_function(cls) and isinstance(method, FunctionNode):
             return self._apply(cls, maker)
         if decorators & {"staticmethod", "classmethod"} and isinstance(method, FunctionNode):
             skip = "classmethod" in decorators
@@ -94,6 +101,8 @@ class Driver:
         if cls.name not in objects:
             variable = f"{cls.name.lower()}_object"
             text = maker.expression(self._world.self_of(cls.name), cls.name)
+            if made and method is not None and method.name == "__init__" and text.startswith(f"{cls.name}("):
+                text = self._with_locals(text, method, made, maker)
             objects[cls.name] = variable
             maker.named[id(self._world.self_of(cls.name))] = variable
             if maker.is_module(cls.name):
@@ -115,8 +124,27 @@ class Driver:
             return ""
         given, _ = self._world.signature(forward, None)
         names = [parameter.arg for parameter in forward.args.args[1:]]
+        if not is_static(forward):
+            maker.definitions += self._fields_of_context(cls, maker)
         texts = [maker._argument(given[name], name, 1) for name in names]
         return f"{cls.name}.apply({', '.join(texts)})"
+
+    def _fields_of_context(self, cls: ast.ClassDef, maker: Maker) -> list[str]:
+        """Of a function of autograd in the old style, which is its own context, the fields that `__init__` sets."""
+        init = method_named(cls, "__init__")
+        inside = list(ast.walk(init)) if init is not None else []
+        set_here = {node.attr for node in inside if isinstance(node, ast.Attribute) and not _is_read(node)}
+        fields = self._world.self_of(cls.name).attributes
+        lines = []
+        for name in sorted(set_here & fields.keys()):
+            lines.append(f"{cls.name}._backward_cls.{name} = {maker.expression(fields[name], name)}\n")
+        if lines:
+            maker.standins.append(f"the context of `{cls.name}` has the fields that its `__init__` sets")
+        return lines
+
+
+def _is_read(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Load)
 
 
 def _is_generator(function: FunctionNode) -> bool:
@@ -130,5 +158,10 @@ def _is_generator(function: FunctionNode) -> bool:
     return False
 
 
-def _is_autograd_function(cls: ast.ClassDef) -> bool:
-    return any(ast.unparse(base).rsplit(".", 1)[-1] == "Function" for base in cls.bases)
+def _beside(call: str) -> list[str]:
+    """A call whose gradient goes to another branch of the graph as well, and to that one afterwards."""
+    return [
+        f"branch = torch.ones_like({call}, requires_grad=True)",
+        "earlier = branch * 1.0",
+        f"backpropagate(({call} + earlier) * 1.0)",
+    ]

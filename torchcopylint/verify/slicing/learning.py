@@ -9,23 +9,30 @@ from dataclasses import dataclass, replace
 
 from torchcopylint.verify.model import Mark
 from torchcopylint.verify.observed import Run
+from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.narrow import NOTHING, Without
 from torchcopylint.verify.slicing.source import Scope, bound_by, names_in
 
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 _QUOTED = re.compile(r"'(\w+)'")
+_WANTED = re.compile(r"argument '(?P<argument>\w+)'.* must be (?P<kind>\w+), not")
+_ASKED = re.compile(
+    r"'(?:numpy\.ndarray|int|float|bool|list|dict|function|str)' object has no attribute '(?P<attribute>\w+)'"
+)
+_KINDS = {"Tensor": "tensor", "Number": "number", "float": "number", "int": "number", "bool": "bool"}
 _BLOCKS = (ast.If, ast.For, ast.While)
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
     """What is known so far: what does not run, whether objects are made without their `__init__` (`bare`) and of
-    stand-ins (`plain`), and how many of the settings for inputs did not do."""
+    stand-ins (`plain`), how many of the settings for inputs did not do, and of which kind names have to be."""
 
     without: Without = NOTHING
     bare: bool = False
     plain: bool = False
     setting: int = 0
+    kinds: tuple[tuple[str, str], ...] = ()
 
 
 class Learner:
@@ -59,6 +66,9 @@ class Learner:
             names = frozenset(_QUOTED.findall(run.raised[-1].message)) - lesson.without.names
             if names:
                 return replace(lesson, without=replace(lesson.without, names=lesson.without.names | names))
+        kinds = self._kinds(mine[-1], run.raised[-1].message) if mine and run.raised else ()
+        if set(kinds) - set(lesson.kinds):
+            return replace(lesson, kinds=tuple({**dict(lesson.kinds), **dict(kinds)}.items()))
         if mine and self._is_step(mine[-1]):
             before = self._before(mine[-1]) - lesson.without.rows
             if before:
@@ -72,6 +82,48 @@ class Learner:
         if not lesson.plain:
             return replace(lesson, plain=True)
         return replace(lesson, setting=lesson.setting + 1)
+
+    def _kinds(self, row: int, message: str) -> tuple[tuple[str, str], ...]:
+        """Of which kind the names that a statement passes on should have been, by what refused one of them."""
+        if message.startswith(("tensors used as indices", "only integers, slices")):
+            taken = [node.slice for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Subscript)]
+            return tuple(sorted((name, "indices") for name in map(_last_name, taken) if name))
+        if message.startswith(("Boolean value of Tensor", "The truth value of an array")):
+            return self._conditions(row)
+        asked = _ASKED.search(message)
+        if asked and asked["attribute"] in tables.TENSOR | tables.MODULE | {"to"}:
+            # What is asked for something that only tensors have is one.
+            made = "tensor" if asked["attribute"] in tables.TENSOR or asked["attribute"] == "to" else "module"
+            owners = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Attribute)]
+            named = {_last_name(node.value) for node in owners if node.attr == asked["attribute"]}
+            return tuple(sorted((name, made) for name in named if name and name != "self"))
+        wanted = _WANTED.search(message)
+        kind = _KINDS.get(wanted["kind"]) if wanted else None
+        if wanted is None or kind is None:
+            return ()
+        calls = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Call)]
+        keywords = [word for call in calls for word in call.keywords if word.arg == wanted["argument"]]
+        passed = [word.value for word in keywords] or [argument for call in calls for argument in call.args]
+        names = {part.operand if isinstance(part, ast.UnaryOp) else part for part in passed}
+        return tuple(sorted((node.id, kind) for node in names if isinstance(node, ast.Name)))
+
+    def _conditions(self, row: int) -> tuple[tuple[str, str], ...]:
+        """The names that the conditions of a row ask about: numbers where they are compared, else truth values."""
+        found: dict[str, str] = {}
+        for part in self._at[row]:
+            test = part.test if isinstance(part, ast.If | ast.While | ast.Assert) else None
+            waiting: list[ast.expr] = [test] if test is not None else []
+            while waiting:
+                node = waiting.pop()
+                if isinstance(node, ast.BoolOp):
+                    waiting += node.values
+                elif isinstance(node, ast.UnaryOp):
+                    waiting.append(node.operand)
+                elif isinstance(node, ast.Compare):
+                    found |= {name: "number" for name in map(_last_name, (node.left, *node.comparators)) if name}
+                elif _last_name(node):
+                    found[_last_name(node)] = "bool"
+        return tuple(sorted(found.items()))
 
     def _untaken(self, lesson: Lesson, run: Run, marks: Collection[Mark]) -> Lesson | None:
         """The conditions, and then the loops, around what was not reached."""
@@ -114,3 +166,8 @@ def _end_of_head(node: ast.stmt) -> int:
     """The last row of a statement, of one with a block the last row before that."""
     body = getattr(node, "body", None)
     return max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
+
+
+def _last_name(node: ast.expr) -> str:
+    """The name that an expression is, of an attribute the last; empty for others."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""

@@ -81,7 +81,8 @@ class Narrower:
             changed = False
             for statement in simple:
                 gives = bound_by(statement) | _fields_set(statement)
-                if self._changes and isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign):
+                changing = isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign) and self._changes
+                if changing or isinstance(statement, ast.Delete):
                     gives |= _changed(statement)
                 if id(statement) in self._kept or not gives & needed:
                     continue

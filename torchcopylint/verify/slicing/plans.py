@@ -8,11 +8,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torchcopylint.verify.slicing.narrow import NOTHING, Narrower, Without, narrowed
-from torchcopylint.verify.slicing.source import FunctionNode, Scope, bound_by, changed_by, names_in
+from torchcopylint.verify.slicing.source import (
+    FunctionNode,
+    Scope,
+    bound_by,
+    changed_by,
+    is_autograd_function,
+    names_in,
+)
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef)
+_LEARNT = "what can be run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +29,7 @@ class Plan:
 
     `made` are local names that have to be passed to what is called, by its number in `targets`. `bare`: objects of the
     file's classes are not made by their own `__init__`; `plain`: nor are those that they hold. `bound` are names at
-    module level that have to be made.
+    module level that have to be made, `kinds` pairs of a name and the kind that it has to be of.
     """
 
     label: str
@@ -33,6 +41,7 @@ class Plan:
     assumed: tuple[str, ...] = ()
     cut: bool = False
     plain: bool = False
+    kinds: tuple[tuple[str, str], ...] = ()
 
 
 class Plans:
@@ -71,7 +80,7 @@ class Plans:
         if targets:
             made = bare and any(isinstance(chain[0], ast.ClassDef) for chain in targets)
             made = made and not any(chain[-1].name == "__init__" for chain in targets)
-            yield from self._cut(targets, "what can be run", changes=False, bare=made, without=without)
+            yield from self._cut(targets, _LEARNT, changes=False, bare=made, without=without)
         else:
             yield from self._cut_module(without)
 
@@ -91,7 +100,9 @@ class Plans:
         if kept:
             wanted = self._closure(kept, definitions)
             bound = tuple(name for name in narrower.free if name not in self._imports)
-            yield Plan("a part", (*wanted, *kept), bound=bound, assumed=tuple(narrower.assumed), cut=True)
+            # Imports under a `try` are no definitions, and come before those that need them.
+            whole = sorted((*wanted, *kept), key=lambda node: node.lineno)
+            yield Plan("a part", tuple(whole), bound=bound, assumed=tuple(narrower.assumed), cut=True)
 
     def _cut_functions(self, targets: tuple[tuple[Scope, ...], ...]) -> Iterator[Plan]:
         """The called functions, cut down."""
@@ -115,12 +126,14 @@ class Plans:
         for chain in targets:
             function = chain[-1]
             narrower = Narrower(self.rows, self._imports, known, changes=changes, without=without)
-            found = narrowed(function, narrower) if isinstance(function, _FUNCTIONS) else None
+            # What a function of autograd returns is counted by autograd.
+            whole = is_autograd_function(chain[0])
+            found = narrowed(function, narrower) if isinstance(function, _FUNCTIONS) and not whole else None
             if found is not None:
                 cut[id(function)] = found
             made.append(tuple(narrower.free) if found is not None else ())
             assumed += narrower.assumed
-        if cut or bare:
+        if cut or bare or (label == _LEARNT and any(is_autograd_function(chain[0]) for chain in targets)):
             roots = {id(chain[0]): self._with_cut(chain[0], cut, keep_init=not bare) for chain in targets}
             kept = self._replaced(roots, without)
             yield Plan(label, kept, targets, tuple(made), bare, assumed=tuple(assumed), cut=True)
@@ -140,6 +153,8 @@ class Plans:
         methods = {item.name: item for item in scope.body if isinstance(item, _FUNCTIONS)}
         wanted = {chain[1].name for chain in self.targets() if len(chain) > 1 and chain[0] is scope}
         wanted |= {"__init__"} & methods.keys() if keep_init else set()
+        # Of a function of autograd, either is called through the other.
+        wanted |= {"forward", "setup_context"} & methods.keys() if "backward" in wanted else set()
         pending = list(wanted)
         while pending:
             method = methods.get(pending.pop())

@@ -16,12 +16,14 @@ _GUARD = {"__name__ == '__main__'", "'__main__' == __name__"}
 
 class Pruner(ast.NodeTransformer):
     """One pass over statements. `unknown` are the names of imports that are not made, with what they named; `helpers`
-    the helpers that the result needs; `replaced` sentences on what was replaced."""
+    the helpers that the result needs; `replaced` sentences on what was replaced.
 
-    def __init__(self, imports: dict[str, str], device: str, kept_calls: frozenset[tuple[int, int]]) -> None:
+    `moved` are the places of calls that move to another device, which is torch's `meta` where there is no other."""
+
+    def __init__(self, imports: dict[str, str], device: str, moved: frozenset[tuple[int, int]]) -> None:
         self.imports = imports
         self.device = device
-        self.kept_calls = kept_calls
+        self.moved = moved
         self.known: set[str] = set()
         self.unknown: dict[str, str] = {}
         self.helpers: set[str] = set()
@@ -173,8 +175,9 @@ class Pruner(ast.NodeTransformer):
         dotted = self._full(self._dotted(func)) if self._dotted(func) else ""
         last = dotted.rsplit(".", 1)[-1]
         if isinstance(func, ast.Attribute):
-            here = (node.lineno, node.col_offset)
-            if func.attr in tables.DEVICES and self.device == "cpu" and here not in self.kept_calls:
+            if (node.lineno, node.col_offset) in self.moved and func.attr in (*tables.DEVICES, "to"):
+                return _to_meta(node, func)
+            if func.attr in tables.DEVICES and self.device == "cpu":
                 self.replaced.append(f"`.{func.attr}()` is left out")
                 return func.value
         if last in ("tqdm", "trange") and dotted.split(".")[0] not in ("torch", "numpy") and node.args:
@@ -209,6 +212,9 @@ class Pruner(ast.NodeTransformer):
         dotted = self._dotted(node)
         if dotted and dotted.split(".")[0] in self.imports:
             full = self._full(dotted)
+            if full.startswith("torch.cuda.") and full.endswith("Tensor") and self.device == "cpu":
+                self.replaced.append(f"`{full}` is that of the CPU")
+                return ast.copy_location(ast.Attribute(ast.Name("torch", ast.Load()), node.attr, ast.Load()), node)
             if full.split(".")[0] in tables.ALLOWED and not allowed(full):
                 self.helpers.add("Anything")
                 self.replaced.append(f"`{full}` is not reached")
@@ -229,6 +235,12 @@ class Pruner(ast.NodeTransformer):
             node.test = ast.copy_location(ast.Constant(True), node.test)
         self.generic_visit(node)
         return node
+
+
+def _to_meta(node: ast.Call, func: ast.Attribute) -> ast.expr:
+    """A move to a device that holds no content: there is one everywhere, and what is moved there is a copy."""
+    to = ast.copy_location(ast.Attribute(func.value, "to", ast.Load()), func)
+    return ast.copy_location(ast.Call(to, [ast.copy_location(ast.Constant("meta"), node)], []), node)
 
 
 def allowed(dotted: str) -> bool:

@@ -75,10 +75,10 @@ class Sizes:
         numbers: Mapping[str, int | float]
         for numbers in (tables.INTS, tables.FLOATS):
             if name in numbers:
-                return numbers[name]
+                return max(numbers[name], thing.least)
             last = name.rsplit("_", 1)[-1]
             if last in numbers and len(last) > 1:
-                return numbers[last]
+                return max(numbers[last], thing.least)
         return 0.5 if kind_of(thing)[0] == "float" else self._setting.size
 
     def size(self, thing: Thing | int | None) -> int:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from torchcopylint.base.finding import Finding, Severity
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.pages import Page
+from torchcopylint.source.notebook import cells
 from torchcopylint.verify.model import Attempt, Group, Slice
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.slicing import tables
@@ -21,7 +22,15 @@ from torchcopylint.verify.slicing.plans import Plan, Plans
 from torchcopylint.verify.slicing.prune import Pruner, imported
 from torchcopylint.verify.slicing.script import assemble, marks_of, names_spoken, prelude
 from torchcopylint.verify.slicing.sizes import Setting
-from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Source, bound_by, parse, scopes_at
+from torchcopylint.verify.slicing.source import (
+    FunctionNode,
+    NotRunnable,
+    Source,
+    bound_by,
+    in_text,
+    parse,
+    scopes_at,
+)
 from torchcopylint.verify.slicing.standins import helpers
 from torchcopylint.verify.slicing.things import Thing, kind_of
 from torchcopylint.verify.slicing.values import Maker
@@ -42,11 +51,13 @@ def slice_of(text: str, finding: Finding, page: Page, *, device: str = "cpu") ->
     `device` is where tensors are made and calls of `.cuda()` go. Never raises for what the file contains.
     """
     confirm = _words(page.get("confirm", finding.variant))
+    notebook = cells(text) if finding.cell is not None else ()
+    finding = in_text(finding, text)
     try:
         with deep_recursion():
             conditional = page.severity(finding.variant) is Severity.WARNING and bool(_SHARING & set(confirm))
             slicer = _Slicer(parse(text), finding, confirm, device, conditional=conditional)
-            return Slice(finding.code, finding.variant, confirm, slicer.groups())
+            return Slice(finding.code, finding.variant, confirm, slicer.groups(), cells=notebook)
     except (NotRunnable, RecursionError) as error:
         return Slice(finding.code, finding.variant, confirm, unsupported=str(error) or "the code nests too deeply")
 
@@ -81,21 +92,21 @@ class _Slicer:
         self.scopes = [scopes_at(source.tree, span.start.row, span.start.column, source.lines) for span in spans]
         if any(isinstance(scope, ast.AsyncFunctionDef) for scopes in self.scopes for scope in scopes):
             raise NotRunnable("a step stands in an asynchronous function")
-        if device == "cpu" and "result-lost" in confirm and self._moves_to_a_device():
-            raise NotRunnable("needs a CUDA device")
+        self._moved = self._dropped_move() if device == "cpu" and "result-lost" in confirm else frozenset()
         self.plans = Plans(source.tree, self.scopes, {span.start.row for span in spans}, self.imports)
         self.driver = Driver(self.world, finding, confirm)
 
-    def _moves_to_a_device(self) -> bool:
-        """Whether what is dropped is a copy on another device: on the one that everything is on, there is none."""
+    def _dropped_move(self) -> frozenset[tuple[int, int]]:
+        """Where a copy on another device is made and dropped: on the one that everything is on, there is none."""
         row = self.finding.span.start.row
         for node in ast.walk(self.source.tree):
             if isinstance(node, ast.Expr) and node.lineno == row and isinstance(node.value, ast.Call):
                 func = node.value.func
                 method = func.attr if isinstance(func, ast.Attribute) else ""
                 told = ast.unparse(node.value).rpartition(f".{method}(")[2].lower()
-                return method in tables.DEVICES or (method == "to" and ("device" in told or "cuda" in told))
-        return False
+                if method in tables.DEVICES or (method == "to" and ("device" in told or "cuda" in told)):
+                    return frozenset({(node.value.lineno, node.value.col_offset)})
+        return frozenset()
 
     def groups(self) -> tuple[Group, ...]:
         """The settings to try: two seeds with two sizes each on its own."""
@@ -176,7 +187,7 @@ class _Slicer:
                 plan = next(self.plans.least(lesson.without, bare=True), None)
             if plan is None:
                 return
-            plan = replace(plan, plain=lesson.plain)
+            plan = replace(plan, plain=lesson.plain, kinds=lesson.kinds)
             # What is made in the middle of a function has the graph that what came before gave it.
             settings = sorted(self._settings(plan, size, seed), key=lambda setting: not setting.grad)
             if lesson.setting >= len(settings):
@@ -221,17 +232,19 @@ class _Slicer:
     def _attempt(self, plan: Plan, setting: Setting) -> Attempt | None:
         """One script, or `None` if a step is not in it."""
         kept = copy.deepcopy(list(plan.kept))
-        pruner = Pruner(self.imports, self.device, frozenset())
+        pruner = Pruner(self.imports, self.device, self._moved)
         pruner.known = self._known_names
         tree = pruner.visit(ast.Module(kept, []))
         tree.body = [statement for statement in tree.body if not isinstance(statement, ast.Pass)]
-        maker = Maker(self.world, setting, bare=_bare_classes(tree, plan), plain=plan.plain)
+        maker = Maker(self.world, setting, bare=_bare_classes(tree, plan), plain=plan.plain, kinds=dict(plan.kinds))
         maker.taken |= set().union(*(bound_by(statement) for statement in tree.body)) | set(self.imports)
         unknown = dict.fromkeys((*self._unknown(tree, pruner), *plan.bound))
         bindings = []
         firsts = self.world.locals.get(0, {})
-        for name in unknown:
-            thing = firsts.get(name) or self.world.globals.get(name) or Thing(name)
+        things = {name: firsts.get(name) or self.world.globals.get(name) or Thing(name) for name in unknown}
+        # What is made for a model comes after it.
+        for name in sorted(unknown, key=lambda name: kind_of(things[name])[0] != "module"):
+            thing = things[name]
             dotted = pruner.unknown.get(name, "")
             bindings.append(f"{name} = {self._elsewhere(maker, thing, name, dotted)}")
             if kind_of(thing)[0] == "module" and not dotted:
@@ -259,11 +272,15 @@ class _Slicer:
             marks,
             setting.seed,
             label=f"{plan.label}, {setting.dimensions} dimensions{', with a graph' if setting.grad else ''}",
-            assumed=tuple(dict.fromkeys((*maker.assumed, *plan.assumed))),
+            assumed=tuple(dict.fromkeys((*maker.assumed, *plan.assumed, *self._told_of_moves()))),
             standins=tuple(dict.fromkeys((*maker.standins, *pruner.replaced))),
             guessed=self._is_guess(maker),
-            partial=bool(maker.standins) or plan.cut or self._hangs_on_inputs(maker),
+            partial=bool(maker.standins or self._moved) or plan.cut or self._hangs_on_inputs(maker),
         )
+
+    def _told_of_moves(self) -> list[str]:
+        """What was assumed of the move that is dropped."""
+        return [f"the other device of line {row} is torch's `meta`" for row, _ in sorted(self._moved)]
 
     def _hangs_on_inputs(self, maker: Maker) -> bool:
         """Whether the effect needs a graph, and inputs were made that may not have the one that the user's have."""

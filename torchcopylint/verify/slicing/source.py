@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from torchcopylint.base.finding import Position, Span
+from torchcopylint.base.finding import Finding, Position, Span
+from torchcopylint.source.notebook import cells
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -35,6 +36,17 @@ def parse(text: str) -> Source:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NotRunnable(f"this Python cannot parse the file: {error}") from None
     return Source(tuple(text.split("\n")), tree)
+
+
+def in_text(finding: Finding, text: str) -> Finding:
+    """A finding with rows that count within the whole text: those of a notebook's finding count within its cells."""
+    starts = dict(cells(text)) if finding.cell is not None else {}
+    steps = [replace(step, span=_down(step.span, starts.get(step.cell or 0, 0)), cell=None) for step in finding.steps]
+    return replace(finding, span=_down(finding.span, starts.get(finding.cell or 0, 0)), steps=tuple(steps), cell=None)
+
+
+def _down(span: Span, rows: int) -> Span:
+    return Span(Position(span.start.row + rows, span.start.column), Position(span.end.row + rows, span.end.column))
 
 
 def span_of(node: ast.AST, lines: tuple[str, ...]) -> Span | None:
@@ -109,6 +121,8 @@ def changed_by(statement: ast.stmt) -> set[str]:
             targets = node.targets
         elif isinstance(node, ast.AugAssign | ast.AnnAssign):
             targets = [node.target]
+        elif isinstance(node, ast.Delete):
+            targets = node.targets
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             targets = [node.value.func]
         for target in targets:
@@ -118,3 +132,10 @@ def changed_by(statement: ast.stmt) -> set[str]:
             if isinstance(root, ast.Name) and root is not target:
                 found.add(root.id)
     return found
+
+
+def is_autograd_function(scope: Scope) -> bool:
+    """Whether a class is a function of autograd, by its bases."""
+    return isinstance(scope, ast.ClassDef) and any(
+        ast.unparse(base).rsplit(".", 1)[-1] == "Function" for base in scope.bases
+    )

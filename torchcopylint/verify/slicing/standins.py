@@ -59,10 +59,10 @@ class Environment:
     def __init__(self, results):
         self.results, self.time = results, 0
         self.observation_space = self.action_space = self
-        self.shape, self.n, self.spec = (SIZE,), SIZE, None
+        self.shape, self.n, self.spec = (SAMPLE,), SIZE, None
 
     def observe(self):
-        return np.random.randn(SIZE).astype(np.float32)
+        return np.random.randn(*self.shape).astype(np.float32)
 
     def sample(self):
         return 0
@@ -96,6 +96,8 @@ class Anything:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == "device":
+            return torch.tensor(0).device
         return Anything(f"{self.standin_name}.{name}")
 
     def __call__(self, *given, **named):

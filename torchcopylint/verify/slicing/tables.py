@@ -319,6 +319,8 @@ SIZES = frozenset(
     ["zeros", "ones", "empty", "rand", "randn", "full", "eye", "arange", "linspace", "randint", "randperm"]
 )
 """Functions of torch and NumPy whose arguments are numbers."""
+NUMBER_ARGUMENTS = frozenset(["uniform_", "normal_", "exponential_", "geometric_", "random_", "cauchy_", "renorm"])
+"""Methods of tensors that take numbers and nothing else."""
 FROM_ARRAY = frozenset(["from_numpy"])
 LOSSES_BY_CLASS = frozenset(["cross_entropy", "nll_loss", "CrossEntropyLoss", "NLLLoss"])
 
@@ -387,6 +389,8 @@ FLOATS = {
     "temperature": 0.5,
     "noise": 0.1,
     "ratio": 0.5,
+    "frac": 0.5,
+    "fraction": 0.5,
     "rate": 0.1,
     "clip": 0.5,
     "rho": 0.5,

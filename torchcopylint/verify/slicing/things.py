@@ -19,7 +19,9 @@ class Thing:
     and `second` (sizes: numbers or things), `dtype`. `constant` is its value if it is a constant that is known,
     `formula` an arithmetic expression over things. `made` is the dotted class that the code made it of, with
     `arguments`. `graph`: it was computed from parameters of a module.
-    `key_of` is what a loop over it gives this thing. `methods` are the attributes that were called.
+    `key_of` is what a loop over it gives this thing. `methods` are the attributes that were called. `tested`: it is
+    a condition by itself. `least` is the least number that it can be, `options` are texts that
+    it is compared with. `missing`: some of its numbers are NaN.
     """
 
     name: str = ""
@@ -43,6 +45,10 @@ class Thing:
     graph: bool = False
     key_of: Thing | None = None
     methods: set[str] = field(default_factory=set)
+    tested: bool = False
+    least: int = 0
+    options: list[str] = field(default_factory=list)
+    missing: bool = False
     same: Thing | None = None
 
     def vote(self, kind: str, weight: int) -> None:
@@ -95,6 +101,10 @@ def unify(first: Thing, second: Thing) -> Thing:
         a, b = (find(thing) for thing in pending.pop())
         if a is b:
             continue
+        if _are_of_two_classes(a, b):
+            # What holds now the one and now the other makes them no one object.
+            a.near.append(b)
+            continue
         b.same = a
         a.name = a.name or b.name
         for kind, weight in b.votes.items():
@@ -116,12 +126,25 @@ def unify(first: Thing, second: Thing) -> Thing:
         a.arity = max(a.arity, b.arity)
         a.dtype = a.dtype or b.dtype
         a.graph = a.graph or b.graph
+        a.tested = a.tested or b.tested
+        a.least = max(a.least, b.least)
         a.dotted = a.dotted or b.dotted
         a.key_of = a.key_of or b.key_of
         a.methods |= b.methods
+        a.options += b.options
+        a.missing = a.missing or b.missing
         if not a.made:
             a.made, a.arguments = b.made, b.arguments
     return find(first)
+
+
+def _are_of_two_classes(one: Thing, other: Thing) -> bool:
+    """Whether two things are surely objects of classes of the file, and not of the same."""
+    classes = [
+        {kind for kind, weight in thing.votes.items() if kind.startswith("instance ") and weight >= PROVEN}
+        for thing in (one, other)
+    ]
+    return all(classes) and not classes[0] & classes[1]
 
 
 def kind_of(thing: Thing) -> tuple[str, int]:
@@ -131,6 +154,7 @@ def kind_of(thing: Thing) -> tuple[str, int]:
     """
     seen: set[int] = set()
     layer = [find(thing)]
+    weak = ("", 0)
     for _ in range(4):
         votes: dict[str, int] = {}
         following: list[Thing] = []
@@ -145,9 +169,14 @@ def kind_of(thing: Thing) -> tuple[str, int]:
             best = max(sorted(votes), key=lambda kind: votes[kind])
             if best in ("tensor", "array") and votes[best] < PROVEN and _has_settings(find(thing)):
                 best, votes = "object", {"object": votes[best]}
-            return best, votes[best]
+            # What fits several kinds is asked of what is near as well.
+            if not weak[0] and (votes[best] > 3 * WEAK or set(votes) != {"tensor", "module"}):
+                return best, votes[best]
+            if weak[0] and best == "module" and votes[best] >= USED:
+                return best, votes[best]
+            weak = weak if weak[0] else (best, votes[best])
         layer = following
-    return hinted(thing), 0
+    return weak if weak[0] else (hinted(thing), 0)
 
 
 def _has_settings(thing: Thing) -> bool:
@@ -159,6 +188,15 @@ def _has_settings(thing: Thing) -> bool:
     if fields & tables.FIELDS or thing.methods & (tables.TENSOR | tables.ARRAY):
         return False
     return bool(fields - tables.TENSOR - tables.ARRAY - tables.EITHER)
+
+
+def miss(thing: Thing) -> None:
+    """Somebody asks whether numbers are NaN: of a thing, and of what it was computed from, some are."""
+    layer = [find(thing)]
+    for _ in range(4):
+        for node in layer:
+            node.missing = True
+        layer = [found for node in layer for found in map(find, node.near) if not found.missing]
 
 
 def has_graph(thing: Thing) -> bool:

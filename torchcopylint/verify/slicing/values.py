@@ -22,13 +22,14 @@ class Maker:
     """Makes expressions for things under one setting, and keeps the account of what was assumed.
 
     `bare` has the fields of objects that are made without their `__init__`, by class; `plain`: objects of other classes
-    of the file are stood in for.
+    of the file are stood in for. `kinds` are those of names that a run has shown.
     """
 
     world: Inference
     setting: Setting
     bare: Mapping[str, frozenset[str]] = field(default_factory=dict)
     plain: bool = False
+    kinds: Mapping[str, str] = field(default_factory=dict)
     helpers: set[str] = field(default_factory=set)
     definitions: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -56,6 +57,9 @@ class Maker:
         if depth > _DEEPEST:
             return "None"
         kind, weight = kind_of(thing)
+        if name in self.kinds:
+            told: str = getattr(self, f"_{self.kinds[name]}")(thing, name, depth)
+            return told
         if kind.startswith("instance "):
             class_name = kind.removeprefix("instance ")
             if not self.plain or class_name in self.bare:
@@ -88,12 +92,19 @@ class Maker:
         """A kind for a thing that no vote and no name says anything of."""
         if thing.result is not None:
             return "callable"
+        if not thing.votes and not thing.items and thing.element is None:
+            # What it becomes is taken apart, as by a base that keeps it.
+            apart = next((other for other in map(find, thing.near) if other.element is not None or other.items), None)
+            if apart is not None and not apart.votes:
+                return self._by_parts(apart)
         if thing.items:
             return "tuple" if all(isinstance(key, int) for key in thing.items) else "dict"
         if thing.attributes:
             return "object"
         if thing.element is not None:
             return "list"
+        if thing.tested:
+            return "bool"
         self.guessed.add(thing.name)
         return "tensor"
 
@@ -111,6 +122,9 @@ class Maker:
             known = has_graph(thing)
             text = f"torch.randn({written}{exact}{on}{', requires_grad=True' if setting.grad or known else ''})"
             # What a function is given is seldom a leaf.
+            if find(thing).missing:
+                self.assumed.append(f"some elements of `{name}` are NaN")
+                text = f"({text}).masked_fill(torch.rand({written}{on}) > 0.5, float('nan'))"
             text += " * 1.0" if setting.grad or known else ""  # `_NO_LEAF` is what such a text ends with.
             if known:
                 self.assumed.append(f"`{name}` has a graph, since a module computes it")
@@ -124,6 +138,10 @@ class Maker:
         self.assumed.append(f"`{name}` is a tensor {kind} with shape {list(shape)}{graph}")
         return text
 
+    def _indices(self, thing: Thing, name: str, depth: int) -> str:
+        self.assumed.append(f"`{name}` is a tensor of indices")
+        return f"torch.tensor([0, 1]{self._on()})"
+
     def _dtype(self, thing: Thing) -> str:
         return find(thing).dtype
 
@@ -133,7 +151,12 @@ class Maker:
         if self._dtype(thing) == "long":
             return f"np.random.randint(0, 2, {shape})"
         order = ", order='F'" if self.setting.turned else ""
-        return f"np.random.randn({', '.join(map(str, shape))}).astype(np.{self.setting.dtype}{order})"
+        written = ", ".join(map(str, shape))
+        if find(thing).missing:
+            self.assumed.append(f"some elements of `{name}` are NaN")
+            text = f"np.where(np.random.rand({written}) > 0.5, np.nan, np.random.randn({written}))"
+            return f"{text}.astype(np.{self.setting.dtype}{order})"
+        return f"np.random.randn({written}).astype(np.{self.setting.dtype}{order})"
 
     def _number_(self, thing: Thing, name: str) -> str:
         value = self.sizes.number(thing)
@@ -153,6 +176,9 @@ class Maker:
         return "True"
 
     def _str(self, thing: Thing, name: str, depth: int) -> str:
+        if find(thing).options:
+            self.assumed.append(f"`{name}` is {find(thing).options[0]!r}")
+            return repr(find(thing).options[0])
         return repr(f"{name.rsplit('.', 1)[-1]}")
 
     def _device(self, thing: Thing, name: str, depth: int) -> str:
@@ -228,8 +254,13 @@ class Maker:
         return f", device={self.setting.device!r}" if self.setting.device != "cpu" else ""
 
     def _state_dict(self, thing: Thing, name: str, depth: int) -> str:
-        model = self.modules[0] if self.modules else "torch.nn.Linear(2, 2)"
-        return f"{{key: value.clone() for key, value in {model}.state_dict().items()}}"
+        if self.modules:
+            return f"{{key: value.clone() for key, value in {self.modules[0]}.state_dict().items()}}"
+        # The keys of a model that stands in: see `_module`.
+        n = self.setting.size
+        self.assumed.append(f"`{name}` has the keys of a model that stands in")
+        keys = f"'scale': torch.ones(1), 'linear.weight': torch.randn({n}, {n}), 'linear.bias': torch.randn({n})"
+        return f"{{{keys}}}"
 
     def _object(self, thing: Thing, name: str, depth: int) -> str:
         parts = []
@@ -421,17 +452,23 @@ class Maker:
         missing = len(parameters.posonlyargs) + len(parameters.args) - len(parameters.defaults)
         missing -= len(parameters.posonlyargs) + len(parameters.args) - len(ordered)
         needed = [parameter.arg for parameter in ordered[: max(missing, 0)]]
+        dropped: list[str] = []
         for parameter, default in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True):
             if default is None:
                 needed.append(parameter.arg)
         for parameter, default in zip(reversed(ordered), reversed(parameters.defaults), strict=False):
+            if _is_zero(default) and "drop" in parameter.arg.lower():
+                # Nobody writes a layer that drops in order to drop nothing.
+                dropped.append(parameter.arg)
+                self.assumed.append(f"`{parameter.arg}` is 0.5")
             unset = isinstance(default, ast.Constant) and default.value is None
-            if unset and kind_of(given[parameter.arg])[1] >= 3:
+            if unset and (kind_of(given[parameter.arg])[1] >= 3 or _is_taken_apart(given[parameter.arg])):
                 # A default of `None` is often one that a caller never leaves.
                 needed.append(parameter.arg)
         keyword = {parameter.arg for parameter in (*parameters.args, *parameters.kwonlyargs)}
         texts = {name: self._argument(given[name], name, depth) for name in self._in_order(needed, given)}
-        return ", ".join(f"{name}={texts[name]}" if name in keyword else texts[name] for name in needed)
+        passed = [f"{name}={texts[name]}" if name in keyword else texts[name] for name in needed]
+        return ", ".join((*passed, *(f"{name}=0.5" for name in dropped if name in keyword)))
 
     def _in_order(self, needed: list[str], given: object) -> list[str]:
         """Optimizers after the modules that they are made for."""
@@ -463,6 +500,15 @@ class Maker:
     taken: set[str] = field(default_factory=set)
     arguments_given: list[str] = field(default_factory=list)
     grown: list[str] = field(default_factory=list)
+
+
+def _is_taken_apart(thing: Thing) -> bool:
+    """Whether what a thing becomes is asked for its elements."""
+    return any(other.element is not None or other.items for other in map(find, find(thing).near))
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and not node.value
 
 
 def _rank(kind: str) -> int:

@@ -143,8 +143,15 @@ class Walk:
 
     _asyncwith = _with
 
+    def _truth(self, node: ast.expr) -> None:
+        """A condition is read. What is a condition all by itself is a truth value, if nothing says otherwise."""
+        tested = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) else node
+        value = self.value(tested)
+        if isinstance(tested, ast.Name | ast.Attribute):
+            value.tested = True
+
     def _if(self, node: ast.If) -> None:
-        self.value(node.test)
+        self._truth(node.test)
         before = dict(self.names)
         self.body(node.body)
         after, self.names = self.names, before
@@ -152,7 +159,7 @@ class Walk:
         for name in after.keys() | self.names.keys():
             one, two = after.get(name), self.names.get(name)
             if one is not two and one is not None and two is not None and find(one) is not find(two):
-                self.names[name] = Thing(name, near=[one, two])
+                self.names[name] = _either(name, one, two)
             elif one is not None:
                 self.names[name] = one
 
@@ -231,6 +238,9 @@ class Walk:
             owner.vote("tensor", WEAK + 1)
         elif name == "copy":
             owner.vote("array", WEAK + 1)
+        if isinstance(node.value, ast.Attribute) and node.value.attr in ("train", "eval"):
+            # What has parts of that name is data: those of a module are methods.
+            self.value(node.value.value).vote("object", 3 * USED)
         for names, kind in (
             (tables.MODULE, "module"),
             (tables.OPTIMIZER, "optimizer"),
@@ -328,6 +338,13 @@ class Walk:
         walk = Walk(self.world, {**self.names, **inner}, None, self.outer)
         return Thing(result=walk.value(node.body))
 
+    def _given_to_base(self, named: dict[str | None, Thing]) -> None:
+        """A base keeps what it is given by name, as far as its object is asked for it by that name."""
+        own = find(self.names["self"]) if "self" in self.names else None
+        for name, value in named.items():
+            if own is not None and name is not None and not value.votes and value.constant is None:
+                value.near.append(own.attribute(name))
+
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Thing:
         walk = Walk(self.world, dict(self.names), None, self.outer)
         for clause in node.generators:
@@ -345,7 +362,7 @@ class Walk:
 
     def _x_ifexp(self, node: ast.IfExp) -> Thing:
         self.value(node.test)
-        return Thing(near=[self.value(node.body), self.value(node.orelse)])
+        return _either("", self.value(node.body), self.value(node.orelse))
 
     def _x_boolop(self, node: ast.BoolOp) -> Thing:
         return Thing(near=[self.value(part) for part in node.values])
@@ -366,6 +383,8 @@ class Walk:
         for one, two in itertools.pairwise(sides):
             one.near.append(two)
             two.near.append(one)
+            if isinstance(two.constant, str) and one.constant is None:
+                one.options.append(two.constant)
         return Thing(near=sides, dtype="bool")
 
     def _x_binop(self, node: ast.BinOp) -> Thing:
@@ -377,6 +396,8 @@ class Walk:
             if right.made == ".sized" and right.arguments:
                 left.last = left.last or find(right.arguments[0])
             return Thing(near=[left])
+        if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List):
+            _repeats(right)
         result = Thing(near=[left, right], formula=(type(node.op).__name__, left, right))
         # A power says nothing: a whole number is raised to a half.
         if not isinstance(node.op, ast.Pow) and (not isinstance(node.op, ast.Mod) or "str" not in left.votes):
@@ -392,6 +413,7 @@ class Walk:
         func = node.func
         if isinstance(func, ast.Attribute):
             if isinstance(func.value, ast.Call) and ast.unparse(func.value.func) == "super":
+                self._given_to_base(named)
                 return Thing()
             owner = self.value(func.value)
             known = isinstance(func.value, ast.Name) and func.value.id not in self.names
@@ -409,3 +431,21 @@ class Walk:
         if function.dotted:
             return self.calls.library(function, function.dotted, arguments, named)
         return self.calls.unknown(function, arguments)
+
+
+def _either(name: str, one: Thing, other: Thing) -> Thing:
+    """What is one of two things: what is done with it says something of those of which nothing else is known."""
+    whole = Thing(name, near=[one, other])
+    for part in map(find, (one, other)):
+        if max(part.votes.values(), default=0) < USED and part.constant is None:
+            part.near.append(whole)
+    return whole
+
+
+def _repeats(number: Thing) -> None:
+    """How often something is repeated: twice at least."""
+    number.least = 2
+    if number.formula is not None and number.formula[0] == "Sub":
+        _, whole, taken = number.formula
+        if isinstance(find(taken).constant, int):
+            find(whole).least = 2 + find(taken).constant  # type: ignore[operator]
