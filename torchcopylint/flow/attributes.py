@@ -234,6 +234,8 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
     rebinding.note_gradient_read(m, ref, obj, site)
     slot = (ref, ".grad")
     m.gradients.add(ref)
+    if obj.leaf is obj.requires_grad is Fact.UNKNOWN:
+        m.unexplained_gradients.add(ref)
     if m.state.cell(slot) is None:
         return slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
     return slots.slot_value(m, slot)

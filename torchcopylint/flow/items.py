@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     ownership,
     rebinding,
     records,
+    sharing,
     slots,
 )
 from torchcopylint.flow import tape as t
@@ -85,6 +86,8 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
         if obj.kind is Kind.MODULE:
             place = f"{text}[{naming.index_text(m, event.subscript)}]"
             ownership.note_replaced(m, ref, Part("item", key), value, place, event.site)
+        if key is None and isinstance(event.subscript[0], int) and _is_module(m, event.base, obj):
+            sharing.set_anew(m, event.subscript[0])
         slot = (ref, f"[{key!r}]" if key is not None else ANY_ELEMENT)
         if not event.augmented:
             place = f"{text}[{naming.index_text(m, event.subscript)}]"
@@ -101,6 +104,12 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
                     slots.note_put_again(m, m.state.cell((ref, ANY_ELEMENT)), value, event.site, text)
                 # It may be an array or a tensor, which copies what is stored into it.
                 slots.bind_slot(m, (ref, ANY_ELEMENT), value, event.site, weak=True)
+
+
+def _is_module(m: Machine, base: int, obj: Object) -> bool:
+    """Whether the items of an object are the layers of a module: of a sequence of them, or of `module._modules`."""
+    made = m.unit.definitions[base]
+    return obj.kind is Kind.MODULE or (isinstance(made, t.Attribute) and made.name == "_modules")
 
 
 def _is_put_back(m: Machine, event: t.StoreItem, value: Value) -> bool:

@@ -44,6 +44,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+from torchcopylint.flow.modes import MODES_BY_NAME
 from torchcopylint.flow.sites import Arguments, Site
 from torchcopylint.knowledge import table
 from torchcopylint.knowledge.table import Op
@@ -140,6 +141,9 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     """A receiver of unknown kind: what tensors and others have alike may be what it is for tensors."""
     if m.flights:
         transfers.before(m, event.name, arguments)
+    if event.name in MODES_BY_NAME and len(arguments.positional) == 1:
+        # `from fastai.basics import *` hands on `torch`, too.
+        return Value(kind=Kind.MODE, const=MODES_BY_NAME[event.name])
     op = table.tensor_method(event.name)
     for value in (*arguments.positional[1:], *arguments.keywords.values()):
         reading.read(m, value, event.site, "argument", event.name)

@@ -413,6 +413,9 @@ def _one_result(
     same = [r for r in returned if r.parameter and r.how is None and not plain]
     others = [r for r in returned if r.parameter and (plain or r.how is not None)]
     fresh = [r for r in returned if not r.parameter and not (plain and r.when == PLAIN)]
+    if m.state.mode.recording is Fact.NO and result.kind in (Kind.TENSOR, Kind.UNKNOWN):
+        # The function was looked at with recording on.
+        result = result._replace(requires_grad=Fact.NO, leaf=Fact.YES)
     values = []
     for item in same:
         source = _follow(m, bound.get(item.parameter, Value()), item.path)
