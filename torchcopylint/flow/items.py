@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     ownership,
     rebinding,
     records,
+    runs,
     sharing,
     slots,
 )
@@ -139,7 +140,11 @@ def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site:
     if field is not None:
         return attributes.attribute(m, single, field[1:], site, text)
     flags = obj.flags & {OUTPUT}
-    made = Object(text=text, flags=flags | {PART} if flags else flags, requires_grad=obj.requires_grad, graph=obj.graph)
+    graph = obj.graph
+    if flags and position is not None:
+        # Whether a network of which nothing is known has computed something for all of its outputs, nobody knows.
+        graph |= {runs.branch(m, number, position) for number in obj.graph if number in m.module_saves}
+    made = Object(text=text, flags=flags | {PART} if flags else flags, requires_grad=obj.requires_grad, graph=graph)
     part = memory.fresh(m, site, made, "part")
     m.runs.parts.update(ref | 1 for ref in part.refs)
     return part
