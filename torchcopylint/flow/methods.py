@@ -10,6 +10,7 @@ from torchcopylint.flow import (
     conversions,
     copies,
     custom,
+    devices,
     distributions,
     grads,
     kinds,
@@ -199,7 +200,8 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         return memory.fresh(m, event.site, made)
     # Whatever has a method `item` or `tolist`, what it returns has no graph.
     behind = obj.graph if op is None or op.result not in PLAIN_RESULTS else NO_GRAPH
-    made = Object(text=naming.text_of(m, event.out), graph=behind | graph, flags=obj.flags & {PART})
+    config = devices.kept(m, event.name, arguments) if op is not None else ()
+    made = Object(text=naming.text_of(m, event.out), graph=behind | graph, flags=obj.flags & {PART}, config=config)
     if op is not None and op.result == "tensor" and op.differentiable and obj.requires_grad > 0:
         made = grads.result_of(m, made, [base], True)
     return memory.fresh(m, event.site, made)

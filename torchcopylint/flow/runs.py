@@ -342,19 +342,23 @@ def _goes_on(m: Machine, event: t.Bind) -> bool:
     return any(isinstance(source, t.Load) and source.name == event.name for source in sources)
 
 
-def _unconditional(tape: t.Tape, beside: int = -1) -> Iterator[t.Event]:
-    """The events of a tape without those of its branches, but with those of arms in which the site `beside` stands."""
+def _unconditional(tape: t.Tape, beside: int = -1, inside: bool = False) -> Iterator[t.Event]:
+    """The events of a tape without those of its branches, but with those of arms in which the site `beside` stands.
+
+    In a loop inside of it, the other arms of that branch count as well: `if i == 0: total = x` begins for `else`.
+    """
     for event in tape:
         yield event
         if isinstance(event, t.Loop):
-            yield from _unconditional(event.body, beside)
+            yield from _unconditional(event.body, beside, True)
         elif isinstance(event, t.Try):
-            yield from _unconditional(event.body, beside)
-            yield from _unconditional(event.final, beside)
+            yield from _unconditional(event.body, beside, inside)
+            yield from _unconditional(event.final, beside, inside)
         elif isinstance(event, t.Branch) and beside >= 0:
-            for arm in event.arms:
-                if any(inner.site == beside for inner in t.events(arm)):
-                    yield from _unconditional(arm, beside)
+            among = [any(inner.site == beside for inner in t.events(arm)) for arm in event.arms]
+            for arm, stands in zip(event.arms, among, strict=True):
+                if stands or (inside and any(among)):
+                    yield from _unconditional(arm, beside, inside)
 
 
 def _is_handed_out(m: Machine, ref: int) -> bool:
