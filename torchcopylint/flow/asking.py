@@ -124,6 +124,7 @@ def _with(tape: t.Tape, places: dict[int, list[t.Event]]) -> t.Tape:
 @handles(t.Reveal)
 def _reveal(m: Machine, event: t.Reveal) -> None:
     noted = (dict(m.evidence), dict(m.initial_fields), dict(m.data_reads), set(m.gradients))
+    unexplained = set(m.unexplained_gradients)
     m.state.fork()
     if event.register == t.NO_REGISTER:
         answer = _answer(m, event, event.name, _look(m, event))
@@ -131,6 +132,7 @@ def _reveal(m: Machine, event: t.Reveal) -> None:
         answer = _answer(m, event, naming.text_of(m, event.register), m.value(event.register))
     m.state.take()
     m.evidence, m.initial_fields, m.data_reads, m.gradients = noted
+    m.unexplained_gradients = unexplained
     m.facts[event.site] = [answer]
 
 

@@ -6,6 +6,7 @@ from torchcopylint.flow import (
     aliasing,
     callbacks,
     conversions,
+    devices,
     grads,
     imports,
     keeping,
@@ -22,6 +23,7 @@ from torchcopylint.flow import (
     writing,
 )
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.exclusion import exclude
 from torchcopylint.flow.facts import AttributeSet, DataAccess, GradientRead, VolatileUsed
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -228,15 +230,33 @@ def data_evidence(m: Machine, obj: Object, text: str) -> Sure:
 
 def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
     ref = base.refs[0]
-    computed = obj.leaf is Fact.NO and obj.requires_grad > 0 and obj.kind in TENSORS
-    if computed and RETAINS not in obj.flags and not _may_be_a_leaf(m, obj):
+    if site >= 0 and _keeps_no_gradient(m, obj) and not _may_retain(m, base) and not exclude(m, obj.site, site):
         m.fact(GradientRead(site, text, obj.site, obj.text, obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY))
     rebinding.note_gradient_read(m, ref, obj, site)
     slot = (ref, ".grad")
     m.gradients.add(ref)
+    if obj.leaf is obj.requires_grad is Fact.UNKNOWN:
+        m.unexplained_gradients.add(ref)
     if m.state.cell(slot) is None:
         return slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
     return slots.slot_value(m, slot)
+
+
+def _keeps_no_gradient(m: Machine, obj: Object) -> bool:
+    computed = obj.leaf is Fact.NO and obj.requires_grad > 0 and obj.kind in TENSORS
+    return computed and RETAINS not in obj.flags and not _may_be_a_leaf(m, obj)
+
+
+def _may_retain(m: Machine, base: Value) -> bool:
+    """Whether something is in a field that this unit has not set, and whoever set it may have called `retain_grad`."""
+    cell = m.state.cell(base.root) if isinstance(base.root, tuple) else None
+    if cell is None or cell.site != -1 or not isinstance(base.root, tuple):
+        return False
+    local = m.world.local_class(m.state.object(base.root[0]).type)
+    if local is not None and not m.world.is_own_class(local):
+        return True
+    units = [unit for unit in m.world.program.units if local is None or unit.owner == local]
+    return any(isinstance(e, t.Invoke) and e.name == "retain_grad" for unit in units for e in unit.definitions)
 
 
 def _may_be_a_leaf(m: Machine, obj: Object) -> bool:
@@ -248,7 +268,8 @@ def _may_be_a_leaf(m: Machine, obj: Object) -> bool:
     if any(s.when == "when the dtype already matches" and m.state.object(s.of).leaf > 0 for s in obj.shares):
         return True
     moved = [s for s in obj.shares if "device" in s.when and m.state.object(s.of).leaf > 0]
-    return any(m.state.object(s.storage).owner in (FIELD, GLOBAL) for s in moved)
+    handed = any(devices.place_of(m.state.object(s.of)) == devices.HANDED for s in moved)
+    return handed or any(m.state.object(s.storage).owner in (FIELD, GLOBAL) for s in moved)
 
 
 def _of_array(m: Machine, base: Value, ref: int, name: str, site: int) -> Value:

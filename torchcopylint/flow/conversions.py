@@ -278,7 +278,7 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
             recording=m.state.mode.recording,
             traced=arguments.flag("requires_grad") is True,
             declared=any(o.owner == ARGUMENT and TESTED not in o.flags for o in objects),
-            temporary=value.root is None,
+            temporary=value.root is None or _is_converted(m, value, event),
             outside=any(s.sure and m.state.object(s.storage).owner in OUTSIDE for o in objects for s in o.shares),
             unseen=_is_unseen(m, value, event),
             matches=dtypes.same(obj.dtype, dtype),
@@ -286,6 +286,22 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
             sure=min(o.sure for o in objects),
         )
     )
+
+
+_CONVERTED = frozenset({How.OWN, How.CONDITIONAL, How.FROM_NUMPY})
+
+
+def _is_converted(m: Machine, value: Value, event: t.Call | t.Invoke) -> bool:
+    """Whether what is given has no name, but has just been converted: `torch.FloatTensor(torch.from_numpy(x).float())`.
+
+    What that shares with, and where, the conversion says itself.
+    """
+    given = [a.register for a in event.arguments if not a.stars and a.keyword in ("", "data")]
+    made = m.unit.definitions[given[0]] if given else None
+    if not isinstance(made, t.Call | t.Invoke):
+        return False
+    objects = [m.state.object(ref) for ref in value.refs]
+    return all(obj.site == made.site and all(share.how in _CONVERTED for share in obj.shares) for obj in objects)
 
 
 def _is_unseen(m: Machine, value: Value, event: t.Call | t.Invoke) -> bool:

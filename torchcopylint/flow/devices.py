@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import Fact, Object, Value
+from torchcopylint.flow.model import ARGUMENT, FIELD, GLOBAL, Fact, Object, Value
 from torchcopylint.flow.tape import Dotted
 
 if TYPE_CHECKING:
@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 _DEVICE = "device"
 """The key in an object's configuration."""
-_HERE = frozenset({"clone", "detach", "contiguous", "requires_grad_", "view", "reshape", "unsqueeze", "squeeze"})
+HANDED = "where it was when it was handed in"
+"""The place of what a unit was given, or took from a field: mostly the one that it works on."""
+_HERE = frozenset(
+    ["clone", "detach", "contiguous", "requires_grad_", "view", "reshape", "unsqueeze", "squeeze"]
+    + [f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn")]
+)
 """Operations whose result is where their first argument is, and which programs put between one `to` and the next."""
 
 
@@ -30,8 +35,11 @@ def named(m: Machine, short: str, arguments: Arguments) -> str:
         return "cpu"
     if given is None and short in ("to", "cuda") and len(arguments.positional) > 1:
         given = arguments.positional[1]
-    if given is None or given.refs or isinstance(given.const, Dotted):
+    if given is None or isinstance(given.const, Dotted):
         return "cuda" if short == "cuda" and given is None else ""
+    if given.refs:
+        # One and the same object names one and the same place.
+        return f"@{given.refs[0]}" if len(given.refs) == 1 and not given.refs[0] & 1 else ""
     if isinstance(given.const, str):
         return given.const
     if isinstance(given.const, int):
@@ -44,8 +52,14 @@ def kept(m: Machine, short: str, arguments: Arguments) -> tuple[tuple[str, objec
     """What a result's configuration says of where it is: where the call puts it, or where its first argument is."""
     place = named(m, short, arguments)
     if not place and short in _HERE and len(arguments.at(0).refs) == 1:
-        place = place_of(m.state.object(arguments.at(0).refs[0]))
+        obj = m.state.object(arguments.at(0).refs[0])
+        place = place_of(obj) or (HANDED if _is_handed(m, obj) else "")
     return ((_DEVICE, place),) if place else ()
+
+
+def _is_handed(m: Machine, obj: Object) -> bool:
+    """Whether a tensor is, or is a part of, what a unit was given."""
+    return any(m.state.object(share.storage).owner in (ARGUMENT, FIELD, GLOBAL) for share in obj.shares)
 
 
 def place_of(obj: Object) -> str:

@@ -24,6 +24,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     operators,
     processes,
     runs,
+    sharing,
 )
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import (
@@ -84,6 +85,7 @@ def _unit_facts(
     unit = m.unit
     owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
     stated = [fact for site in sorted(m.facts) for fact in m.facts[site]]
+    stated = [fact for fact in stated if not isinstance(fact, DataShared) or not sharing.stands_in(m, fact)]
     found = [_settled(m, fact) if isinstance(fact, DataShared) else fact for fact in stated]
     found = [fact for fact in found if not isinstance(fact, ConditionalWrite) or conditional.still_held(m, fact)]
     found = [lasting.settled(m, fact) if isinstance(fact, Constructed) else fact for fact in found]

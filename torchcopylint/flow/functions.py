@@ -292,6 +292,8 @@ def _setattr(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: s
     for ref in arguments.at(0).refs:
         if isinstance(attribute, str):
             slots.bind_slot(m, (ref, f".{attribute}"), arguments.at(2), event.site)
+    if not isinstance(attribute, str) and len(event.arguments) > 1:
+        sharing.set_anew(m, event.arguments[1].register)
     return Value(kind=Kind.NONE)
 
 

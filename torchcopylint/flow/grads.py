@@ -240,7 +240,8 @@ def _leaf_written(m: Machine, ref: int, at: Site, view: bool) -> LeafWritten | N
     obj = m.state.object(ref)
     if obj.kind in TENSORS and obj.leaf is Fact.YES and obj.requires_grad > 0:
         return _leaf_fact(m, ref, obj, obj, at, view, -1)
-    if obj.kind in TENSORS and ref in m.gradients and obj.leaf is obj.requires_grad is Fact.UNKNOWN:
+    unknown = obj.leaf is obj.requires_grad is Fact.UNKNOWN
+    if obj.kind in TENSORS and unknown and ref in m.unexplained_gradients:
         # Nothing says what it is, but somebody has asked for its gradient, which leaves have that require one.
         return _leaf_fact(m, ref, obj._replace(sure=min(obj.sure, Sure.LIKELY)), obj, at, view, -1)
     current = ref

@@ -13,6 +13,8 @@ from torchcopylint.flow import (
     ownership,
     rebinding,
     records,
+    runs,
+    sharing,
     slots,
 )
 from torchcopylint.flow import tape as t
@@ -85,6 +87,8 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
         if obj.kind is Kind.MODULE:
             place = f"{text}[{naming.index_text(m, event.subscript)}]"
             ownership.note_replaced(m, ref, Part("item", key), value, place, event.site)
+        if key is None and isinstance(event.subscript[0], int) and _is_module(m, event.base, obj):
+            sharing.set_anew(m, event.subscript[0])
         slot = (ref, f"[{key!r}]" if key is not None else ANY_ELEMENT)
         if not event.augmented:
             place = f"{text}[{naming.index_text(m, event.subscript)}]"
@@ -101,6 +105,12 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
                     slots.note_put_again(m, m.state.cell((ref, ANY_ELEMENT)), value, event.site, text)
                 # It may be an array or a tensor, which copies what is stored into it.
                 slots.bind_slot(m, (ref, ANY_ELEMENT), value, event.site, weak=True)
+
+
+def _is_module(m: Machine, base: int, obj: Object) -> bool:
+    """Whether the items of an object are the layers of a module: of a sequence of them, or of `module._modules`."""
+    made = m.unit.definitions[base]
+    return obj.kind is Kind.MODULE or (isinstance(made, t.Attribute) and made.name == "_modules")
 
 
 def _is_put_back(m: Machine, event: t.StoreItem, value: Value) -> bool:
@@ -130,7 +140,11 @@ def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site:
     if field is not None:
         return attributes.attribute(m, single, field[1:], site, text)
     flags = obj.flags & {OUTPUT}
-    made = Object(text=text, flags=flags | {PART} if flags else flags, requires_grad=obj.requires_grad, graph=obj.graph)
+    graph = obj.graph
+    if flags and position is not None:
+        # Whether a network of which nothing is known has computed something for all of its outputs, nobody knows.
+        graph |= {runs.branch(m, number, position) for number in obj.graph if number in m.module_saves}
+    made = Object(text=text, flags=flags | {PART} if flags else flags, requires_grad=obj.requires_grad, graph=graph)
     part = memory.fresh(m, site, made, "part")
     m.runs.parts.update(ref | 1 for ref in part.refs)
     return part

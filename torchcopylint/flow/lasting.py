@@ -9,7 +9,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow import uses
 from torchcopylint.flow.conversions import LEGACY
 from torchcopylint.flow.facts import Constructed
-from torchcopylint.flow.model import CONTAINERS, Kind
+from torchcopylint.flow.model import CONTAINERS, TENSORS, Kind
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation
@@ -24,7 +24,7 @@ _KEEPING = re.compile(
 def settled(m: Machine, fact: Relation) -> Relation:
     """A fact about a constructor from before `torch.tensor`: temporary if it is given an array, and nothing holds the
     result at the end."""
-    if not isinstance(fact, Constructed) or fact.temporary or fact.kind is not Kind.ARRAY:
+    if not isinstance(fact, Constructed) or fact.temporary or fact.kind not in (Kind.ARRAY, *TENSORS):
         return fact
     return fact if not is_legacy(fact.function) or _lasts(m, fact.site) else fact._replace(temporary=True)
 

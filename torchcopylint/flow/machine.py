@@ -48,11 +48,15 @@ class LoopFrame:
 
 
 class PutOn(NamedTuple):
-    """An object that was put on the storages of another, which is named `source`, at some site."""
+    """An object that was put on the storages of another, which is named `source`, at some site.
+
+    `owner` is the object that has the other one in a field, or -1.
+    """
 
     ref: int
     storages: frozenset[int]
     source: str
+    owner: int = -1
 
 
 class Machine:
@@ -108,6 +112,7 @@ class Machine:
         self.taken_away: set[int] = set()
         self.argument_writes: dict[int, tuple[int, str]] = {}
         self.gradients: set[int] = set()
+        self.unexplained_gradients: set[int] = set()
         self.runs = Runs()
         self.kept_fields: dict[int, tuple[FieldKeepsGraph, Value]] = {}
         self.kept_on_context: dict[int, tuple[str, Value]] = {}

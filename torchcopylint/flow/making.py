@@ -91,7 +91,7 @@ def adopt(m: Machine, parent: int, child: Value, site: int) -> None:
         trained = Fact.NO if set(known) == {Fact.NO} else Fact.LIKELY if min(known) > 0 else Fact.UNKNOWN
         obj = obj._replace(requires_grad=trained)
         m.state.set_object(parent, obj)
-    slots.register_module(m, parent, obj, "[...]", child, site)
+    slots.register_module(m, parent, obj, "", child, site)
     slots.bind_slot(m, (parent, ANY_ELEMENT), child._replace(root=None), site, weak=True)
 
 

@@ -10,6 +10,7 @@ from torchcopylint.flow import (
     conversions,
     copies,
     custom,
+    devices,
     distributions,
     grads,
     kinds,
@@ -44,6 +45,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+from torchcopylint.flow.modes import MODES_BY_NAME
 from torchcopylint.flow.sites import Arguments, Site
 from torchcopylint.knowledge import table
 from torchcopylint.knowledge.table import Op
@@ -140,6 +142,9 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     """A receiver of unknown kind: what tensors and others have alike may be what it is for tensors."""
     if m.flights:
         transfers.before(m, event.name, arguments)
+    if event.name in MODES_BY_NAME and len(arguments.positional) == 1:
+        # `from fastai.basics import *` hands on `torch`, too.
+        return Value(kind=Kind.MODE, const=MODES_BY_NAME[event.name])
     op = table.tensor_method(event.name)
     for value in (*arguments.positional[1:], *arguments.keywords.values()):
         reading.read(m, value, event.site, "argument", event.name)
@@ -195,7 +200,8 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         return memory.fresh(m, event.site, made)
     # Whatever has a method `item` or `tolist`, what it returns has no graph.
     behind = obj.graph if op is None or op.result not in PLAIN_RESULTS else NO_GRAPH
-    made = Object(text=naming.text_of(m, event.out), graph=behind | graph, flags=obj.flags & {PART})
+    config = devices.kept(m, event.name, arguments) if op is not None else ()
+    made = Object(text=naming.text_of(m, event.out), graph=behind | graph, flags=obj.flags & {PART}, config=config)
     if op is not None and op.result == "tensor" and op.differentiable and obj.requires_grad > 0:
         made = grads.result_of(m, made, [base], True)
     return memory.fresh(m, event.site, made)

@@ -331,7 +331,7 @@ def join_objects(a: Object, b: Object) -> Object:
         text=a.text,
         site=a.site,
         owner=a.owner if a.owner == b.owner else "",
-        flags=a.flags & b.flags,
+        flags=a.flags & b.flags | (a.flags | b.flags) & {RETAINS},
         saved=a.saved | b.saved,
     )
 

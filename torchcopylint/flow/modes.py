@@ -17,3 +17,6 @@ GRAD_MODES = {
     "torch.autograd.grad_mode.enable_grad": Mode(Fact.YES),
 }
 """Context managers, and decorators, that set grad mode."""
+
+MODES_BY_NAME = {"no_grad": Mode(Fact.NO), "inference_mode": Mode(Fact.NO, Fact.YES), "enable_grad": Mode(Fact.YES)}
+"""What a call of such a name sets, whoever it is asked of: nothing but torch, and what hands torch on, has it."""

@@ -144,6 +144,8 @@ def _output(
             number = site * 8 + 7
             graph = graph | frozenset(grads.save(m, function, number, Saved(site, f"{name}(...)", "network", name)))
             m.module_saves[number] = function
+            if ref not in result.refs:
+                graph |= {runs.branch(m, number, m.runs.groups.get(ref | 1, ref))}
         inference = {INFERENCE} if m.state.mode.inference > 0 and made.kind in (*TENSORS, Kind.UNKNOWN) else set()
         made = made._replace(flags=made.flags | {OUTPUT} | inference, graph=graph if fact > 0 else frozenset())
         if made.requires_grad is Fact.UNKNOWN or fact is Fact.NO:

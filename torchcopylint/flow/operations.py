@@ -61,6 +61,22 @@ _WHOLE_VIEWS = frozenset({"detach", "transpose", "permute", "t", "unsqueeze"})
 """Views of a whole tensor, whose elements stand for as many as they did."""
 SIZED = {"numpy.random.choice": 1, "numpy.random.randint": 2}
 """Functions that return a number, or an array where a size is given: at which position."""
+_DRAWS = {
+    "random": 0,
+    "random_sample": 0,
+    "rand": 0,
+    "randn": 0,
+    "standard_normal": 0,
+    "standard_exponential": 0,
+    "standard_cauchy": 0,
+    "normal": 2,
+    "uniform": 2,
+    "laplace": 2,
+    "logistic": 2,
+    "gumbel": 2,
+    "lognormal": 2,
+}
+"""What draws one number, or an array of them if an argument stands at that position, the size."""
 ARRAY_MAKERS = frozenset(
     [
         "torch.Tensor.numpy",
@@ -208,6 +224,8 @@ def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, in
         return memory.fresh(m, at.site, made)
     if op.result in _RESULT_KINDS:
         return Value(kind=_RESULT_KINDS[op.result])
+    if op.name.startswith("numpy.random.") and _draws_one(m, op, arguments):
+        return Value(kind=Kind.NUMBER)
     if inplace or (op.shares == "same" and op.of == 0 and not op.when):
         if op.result in ("self", "tensor", "input", "array"):
             return writing.current(m, first)
@@ -231,6 +249,19 @@ def _result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, in
     else:
         return memory.unknown(m, at.site, f"{at.name}.{at.op}")
     return _shared(m, op, arguments, source, _described(m, op, arguments, source, made, at), at)
+
+
+def _draws_one(m: Machine, op: Op, arguments: Arguments) -> bool:
+    """Whether a call draws one number: no size is given, and no parameter of the distribution is known as an array."""
+    short = op.name.rpartition(".")[2]
+    values = arguments.positional[op.name.startswith("numpy.random.Generator.") :]
+    sized = arguments.keywords.get("size", arguments.keywords.get("out"))
+    if short not in _DRAWS or len(values) > _DRAWS[short] or (sized is not None and sized.kind is not Kind.NONE):
+        return False
+    several = BUFFERS | CONTAINERS
+    return not any(
+        m.state.object(ref).kind in several for v in (*values, *arguments.keywords.values()) for ref in v.refs
+    )
 
 
 def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:

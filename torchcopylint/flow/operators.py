@@ -15,6 +15,7 @@ from torchcopylint.flow import (
     reading,
     runs,
     slots,
+    uses,
     writing,
 )
 from torchcopylint.flow import tape as t
@@ -129,7 +130,7 @@ def _repeat(m: Machine, values: list[Value], kinds: list[Kind], event: t.Operate
                 continue
             held = Value(cell.refs, cell.kind, cell.const, cell.marks)
             slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
-            if count.const not in (0, 1):
+            if count.const not in (0, 1) and not uses.is_flag(m, operands[1 - side]):
                 place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
                 slots.note_repeated(m, held, event.site, "multiplied", place, event.out)
     return made

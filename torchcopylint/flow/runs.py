@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation
     from torchcopylint.flow.machine import Machine
 
+_BRANCHES = 1 << 48
+MAX_OUTPUTS = 64
 _FREED, _RAN, _ADDED, _HELD = 1, 2, 3, 4
 MAX_DEPTH = 2
 """How deep what a container holds is looked at."""
@@ -49,6 +51,10 @@ class Runs:
     over: dict[int, frozenset[int]] = field(default_factory=dict)
     parts: set[int] = field(default_factory=set)
     """Parts of what somebody returned of whom nothing is known, just as they came."""
+    groups: dict[int, int] = field(default_factory=dict)
+    """Which parts of what a function of the file returned hang on something that it has computed for all of them."""
+    branches: dict[int, int] = field(default_factory=dict)
+    """Numbers in graphs that tell the outputs of one network apart, and the number that they all have."""
     again: dict[int, Again] = field(default_factory=dict)
     added: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
     reached: set[int] = field(default_factory=set)
@@ -83,6 +89,27 @@ def without(graph: frozenset[int]) -> frozenset[int]:
 def unknown_graph(site: int) -> int:
     """A number for a graph of which nothing is known, except that what is bound at `site` ends it."""
     return 8 * site + 6
+
+
+def branch(m: Machine, number: int, group: int) -> int:
+    """A number for the graph of some of the outputs of a network, which has nothing in common with that of the others.
+
+    The graphs of all of them have the `number`, that of the network.
+    """
+    made = _BRANCHES + number * MAX_OUTPUTS + group % MAX_OUTPUTS
+    m.runs.branches[made] = number
+    return made
+
+
+def common(m: Machine, a: Iterable[int], b: Iterable[int]) -> set[int]:
+    """What two graphs have in common: not a network of which they hang on different outputs."""
+    found = set(a) & set(b)
+    if found and m.runs.branches:
+        for number in found & set(m.runs.branches.values()):
+            mine, others = ({made for made in graph if m.runs.branches.get(made) == number} for graph in (a, b))
+            if mine and others and not mine & others:
+                found.discard(number)
+    return found
 
 
 def spent(graph: frozenset[int], site: int) -> frozenset[int]:
@@ -136,8 +163,9 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
     saved = {number for number in graph if number >= 0}
     real = {number for number in saved if number in m.saves or number in m.module_saves}
     for ref, obj in m.state.objects_with_graph():
-        if obj.graph & saved:
-            what = _FREED if freed and obj.graph & real else _RAN
+        met = common(m, obj.graph, saved)
+        if met:
+            what = _FREED if freed and met & real else _RAN
             held = {_number(place, _HELD) for place in _bound_at(m, ref)}
             m.state.set_object(ref, obj._replace(graph=obj.graph | held | {_number(site, what)}))
     for ref in value.refs:
@@ -314,19 +342,23 @@ def _goes_on(m: Machine, event: t.Bind) -> bool:
     return any(isinstance(source, t.Load) and source.name == event.name for source in sources)
 
 
-def _unconditional(tape: t.Tape, beside: int = -1) -> Iterator[t.Event]:
-    """The events of a tape without those of its branches, but with those of arms in which the site `beside` stands."""
+def _unconditional(tape: t.Tape, beside: int = -1, inside: bool = False) -> Iterator[t.Event]:
+    """The events of a tape without those of its branches, but with those of arms in which the site `beside` stands.
+
+    In a loop inside of it, the other arms of that branch count as well: `if i == 0: total = x` begins for `else`.
+    """
     for event in tape:
         yield event
         if isinstance(event, t.Loop):
-            yield from _unconditional(event.body, beside)
+            yield from _unconditional(event.body, beside, True)
         elif isinstance(event, t.Try):
-            yield from _unconditional(event.body, beside)
-            yield from _unconditional(event.final, beside)
+            yield from _unconditional(event.body, beside, inside)
+            yield from _unconditional(event.final, beside, inside)
         elif isinstance(event, t.Branch) and beside >= 0:
-            for arm in event.arms:
-                if any(inner.site == beside for inner in t.events(arm)):
-                    yield from _unconditional(arm, beside)
+            among = [any(inner.site == beside for inner in t.events(arm)) for arm in event.arms]
+            for arm, stands in zip(event.arms, among, strict=True):
+                if stands or (inside and any(among)):
+                    yield from _unconditional(arm, beside, inside)
 
 
 def _is_handed_out(m: Machine, ref: int) -> bool:

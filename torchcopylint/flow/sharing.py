@@ -6,11 +6,12 @@ from torchcopylint.flow import idioms
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataShared
 from torchcopylint.flow.machine import Machine, PutOn
-from torchcopylint.flow.model import How, Sure, Value
+from torchcopylint.flow.model import How, Kind, Sure, Value
 from torchcopylint.flow.reading import MAX_CHAIN
 
 _TAKING_OFF = frozenset({"delattr", "__delattr__", "_parameters"})
 """Names that say that parameters are taken off modules: `del module._parameters["weight"]`."""
+_LAYERS = frozenset({Kind.MODULE, Kind.UNKNOWN})
 _CONVERSIONS = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "type_as"})
 
 
@@ -19,7 +20,8 @@ def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str,
     if form == "parameter" and _takes_off(m):
         return
     storages = frozenset(share.storage for held in source.refs for share in m.state.object(held).shares)
-    m.put_on[site] = PutOn(ref, storages, shared)
+    owner = source.root[0] if isinstance(source.root, tuple) else -1
+    m.put_on[site] = PutOn(ref, storages, shared, owner)
     context = idioms.CONVERSION if m.world.converts(m) else ""
     m.fact(DataShared(site, text, shared, form, sure, context=context))
 
@@ -39,6 +41,24 @@ def _takes_off(m: Machine) -> bool:
     )
 
 
+def stands_in(m: Machine, fact: DataShared) -> bool:
+    """Whether a unit makes an object go on with what another one has, field by field: `self.encoder = net.encoder`.
+
+    Who takes the layers of a network as they are wants its buffers as they are, too. To be asked when a unit has run.
+    """
+    if fact.form != "buffer" or fact.site not in m.put_on:
+        return False
+    made, owner = m.unit.definitions, m.put_on[fact.site].owner
+    taken = 0
+    for name, stores in m.index.stores.items():
+        for event in stores:
+            field = made[event.value] if event.value >= 0 else None
+            if isinstance(field, t.Attribute) and field.name == name and owner in m.value(field.base).refs:
+                objects = [m.state.object(ref) for ref in m.value(event.value).refs]
+                taken += bool(objects) and all(obj.kind in _LAYERS for obj in objects)
+    return taken > 1
+
+
 def is_passing(m: Machine, register: int) -> bool:
     """Whether what a call returns is an operand and nothing else, perhaps after a conversion: nobody holds it."""
     event = m.consumer_of(register)
@@ -46,6 +66,41 @@ def is_passing(m: Machine, register: int) -> bool:
         register = event.out
         event = m.consumer_of(register)
     return isinstance(event, t.Operate)
+
+
+def set_anew(m: Machine, key: int) -> None:
+    """What a module has under a name, which is in a register, is exchanged: `parent._modules[name] = new`.
+
+    What was there under that name goes out of use, and whoever was put on its memory has taken it over.
+    """
+    loaded = m.unit.definitions[key] if m.put_on and key >= 0 else None
+    if not isinstance(loaded, t.Load):
+        return
+    out = {ref | 1 for name in _had_as(m, loaded.name) for ref in m.state.refs_of(name)}
+    for site, put in m.put_on.items():
+        if put.owner | 1 in out:
+            m.facts[site] = [fact for fact in m.facts[site] if not isinstance(fact, DataShared)]
+
+
+def _had_as(m: Machine, key: str) -> list[str]:
+    """The names of what was taken out of a module under the name in `key`: `for key, child in net.named_children()`."""
+    made = m.unit.definitions
+    pairs = set()
+    for bind in m.index.binds.get(key, ()):
+        part = made[bind.value] if bind.value >= 0 else None
+        if isinstance(part, t.Unpack) and isinstance(made[part.value], t.Iterate):
+            pairs.add(part.value)
+    found = []
+    for name, binds in m.index.binds.items():
+        for bind in binds:
+            event = made[bind.value] if bind.value >= 0 else None
+            if isinstance(event, t.Unpack) and event.value in pairs and name != key:
+                found.append(name)
+            elif isinstance(event, t.Call) and m.dotted_of(event) == "builtins.getattr" and len(event.arguments) > 1:
+                asked = made[event.arguments[1].register]
+                if isinstance(asked, t.Load) and asked.name == key:
+                    found.append(name)
+    return found
 
 
 def let_go(m: Machine, slot: tuple[int, str], value: Value) -> None:

@@ -166,16 +166,16 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child")
 
 
 def register_module(m: Machine, ref: int, module: Object, name: str, value: Value, site: int) -> None:
-    """A module or parameter assigned to a module becomes a part of what that module trains."""
+    """A module or parameter assigned to a module becomes a part of what that module trains: under `name`, or, if that
+    is empty, one among several that are not told apart."""
+    part = Part("field", name) if name else Part("?")
     for held in value.refs:
         inner = m.state.object(held)
         if held == ref or inner.kind not in (Kind.MODULE, Kind.PARAMETER):
             continue
         present = {share.storage for share in inner.shares}
         added = [
-            Share(s.storage, How.FIELD, site, ref, (*s.region, Part("field", name)))
-            for s in module.shares
-            if s.storage not in present
+            Share(s.storage, How.FIELD, site, ref, (*s.region, part)) for s in module.shares if s.storage not in present
         ]
         if added:
             m.state.set_object(held, inner._replace(shares=(*inner.shares, *added)))

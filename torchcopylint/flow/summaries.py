@@ -93,6 +93,8 @@ class ReturnedPart(NamedTuple):
     slot: str
     returned: tuple[Returned, ...]
     result: Object
+    group: int = 0
+    """The first of the parts that hangs on something the function has computed which this one hangs on as well."""
 
 
 class Summary(NamedTuple):
@@ -202,12 +204,16 @@ def _parts(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[R
     names = {tuple(slot[1] for slot in m.state.slot_names(ref)) for ref in refs}
     if len(names) != 1:
         return ()
-    found = []
+    found: list[ReturnedPart] = []
+    graphs: list[set[int]] = []
     for name in names.pop()[:MAX_PARTS]:
         cells = [m.state.cell((ref, name)) for ref in refs]
         held = [Value(cell.refs, cell.kind) for cell in cells if cell is not None and cell.refs]
         if len(held) == len(refs):
-            found.append(ReturnedPart(name, *_returns(m, held, paths)))
+            graph = {n for value in held for ref in value.refs for n in m.state.object(ref).graph if n >= 0}
+            group = next((part.group for part, other in zip(found, graphs, strict=True) if other & graph), len(found))
+            found.append(ReturnedPart(name, *_returns(m, held, paths), group))
+            graphs.append(graph)
     return tuple(found)
 
 
@@ -377,6 +383,7 @@ def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Ar
         slots.bind_slot(m, (result.refs[0], part.slot), held, site)
         # Several losses that come back need not have a graph in common.
         m.runs.parts.update(ref | 1 for ref in held.refs)
+        m.runs.groups.update((ref | 1, part.group) for ref in held.refs)
     hanging.carry(m, behind, result, site)
     return result
 
@@ -407,6 +414,9 @@ def _one_result(
     same = [r for r in returned if r.parameter and r.how is None and not plain]
     others = [r for r in returned if r.parameter and (plain or r.how is not None)]
     fresh = [r for r in returned if not r.parameter and not (plain and r.when == PLAIN)]
+    if m.state.mode.recording is Fact.NO and result.kind in (Kind.TENSOR, Kind.UNKNOWN):
+        # The function was looked at with recording on.
+        result = result._replace(requires_grad=Fact.NO, leaf=Fact.YES)
     values = []
     for item in same:
         source = _follow(m, bound.get(item.parameter, Value()), item.path)

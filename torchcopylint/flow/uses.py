@@ -10,6 +10,7 @@ from torchcopylint.flow.index import Use
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
 
+_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 MAX_EXPRESSION = 60
 """So many registers of one expression are looked at."""
 
@@ -129,6 +130,25 @@ def _is_of_this_turn(found: list[Use], look: Use) -> bool:
     return not look.loops or any(
         not use.loads and use.position < look.position and use.loops == look.loops for use in found
     )
+
+
+def is_flag(m: Machine, register: int) -> bool:
+    """Whether a value is true or false by what it is made of: a comparison, or a parameter whose default is one."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Load):
+        mine = [parameter for parameter in m.unit.parameters if parameter.name == event.name]
+        if not mine or len(of_name(m, event.name)) > len([use for use in of_name(m, event.name) if use.loads]):
+            return False
+        if mine[0].annotation is not None and mine[0].annotation.name == "bool":
+            return True
+        outer = m.world.program.units[m.unit.parent].definitions if m.unit.parent >= 0 else ()
+        made = next((e for e in outer if isinstance(e, t.Function) and e.unit == m.unit.number), None)
+        default = dict(made.defaults).get(event.name, t.NO_REGISTER) if made is not None else t.NO_REGISTER
+        constant = outer[default] if default != t.NO_REGISTER else None
+        return isinstance(constant, t.Const) and isinstance(constant.value, bool)
+    if isinstance(event, t.Logic):
+        return event.symbol not in ("and", "or") or all(is_flag(m, operand) for operand in event.operands)
+    return isinstance(event, t.Operate) and event.symbol in _COMPARISONS
 
 
 def is_only_written(m: Machine, name: str) -> bool:

@@ -26,7 +26,7 @@ from torchcopylint.flow.model import (
     Value,
     join_objects,
 )
-from torchcopylint.flow.modes import GRAD_MODES
+from torchcopylint.flow.modes import GRAD_MODES, MODES_BY_NAME
 from torchcopylint.flow.outside import Foreign, Outside
 from torchcopylint.flow.parameters import Parameters, common_element
 from torchcopylint.flow.state import Mode, State
@@ -183,6 +183,9 @@ class World(Parameters):
                 return Mode(Fact.NO if "False" in name else Fact.UNKNOWN)
             if self._sets_mode(name.partition("(")[0]):
                 return Mode(Fact.UNKNOWN)
+            _, dot, last = name.partition("(")[0].rpartition(".")
+            if dot and last in MODES_BY_NAME:
+                return MODES_BY_NAME[last]
         if unit.owner >= 0 and unit.kind == "function" and self.is_function_class(unit.owner):
             return Mode(Fact.NO)
         if unit.kind in ("module", "class"):

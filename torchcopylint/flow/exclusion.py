@@ -1,0 +1,60 @@
+"""Conditions that exclude one another: what stands under `mode == "a"` never meets what stands under `mode == "b"`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import naming
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.index import inner_tapes
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+
+def exclude(m: Machine, one: int, other: int) -> bool:
+    """Whether the events at two sites of a unit are never both run in one call, as their conditions say."""
+    if one == other:
+        return False
+    here, there = _conditions(m, one), _conditions(m, other)
+    return any(
+        (truth and also and constant != held) or (constant == held and truth != also)
+        for subject, constant, truth in here
+        for also_subject, held, also in there
+        if subject == also_subject
+    )
+
+
+def _conditions(m: Machine, site: int) -> list[tuple[str, object, bool]]:
+    """What holds at a site: that something, by its text, equals a constant (or is true), or does not."""
+    pending: list[tuple[t.Tape, tuple[t.Assume, ...]]] = [(m.unit.tape, ())]
+    while pending:
+        tape, assumed = pending.pop()
+        for event in tape:
+            if isinstance(event, t.Assume):
+                assumed = (*assumed, event)
+            elif event.site == site and not inner_tapes(event):
+                return [held for one in assumed if (held := _asked(m, one.register, one.truth)) is not None]
+            pending += [(part, assumed) for part in inner_tapes(event)]
+    return []
+
+
+def _asked(m: Machine, register: int, truth: bool) -> tuple[str, object, bool] | None:
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Logic) and event.symbol == "not":
+        return _asked(m, event.operands[0], not truth)
+    if isinstance(event, t.Operate) and event.symbol in ("==", "!=") and len(event.operands) == 2:
+        constant = m.unit.definitions[event.operands[1]]
+        if isinstance(constant, t.Const) and _stays(m, event.operands[0]):
+            return naming.text_of(m, event.operands[0]), constant.value, truth == (event.symbol == "==")
+        return None
+    return (naming.text_of(m, register), True, truth) if _stays(m, register) else None
+
+
+def _stays(m: Machine, register: int) -> bool:
+    """Whether a name or a field is the same wherever the unit asks for it: nothing sets it twice."""
+    event = m.unit.definitions[register]
+    if isinstance(event, t.Load):
+        bound = [use for use in m.index.uses.get(event.name, ()) if not use.loads]
+        return len(bound) <= 1 and not any(use.loops for use in bound)
+    return isinstance(event, t.Attribute) and event.name not in m.index.stores and _stays(m, event.base)
