@@ -235,7 +235,9 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
     slot = (ref, ".grad")
     m.gradients.add(ref)
     if m.state.cell(slot) is None:
-        return slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
+        found = slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
+        m.note_evidence(found, frozenset({"grad"}))
+        return found
     return slots.slot_value(m, slot)
 
 

@@ -184,6 +184,7 @@ class FieldAliased(NamedTuple):
 
     `record` is whether that happens where one number is less than another, and `source` holds one module for good.
     `separate` is whether the constructor has made two modules of them, of which an optimizer trains `source` alone.
+    `copied` is where the one was made by a shallow copy of the other, which shares the parameters; -1 if they are one.
     """
 
     field: str
@@ -193,6 +194,7 @@ class FieldAliased(NamedTuple):
     method: str
     record: bool = False
     separate: bool = False
+    copied: int = -1
 
 
 class FieldsPaired(NamedTuple):
