@@ -92,13 +92,16 @@ def _function(world: World, number: int) -> FunctionFacts:
     m = world.machines[number]
     unit = m.unit
     summary = summarise(m, world.outside.path)
+    # Of the parts of what it returns, those are told of that sit on its arguments.
+    parts = [part for part in summary.parts if any(item.parameter for item in part.returned)]
+    told = tuple(part._replace(result=global_type(world, part.result)) for part in parts)
     return FunctionFacts(
         name=unit.name,
         qualname=unit.qualname,
         owner=unit.owner,
         parameters=tuple(parameter._replace(annotation=None) for parameter in unit.parameters),
         decorators=world.decorators(number),
-        summary=summary._replace(result=global_type(world, summary.result), parts=()),
+        summary=summary._replace(result=global_type(world, summary.result), parts=told),
     )
 
 

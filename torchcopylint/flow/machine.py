@@ -66,6 +66,7 @@ class Machine:
         self.facts: dict[int, list[Relation]] = {}
         self.writes: dict[int, Write] = {}
         self.pairs: set[tuple[str, str, str]] = set()
+        self.switched: set[int] = set()
         self.saves: dict[int, Saved] = {}
         self.saved_objects: dict[int, int] = {}
         self.gaps: list[tuple[str, int]] = []

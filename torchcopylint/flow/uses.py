@@ -41,7 +41,9 @@ def is_dead_in_loop(m: Machine, name: str, site: int) -> bool:
         if use.position <= bound.position:
             continue
         if use.loads:
-            if isinstance(m.consumer_of(use.register), t.Discard):
+            seen = m.consumer_of(use.register)
+            gives_up = isinstance(seen, t.StoreAttribute) and seen.base == use.register and seen.name == "grad"
+            if isinstance(seen, t.Discard) or gives_up:
                 continue
             return False
         if use.loops[: len(loop)] != loop:
