@@ -108,7 +108,7 @@ class Machine:
         self.computed_fields: dict[str, int] = {}
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.taken_away: set[int] = set()
-        self.argument_writes: dict[int, tuple[int, str]] = {}
+        self.argument_writes: dict[int, tuple[int, str, bool]] = {}
         self.gradients: set[int] = set()
         self.runs = Runs()
         self.kept_fields: dict[int, tuple[FieldKeepsGraph, Value]] = {}

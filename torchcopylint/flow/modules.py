@@ -414,6 +414,9 @@ def _state_dict(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:
     made = Object(Kind.STATE_DICT, Sure.PROVEN, text=f"{text}.state_dict()", type="module")
     if m.state.object(base.refs[0]).kind is Kind.OPTIMIZER:
         made = made._replace(type="optimizer", flags=frozenset({"optimizer state"}))
+        if base.refs[0] | 1 in m.optimizers and not base.marks:
+            # It has been built here, and has not stepped yet: it has no state.
+            return memory.fresh(m, event.site, made)
     whole = Value(tuple(sorted({*base.refs, *_children(m, base.refs[0])})), base.kind, None, base.marks, base.root)
     value = memory.alias(m, whole, event.site, How.STATE, made)
     # One model is one source, however many parts of it are known by name.

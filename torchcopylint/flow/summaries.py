@@ -318,14 +318,20 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         if outer.is_outer(item.parameter):
             bound[item.parameter] = outer.value_of(m, reference.unit, item.parameter)
         written = _apply_write(m, item, bound, site, name, also=written) or written
-        if not item.path and any(r.parameter == item.parameter and not r.path and not r.when for r in summary.returned):
-            m.argument_writes[site] = (reference.unit, item.parameter)
+        if not item.path:
+            m.argument_writes[site] = (reference.unit, item.parameter, _hands_back(summary, item.parameter))
     aliasing.pair_arguments(m, summary.pairs, bound, site)
     handing.take(m, summary.kept, bound, site)
     handing.add(m, summary.added, bound, site)
     if summary.trains:
         m.trains = m.trains or False
     return _result(m, summary, bound, arguments, site, name)
+
+
+def _hands_back(summary: Summary, parameter: str) -> bool:
+    """Whether a function returns a parameter itself or an alias of it, alone or with other things."""
+    returned = (*summary.returned, *(one for part in summary.parts for one in part.returned))
+    return any(one.parameter == parameter and not one.path and not one.when for one in returned)
 
 
 def bind_arguments(unit: Unit, arguments: Arguments) -> dict[str, Value]:
