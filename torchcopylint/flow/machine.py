@@ -67,6 +67,8 @@ class Machine:
         self.writes: dict[int, Write] = {}
         self.pairs: set[tuple[str, str, str]] = set()
         self.switched: set[int] = set()
+        self.first_turn = False
+        self.first_hits: dict[int, tuple[frozenset[int], dict[int, Chain]]] = {}
         self.saves: dict[int, Saved] = {}
         self.saved_objects: dict[int, int] = {}
         self.gaps: list[tuple[str, int]] = []
@@ -175,6 +177,9 @@ class Machine:
         if event.site in self._heads:
             state.resume(self._heads[event.site])
         frame = LoopFrame(entry + 1)
+        outer = self.first_turn
+        # Of an inner loop as well, the first turn is one of an outer loop's first turn.
+        self.first_turn = event.site not in self._heads and (outer or not self._loops)
         self._loops.append(frame)
         for _ in range(1 if self.glancing else MAX_TURNS):
             frame.breaks.clear()
@@ -183,6 +188,7 @@ class Machine:
             self.run(event.test)
             ended = state.capture(frame.level)
             self.run(event.body)
+            self.first_turn = False
             turns = [state.take(), *frame.continues]
             changed = [key for turn in turns for key in self._join_turn(turn)]
             if not changed:
@@ -193,6 +199,7 @@ class Machine:
             else:
                 self._give_up(changed, event.site)
         self._loops.pop()
+        self.first_turn = outer
         self._heads[event.site] = state.capture(entry)
         state.fork()
         state.apply(ended)
