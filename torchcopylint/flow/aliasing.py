@@ -41,7 +41,7 @@ def note_pair(m: Machine, one: Value, other: Value, site: int, form: str) -> Non
             sure = max(Sure.LIKELY, min(m.state.object(ref).sure for ref in first))
             m.fact(ModulePaired(site, name, source, bound, form, sure))
         return
-    fields = _field_of(m, first), _field_of(m, second)
+    fields = field_of(m, first), field_of(m, second)
     if all(fields):
         m.fact(FieldsPaired(site, fields[0], fields[1], form))
 
@@ -105,7 +105,7 @@ def _fields_behind(m: Machine, value: Value, depth: int) -> list[str]:
         obj = m.state.object(ref)
         sources = [share.of for share in obj.shares if share.how in WHOLE_MODULE] or [ref]
         for source in sources if obj.kind not in CONTAINERS or len(obj.shares) > 1 else ():
-            field = _field_of(m, frozenset({source}))
+            field = field_of(m, frozenset({source}))
             found.update({field: None} if field else {})
         for slot in m.state.slot_names(ref) if obj.kind in CONTAINERS and depth else ():
             held = Value(m.state.refs_of(slot))
@@ -135,7 +135,7 @@ def _is_place(m: Machine, key: Key) -> bool:
     return isinstance(key, tuple) and key[1].startswith(".") and m.state.object(key[0]).owner == "self"
 
 
-def _field_of(m: Machine, modules: frozenset[int]) -> str:
+def field_of(m: Machine, modules: frozenset[int]) -> str:
     """The field of `self` that has held a module since before the method began."""
     for ref in sorted(modules):
         for key in m.state.holders.get(ref, ()):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
-from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Key, Object, Region, Slot, Sure, Value
+from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Key, Object, Part, Region, Slot, Sure, Value
 from torchcopylint.flow.runs import Runs
 from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
@@ -67,6 +67,7 @@ class Machine:
         self.writes: dict[int, Write] = {}
         self.pairs: set[tuple[str, str, str]] = set()
         self.switched: set[int] = set()
+        self.replaced: dict[int, tuple[int, Part, str, Sure]] = {}
         self.first_turn = False
         self.first_hits: dict[int, tuple[frozenset[int], dict[int, Chain]]] = {}
         self.saves: dict[int, Saved] = {}

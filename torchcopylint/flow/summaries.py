@@ -15,6 +15,7 @@ from torchcopylint.flow import (
     naming,
     outer,
     reading,
+    replacing,
     runs,
     slots,
     stepping,
@@ -114,6 +115,7 @@ class Summary(NamedTuple):
     added: tuple[handing.Added, ...] = ()
     hangs: tuple[hanging.Hanging, ...] = ()
     pairs: tuple[tuple[str, str, str], ...] = ()
+    replaced: tuple[replacing.Replaced, ...] = ()
 
 
 def summarise(m: Machine, file: str = "") -> Summary:
@@ -159,6 +161,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         added=handing.added(m),
         hangs=hanging.of(m),
         pairs=tuple(sorted(m.pairs)),
+        replaced=replacing.of(m),
     )
 
 
@@ -321,6 +324,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         if not item.path:
             m.argument_writes[site] = (reference.unit, item.parameter, _hands_back(summary, item.parameter))
     aliasing.pair_arguments(m, summary.pairs, bound, site)
+    replacing.by_call(m, summary.replaced, bound, site)
     handing.take(m, summary.kept, bound, site)
     handing.add(m, summary.added, bound, site)
     if summary.trains:

@@ -95,6 +95,29 @@ class OptimizerStale(NamedTuple):
     loaded: bool = False
 
 
+class OptimizerHeld(NamedTuple):
+    """At `site`, the constructor leaves an optimizer in `field` that is over the module in the field `over`.
+
+    Nothing in the file puts another one there. `calls` are the methods that the constructor calls.
+    """
+
+    site: int
+    field: str
+    over: str
+    calls: frozenset[str]
+    sure: Sure
+
+
+class PartReplaced(NamedTuple):
+    """At `site`, `method` sets `name`, a part with parameters of the module that `field` has held since before."""
+
+    site: int
+    name: str
+    field: str
+    method: str
+    sure: Sure
+
+
 class LoadedByAssignment(NamedTuple):
     """At `site`, the module `name` takes over the tensors of `source`, a module that lives on; taken at `taken`."""
 
