@@ -1,4 +1,4 @@
-"""TCL503: a function writes its argument and returns it, and a caller still uses both."""
+"""TCL503: a function writes its argument, to return it or by another name, and a caller still uses what it passed."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 written_point(write),
                 Point(Role.READ, fact.read, "read.caller", {"name": fact.passed}),
             ),
-            values=names,
+            values={**names, "second": fact.second},
             confidence=confidence(fact.sure),
+            variant="second" if fact.second else "",
         )

@@ -48,7 +48,7 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
 
     Or that are set to the model in training where it has done better than before: it goes on to be trained.
     """
-    aliased = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldAliased)]
+    aliased = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldAliased) and fact.copied < 0]
     paired = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldsPaired)]
     for fact in aliased:
         met = [pair for pair in paired if {pair.field, pair.other} == {fact.field, fact.source}]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import confidence, written_since
-from torchcopylint.flow.facts import ModuleShallow, UnitFacts
+from torchcopylint.checks._common import confidence, written_point, written_since
+from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleShallow, UnitFacts
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -30,3 +30,28 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             values={"name": fact.name, "source": fact.source, "cause": write.cause or write.op},
             confidence=confidence(fact.sure),
         )
+
+
+def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
+    """Report fields that the constructor sets to shallow copies of one another, where another method trains and treats
+    them as two models."""
+    paired = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldsPaired)]
+    steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
+    for unit in methods:
+        for fact in unit.facts:
+            if not isinstance(fact, FieldAliased) or fact.copied < 0 or fact.method != "__init__" or not steps:
+                continue
+            met = [pair for pair in paired if {pair.field, pair.other} == {fact.field, fact.source}]
+            if met:
+                names = {"source": f"self.{fact.source}", "result": f"self.{fact.field}", "name": f"self.{fact.field}"}
+                write = min(steps, key=lambda step: step.site)
+                yield Report(
+                    site=fact.copied,
+                    points=(
+                        Point(Role.SHARED, fact.copied, "shared.shallow", names),
+                        written_point(write),
+                        Point(Role.READ, min(pair.site for pair in met), "read.shallow", names),
+                    ),
+                    values={**names, "cause": write.cause or write.op},
+                    confidence=confidence(fact.sure),
+                )

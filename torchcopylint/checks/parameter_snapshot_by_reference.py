@@ -21,7 +21,7 @@ from torchcopylint.flow.model import Fact, How, Kind, overlap
 
 KEEPING = frozenset({How.PARAMETERS, How.FIELD, How.DATA, How.DETACH})
 """Ways to get at the memory of a parameter as if it were a value."""
-PLAIN = KEEPING | {None, How.VIEW, How.INDEX, How.ROW}
+PLAIN = KEEPING | {None, How.VIEW, How.INDEX, How.ROW, How.NUMPY}
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -186,7 +186,8 @@ def _meets_itself(unit: UnitFacts, kept: ReadAfter, reads: list[ReadAfter]) -> b
 
 def _detached_for_later(write: Write, read: ReadAfter) -> bool:
     named = not read.element and read.consumer in ("look", "operand")
-    return named and write.form == "step" and [link.how for link in read.below_read[:1]] == [How.DETACH]
+    hows = [link.how for link in read.below_read if link.how is not How.NUMPY]
+    return named and write.form == "step" and hows[:1] == [How.DETACH]
 
 
 def _report(write: Write, read: ReadAfter, link: Link, limit: Confidence) -> Report:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from torchcopylint.base.finding import Role
+from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import confidence
-from torchcopylint.flow.facts import OptimizerStale, UnitFacts
+from torchcopylint.checks._common import at_most, confidence
+from torchcopylint.flow.facts import OptimizerHeld, OptimizerStale, PartReplaced, UnitFacts
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -30,3 +30,32 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             values=names,
             confidence=confidence(fact.sure),
         )
+
+
+def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
+    """Report parts that a method sets of a module over which the constructor has built an optimizer that still steps.
+
+    What the constructor calls itself may come before the optimizer.
+    """
+    optimizers = [fact for unit in methods for fact in unit.facts if isinstance(fact, OptimizerHeld)]
+    replaced = [fact for unit in methods for fact in unit.facts if isinstance(fact, PartReplaced)]
+    steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
+    for part in replaced:
+        for held in optimizers:
+            name = f"self.{held.field}"
+            used = [write for write in steps if write.name == name]
+            if held.over != part.field or part.method in held.calls or not used:
+                continue
+            step = min(used, key=lambda write: write.site)
+            names = {"name": part.name, "optimizer": f"{name}.step()"}
+            yield Report(
+                site=part.site,
+                points=(
+                    Point(Role.READ, held.site, "read.parameters", names),
+                    Point(Role.KEPT, part.site, "kept.part", names),
+                    Point(Role.READ, step.site, "read.optimizer_used", names),
+                ),
+                values=names,
+                confidence=at_most(Confidence.MEDIUM, confidence(part.sure, held.sure)),
+            )
+            break

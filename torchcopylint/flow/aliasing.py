@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchcopylint.flow import keeping, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, ModuleShallow
-from torchcopylint.flow.model import CONTAINERS, How, Key, Kind, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, CONTAINERS, How, Key, Kind, Sure, Value
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -23,6 +23,9 @@ MAX_DEPTH = 3
 def note_pair(m: Machine, one: Value, other: Value, site: int, form: str) -> None:
     """Two modules (or what iterates over their parameters) meet: `load` from one to the other, or `zip` of both."""
     first, second = modules_behind(m, one, MAX_DEPTH), modules_behind(m, other, MAX_DEPTH)
+    given = _parameter_of(m, first), _parameter_of(m, second)
+    if all(given) and given[0] != given[1]:
+        m.pairs.add((*given, form))
     if not first or not second:
         # One of several pairs, as in `for target, net in pairs`: any of one side may meet any of the other.
         for field in _fields_behind(m, one, MAX_DEPTH):
@@ -38,9 +41,22 @@ def note_pair(m: Machine, one: Value, other: Value, site: int, form: str) -> Non
             sure = max(Sure.LIKELY, min(m.state.object(ref).sure for ref in first))
             m.fact(ModulePaired(site, name, source, bound, form, sure))
         return
-    fields = _field_of(m, first), _field_of(m, second)
+    fields = field_of(m, first), field_of(m, second)
     if all(fields):
         m.fact(FieldsPaired(site, fields[0], fields[1], form))
+
+
+def _parameter_of(m: Machine, modules: frozenset[int]) -> str:
+    """The parameter of the unit that a module was handed in as."""
+    objects = [m.state.object(ref) for ref in modules if m.state.object(ref).owner == ARGUMENT]
+    return objects[0].text if len(objects) == len(modules) == 1 else ""
+
+
+def pair_arguments(m: Machine, pairs: Iterable[tuple[str, str, str]], bound: dict[str, Value], site: int) -> None:
+    """A call hands modules to a function in which they meet: `soft_update(self.net, self.target)`."""
+    for one, other, form in pairs:
+        if one in bound and other in bound:
+            note_pair(m, bound[one], bound[other], site, form)
 
 
 def _called(m: Machine, value: Value, depth: int) -> str:
@@ -89,7 +105,7 @@ def _fields_behind(m: Machine, value: Value, depth: int) -> list[str]:
         obj = m.state.object(ref)
         sources = [share.of for share in obj.shares if share.how in WHOLE_MODULE] or [ref]
         for source in sources if obj.kind not in CONTAINERS or len(obj.shares) > 1 else ():
-            field = _field_of(m, frozenset({source}))
+            field = field_of(m, frozenset({source}))
             found.update({field: None} if field else {})
         for slot in m.state.slot_names(ref) if obj.kind in CONTAINERS and depth else ():
             held = Value(m.state.refs_of(slot))
@@ -119,7 +135,7 @@ def _is_place(m: Machine, key: Key) -> bool:
     return isinstance(key, tuple) and key[1].startswith(".") and m.state.object(key[0]).owner == "self"
 
 
-def _field_of(m: Machine, modules: frozenset[int]) -> str:
+def field_of(m: Machine, modules: frozenset[int]) -> str:
     """The field of `self` that has held a module since before the method began."""
     for ref in sorted(modules):
         for key in m.state.holders.get(ref, ()):
@@ -207,6 +223,13 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
                 record = lasting and _on_record(m, site)
                 apart = first < 0 and _are_made_apart(m, field, source)
                 found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, record, apart))
+        copied = (
+            next((s for s in obj.shares if s.how is How.COPY and s.sure), None) if obj.kind is Kind.MODULE else None
+        )
+        if copied is not None and copied.of in held:
+            site, field = min(places)
+            source = min(held[copied.of])[1]
+            found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, copied=copied.site))
     return found
 
 

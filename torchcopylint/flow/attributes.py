@@ -23,6 +23,7 @@ from torchcopylint.flow import (
     writing,
 )
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.classes import APPENDED
 from torchcopylint.flow.exclusion import exclude
 from torchcopylint.flow.facts import AttributeSet, DataAccess, GradientRead, VolatileUsed
 from torchcopylint.flow.machine import Machine, handles
@@ -35,6 +36,7 @@ from torchcopylint.flow.model import (
     OUTPUT,
     PLACEHOLDER,
     RETAINS,
+    SWITCHED,
     TENSORS,
     UNKNOWN,
     Fact,
@@ -101,7 +103,7 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
     slot = (ref, f".{name}")
     if m.state.cell(slot) is None:
         value = slots.slot_value(m, slot, _field(m, ref, obj, name))
-        _bind_element(m, value, obj.type, name)
+        _bind_element(m, value, obj, name)
     else:
         value = slots.slot_value(m, slot)
     if value.root is not None and obj.owner == "self":
@@ -116,11 +118,16 @@ def _is_part(obj: Object) -> bool:
     return any(share.how is How.FIELD for share in obj.shares)
 
 
-def _bind_element(m: Machine, field: Value, owner: str, name: str) -> None:
+def _bind_element(m: Machine, field: Value, holder: Object, name: str) -> None:
     """What stands in a container that a field holds is of the kind that the class has put there."""
     if not field.refs or m.state.object(field.refs[0]).kind not in CONTAINERS:
         return
+    owner = holder.type
     known = m.world.element_of(owner, name)
+    if known is None and holder.owner == "self":
+        # Who makes an object sees by himself what he has put into it.
+        name += APPENDED
+        known = m.world.element_of(owner, name)
     if known is None or known.kind is Kind.UNKNOWN:
         return
     ref = field.refs[0]
@@ -141,21 +148,24 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
     """What an untouched field is, by the class of its object and by its own name."""
     known = m.world.field_of(obj.type, name)
     region = (Part("field", name),)
+    switched = ref | 1 in m.switched or SWITCHED in obj.flags
     if known is None and obj.kind is Kind.MODULE:
         row = table.module_class(obj.type) if obj.type else None
         if row is not None and name in row.parameters:
-            trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.YES
+            trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.UNKNOWN if switched else Fact.YES
             known = Object(Kind.PARAMETER, obj.sure, leaf=Fact.YES, requires_grad=trained)
         elif row is not None and name in row.buffers:
             known = Object(Kind.TENSOR, obj.sure, leaf=Fact.YES, requires_grad=Fact.NO)
     if known is None and obj.kind is Kind.INSTANCE:
         known = records.declared(m, obj.type, name)
     if known is None and name in kinds.PARAMETER_NAMES and obj.kind in (Kind.MODULE, Kind.UNKNOWN):
-        trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.LIKELY
+        trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.UNKNOWN if switched else Fact.LIKELY
         known = Object(Kind.PARAMETER, Sure.LIKELY, leaf=Fact.YES, requires_grad=trained)
     if known is None and name in kinds.BUFFER_NAMES and obj.kind in (Kind.MODULE, Kind.UNKNOWN):
         known = Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO)
     known = known or Object()
+    if m.world.is_switched(obj.type, name):
+        known = known._replace(flags=known.flags | {SWITCHED})
     if obj.kind is Kind.MODULE and known.kind in (*TENSORS, Kind.MODULE, Kind.UNKNOWN):
         # A parameter or submodule is a part of what its module trains.
         own = m.number("slot", (ref, f".{name}"))
@@ -238,7 +248,9 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
     if obj.leaf is obj.requires_grad is Fact.UNKNOWN:
         m.unexplained_gradients.add(ref)
     if m.state.cell(slot) is None:
-        return slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
+        found = slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
+        m.note_evidence(found, frozenset({"grad"}))
+        return found
     return slots.slot_value(m, slot)
 
 
@@ -406,6 +418,8 @@ def _constant_text(value: Value) -> str:
 
 def set_requires_grad(m: Machine, ref: int, wanted: bool | None) -> None:
     """`requires_grad` of an object is switched; `None` for a value that is not known."""
+    if wanted is not True:
+        m.switched.update(s.of | 1 for s in m.state.object(ref).shares if s.how is How.PARAMETERS)
     obj = m.state.object(ref)
     if obj.kind is Kind.UNKNOWN:
         obj = obj._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)

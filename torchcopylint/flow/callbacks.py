@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.facts import ContextKept
-from torchcopylint.flow.model import ARGUMENT, TENSORS, Object, Value
+from torchcopylint.flow.model import ARGUMENT, TENSORS, Kind, Object, Sure, Value
 from torchcopylint.flow.references import FunctionReference
 
 if TYPE_CHECKING:
@@ -19,8 +19,16 @@ _PACKING = frozenset({"torch.autograd.graph.saved_tensors_hooks"})
 
 def note_hook(m: Machine, name: str, arguments: Arguments) -> None:
     """`tensor.register_hook(function)`: autograd hands the function a gradient. Argument 0 is the receiver."""
-    if name == "register_hook" and len(arguments.positional) > 1:
-        _note(m, arguments.positional[1], HOOK)
+    if name != "register_hook" or len(arguments.positional) < 2:
+        return
+    function = arguments.positional[1]
+    _note(m, function, HOOK)
+    if isinstance(function.const, FunctionReference) and m.world.is_own(function.const.unit):
+        unit = m.world.unit(function.const.unit)
+        names = [parameter.name for parameter in unit.parameters[-1:]]
+        given = m.number("gradient of a hook")
+        m.state.set_object(given, Object(Kind.TENSOR, Sure.PROVEN))
+        m.world.note_arguments(m, unit.number, {name: Value((given,), Kind.TENSOR) for name in names})
 
 
 def note_pack(m: Machine, dotted: str, arguments: Arguments) -> None:

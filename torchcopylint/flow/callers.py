@@ -29,14 +29,20 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
                     continue
                 if fact.write in m.argument_writes and _goes_back(m, fact.write):
                     continue
-                unit, parameter = m.argument_writes.get(fact.write, (-1, ""))
+                unit, parameter, returned = m.argument_writes.get(fact.write, (-1, "", False))
                 callee = world.machines.get(unit)
                 write = _first_write(callee, parameter) if callee is not None and fact.write not in dropped else None
-                if write is not None:
+                second = write.root if write is not None and not returned and _is_second_name(write, parameter) else ""
+                if write is not None and (returned or second):
                     sure = min(write.sure, fact.sure)
-                    suffers = CallerSuffers(write.site, parameter, write.op, fact.write, fact.name, site, sure)
+                    suffers = CallerSuffers(write.site, parameter, write.op, fact.write, fact.name, site, sure, second)
                     found.setdefault(unit, []).append(suffers)
     return found
+
+
+def _is_second_name(write: Write, parameter: str) -> bool:
+    """Whether a write goes through a name that a function has given to a whole parameter, as if to work on a copy."""
+    return write.root.isidentifier() and write.root != parameter and all(link.how is None for link in write.chain)
 
 
 def _goes_back(m: Machine, call: int) -> bool:

@@ -10,9 +10,11 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
+    ANY_ELEMENT,
     CONTAINERS,
     EXPANDED,
     PINNED,
+    PLACEHOLDER,
     TENSORS,
     WRITES_INPUT,
     Fact,
@@ -29,6 +31,8 @@ from torchcopylint.knowledge import table
 SELF = "self"
 MAX_ELEMENTS = 16
 """So many elements of a container that a field holds are looked at."""
+APPENDED = "[...]"
+"""Behind the name of a field: what methods put into the list there after the constructor has made it."""
 _BARE = frozenset({"torch.nn.Module", "torch.nn.modules.Module", "object"})
 """Bases that hold nothing themselves."""
 
@@ -55,6 +59,8 @@ class Classes:
         self._fields: dict[int, dict[str, Object]] = {}
         self._elements: dict[tuple[int, str], Object] = {}
         self._element_parts: dict[tuple[int, str], dict[str, Object]] = {}
+        self._traced: dict[tuple[int, str], bool] = {}
+        self._switched: set[tuple[int, str]] = set()
         self._registered: dict[int, dict[str, bool]] = {}
         self._setters: dict[str, frozenset[int]] | None = None
         self._indexes: dict[int, UnitIndex] = {}
@@ -318,6 +324,38 @@ class Classes:
                     self._element_parts[local, name] = {
                         key: join_objects(before[key], one) for key, one in parts.items() if key in before
                     }
+
+    def appended(self, m: Machine) -> None:
+        """A method has been run: what it has put into lists that fields held before, other methods find there."""
+        for name, slot in m.initial_fields.items():
+            owner = m.state.object(slot[0])
+            local = self.local_class(owner.type) if owner.owner == SELF else None
+            for ref in m.state.refs_of(slot) if local is not None else ():
+                cell = m.state.cell((ref, ANY_ELEMENT)) if m.state.object(ref).kind is Kind.LIST else None
+                if cell is None or cell.site < 0 or local is None:
+                    continue
+                put = [m.state.object(held) for held in cell.refs if PLACEHOLDER not in m.state.object(held).flags]
+                traced = bool(put) and not cell.plain and all(obj.requires_grad > 0 for obj in put)
+                self._traced[local, name] = traced and self._traced.get((local, name), True)
+                self._note_elements(m, local, name + APPENDED, Value((ref,)))
+
+    def holds_traced(self, type_name: str, name: str) -> bool:
+        """Whether what methods put into the list in a field carries a graph, all that has been seen of it."""
+        local = self.local_class(type_name)
+        found = [self._traced.get((current, name)) for current in self.lineage(local)] if local is not None else []
+        return True in found and False not in found
+
+    def note_switched(self, m: Machine) -> None:
+        """A method has been run: the modules in fields of `self` whose parameters it has switched off in a loop."""
+        me = m.number("argument", m.unit.parameters[0].name) if m.unit.parameters else -1
+        for slot in m.state.slot_names(me):
+            if any(ref | 1 in m.switched for ref in m.state.refs_of(slot)):
+                self._switched.add((m.unit.owner, slot[1][1:]))
+
+    def is_switched(self, type_name: str, name: str) -> bool:
+        """Whether a method of a class switches off, in a loop, the parameters of the module in one of its fields."""
+        local = self.local_class(type_name) if self._switched else None
+        return local is not None and any((current, name) in self._switched for current in self.lineage(local))
 
     def is_parameter(self, number: int, name: str, *, above: bool = False) -> bool:
         """Whether the `__init__` of a class, or of one above it, sets a field to a parameter and nothing else.

@@ -42,7 +42,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         item = arguments.positional[_ADDING[name]]
         register = event.arguments[_ADDING[name] - 1].register
         text = naming.text_of(m, event.base)
-        runs.accumulate(m, event.site, base, item, text, naming.spelling(m, register), "collected")
+        lasting, added = runs.stands_in_field(m, event.base), naming.spelling(m, register)
+        runs.accumulate(m, event.site, base, item, text, added, "collected", lasting=lasting)
         collecting.put(m, (ref, ANY_ELEMENT), item, event.site, "append")
         return Value(kind=Kind.NONE)
     if name in _EXTENDING and len(arguments.positional) > 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from torchcopylint.flow import dtypes, kinds, naming, uses
+from torchcopylint.flow import dtypes, kinds, memory, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
 from torchcopylint.flow.machine import Machine
@@ -205,6 +205,9 @@ def _window(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
     value = _data(arguments)
     if not value.refs:
         return
+    if m.dotted_of(event) == "torch.from_numpy":
+        # It takes nothing else.
+        memory.refine(m, value, Kind.ARRAY, Sure.LIKELY)
     text = _text_of(m, event)
     found = [_odd_layout(m, ref) for ref in value.refs]
     first = next((odd for odd in found if odd is not None), None)

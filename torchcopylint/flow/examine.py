@@ -23,6 +23,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     names,
     operators,
     processes,
+    replacing,
     runs,
     sharing,
 )
@@ -100,6 +101,7 @@ def _unit_facts(
     found += keeping.found(m)
     found += mapping.found(m)
     found += callbacks.found(m)
+    found += replacing.found(m)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import naming
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.index import inner_tapes
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -33,9 +32,9 @@ def _conditions(m: Machine, site: int) -> list[tuple[str, object, bool]]:
         for event in tape:
             if isinstance(event, t.Assume):
                 assumed = (*assumed, event)
-            elif event.site == site and not inner_tapes(event):
+            elif event.site == site and not t.inner_tapes(event):
                 return [held for one in assumed if (held := _asked(m, one.register, one.truth)) is not None]
-            pending += [(part, assumed) for part in inner_tapes(event)]
+            pending += [(part, assumed) for part in t.inner_tapes(event)]
     return []
 
 

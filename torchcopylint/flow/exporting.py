@@ -95,13 +95,16 @@ def _function(world: World, number: int) -> FunctionFacts:
     if summary is None or m.writes or summary.kept:
         # Others must know where that stands.
         summary = summarise(m, world.outside.path)
+    # Of the parts of what it returns, those are told of that sit on its arguments.
+    parts = [part for part in summary.parts if any(item.parameter for item in part.returned)]
+    told = tuple(part._replace(result=global_type(world, part.result)) for part in parts)
     return FunctionFacts(
         name=unit.name,
         qualname=unit.qualname,
         owner=unit.owner,
         parameters=tuple(parameter._replace(annotation=None) for parameter in unit.parameters),
         decorators=world.decorators(number),
-        summary=summary._replace(result=global_type(world, summary.result), parts=()),
+        summary=summary._replace(result=global_type(world, summary.result), parts=told),
     )
 
 

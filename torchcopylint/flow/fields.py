@@ -58,30 +58,10 @@ def kept(m: Machine) -> list[Kept]:
                             sure=min(obj.sure, _sure_source(m, share.storage)),
                             method=m.unit.name,
                             sources=_names_of(m, share.storage),
-                            calls=_own_calls(m),
+                            calls=uses.own_calls(m),
                         )
                     )
     return list(dict.fromkeys(found))
-
-
-def _own_calls(m: Machine) -> frozenset[str]:
-    """The methods of the same object that a method calls, and those that these call."""
-    found: set[str] = set()
-    pending = [m.unit]
-    while pending:
-        unit = pending.pop()
-        me = unit.parameters[0].name if unit.parameters else ""
-        for event in unit.definitions:
-            if not isinstance(event, t.Invoke) or event.name in found:
-                continue
-            base = unit.definitions[event.base]
-            if not isinstance(base, t.Load) or base.name != me:
-                continue
-            found.add(event.name)
-            number = m.world.method(m.unit.owner, event.name)
-            if number is not None and m.world.is_own(number):
-                pending.append(m.world.unit(number))
-    return frozenset(found)
 
 
 def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[int]) -> list[Kept]:

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import grads, keeping, memory, slots, uses
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, PLACEHOLDER, TENSORS, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    CONTAINERS,
+    PARTS,
+    PLACEHOLDER,
+    TENSORS,
+    Fact,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -117,7 +128,8 @@ def carry(m: Machine, hanging: list[tuple[str, frozenset[int]]], result: Value, 
 
 def _hang(m: Machine, ref: int, graph: frozenset[int], site: int, slot: str) -> None:
     obj = m.state.object(ref)
-    if obj.kind in CONTAINERS:
+    parts = PARTS in obj.flags
+    if obj.kind in CONTAINERS and not parts:
         if not m.state.slot_names(ref):
             one = Object(Kind.TENSOR, Sure.LIKELY, text=f"{obj.text}[...]", flags=frozenset({PLACEHOLDER}))
             held = memory.fresh(m, site, one, f"each of {slot}")
@@ -126,6 +138,6 @@ def _hang(m: Machine, ref: int, graph: frozenset[int], site: int, slot: str) -> 
             for inner in m.state.refs_of(name):
                 if inner != ref and m.state.object(inner).kind not in CONTAINERS:
                     _hang(m, inner, graph, site, slot)
-    elif obj.kind in (*TENSORS, Kind.UNKNOWN) and graph and obj.requires_grad is not Fact.NO:
+    elif (parts or obj.kind in (*TENSORS, Kind.UNKNOWN)) and graph and obj.requires_grad is not Fact.NO:
         sure = max(obj.requires_grad, Fact.LIKELY)
         m.state.set_object(ref, obj._replace(graph=obj.graph | graph, requires_grad=sure, leaf=Fact.NO))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
-from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Key, Object, Region, Slot, Sure, Value
+from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Key, Object, Part, Region, Slot, Sure, Value
 from torchcopylint.flow.runs import Runs
 from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
@@ -69,6 +69,11 @@ class Machine:
         self.state = state
         self.facts: dict[int, list[Relation]] = {}
         self.writes: dict[int, Write] = {}
+        self.pairs: set[tuple[str, str, str]] = set()
+        self.switched: set[int] = set()
+        self.replaced: dict[int, tuple[int, Part, str, Sure]] = {}
+        self.first_turn = False
+        self.first_hits: dict[int, tuple[frozenset[int], dict[int, Chain]]] = {}
         self.saves: dict[int, Saved] = {}
         self.saved_objects: dict[int, int] = {}
         self.gaps: list[tuple[str, int]] = []
@@ -110,7 +115,7 @@ class Machine:
         self.computed_fields: dict[str, int] = {}
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.taken_away: set[int] = set()
-        self.argument_writes: dict[int, tuple[int, str]] = {}
+        self.argument_writes: dict[int, tuple[int, str, bool]] = {}
         self.gradients: set[int] = set()
         self.unexplained_gradients: set[int] = set()
         self.runs = Runs()
@@ -178,6 +183,9 @@ class Machine:
         if event.site in self._heads:
             state.resume(self._heads[event.site])
         frame = LoopFrame(entry + 1)
+        outer = self.first_turn
+        # Of an inner loop as well, the first turn is one of an outer loop's first turn.
+        self.first_turn = event.site not in self._heads and (outer or not self._loops)
         self._loops.append(frame)
         for _ in range(1 if self.glancing else MAX_TURNS):
             frame.breaks.clear()
@@ -186,6 +194,7 @@ class Machine:
             self.run(event.test)
             ended = state.capture(frame.level)
             self.run(event.body)
+            self.first_turn = False
             turns = [state.take(), *frame.continues]
             changed = [key for turn in turns for key in self._join_turn(turn)]
             if not changed:
@@ -196,6 +205,7 @@ class Machine:
             else:
                 self._give_up(changed, event.site)
         self._loops.pop()
+        self.first_turn = outer
         self._heads[event.site] = state.capture(entry)
         state.fork()
         state.apply(ended)

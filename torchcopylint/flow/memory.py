@@ -15,6 +15,7 @@ from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
+    FIELD,
     INFERENCE,
     NO_GRAD_VIEW,
     OTHERWISE,
@@ -153,6 +154,21 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, **changes: object) 
             m.state.set_object(ref, obj._replace(kind=kind, sure=sure, **changes))  # type: ignore[arg-type]
             if kind is Kind.TENSOR:
                 _note_data_of_tensor(m, obj, sure)
+            if obj.kind is Kind.UNKNOWN and kind in BUFFERS:
+                _note_written(m, ref, kind, sure)
+
+
+def _note_written(m: Machine, ref: int, kind: Kind, sure: Sure) -> None:
+    """What has been written already turns out to be a tensor or an array: so the write was one.
+
+    What is found in a field under an index may be made anew at each look, by a file or another dataset.
+    """
+    obj = m.state.object(ref)
+    if obj.owner == FIELD and obj.text.endswith("]"):
+        return
+    for site, write in m.writes.items():
+        if write.sure is Sure.NOT and write.kind is Kind.UNKNOWN and write.storages == (ref,):
+            m.writes[site] = write._replace(kind=kind, sure=sure)
 
 
 def _note_data_of_tensor(m: Machine, obj: Object, sure: Sure) -> None:

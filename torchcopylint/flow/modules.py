@@ -31,6 +31,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataShared, Saved
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
+    ANY_ELEMENT,
     CONTAINERS,
     INFERENCE,
     OUTPUT,
@@ -348,6 +349,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name in ("register_parameter", "add_module", "register_module"):
         return _register(m, base, event, rest, text)
     if name == "append" and rest.positional:
+        already = m.state.cell((base.refs[0], ANY_ELEMENT))
+        slots.note_put_again(m, already, rest.positional[0], event.site, text)
         making.adopt(m, base.refs[0], rest.positional[0], event.site)
         return base
     if name == "extend" and rest.positional:
@@ -417,12 +420,16 @@ def _state_dict(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:
     made = Object(Kind.STATE_DICT, Sure.PROVEN, text=f"{text}.state_dict()", type="module")
     if m.state.object(base.refs[0]).kind is Kind.OPTIMIZER:
         made = made._replace(type="optimizer", flags=frozenset({"optimizer state"}))
+        if base.refs[0] | 1 in m.optimizers and not base.marks:
+            # It has been built here, and has not stepped yet: it has no state.
+            return memory.fresh(m, event.site, made)
     whole = Value(tuple(sorted({*base.refs, *_children(m, base.refs[0])})), base.kind, None, base.marks, base.root)
     value = memory.alias(m, whole, event.site, How.STATE, made)
     # One model is one source, however many parts of it are known by name.
     obj = m.state.object(value.refs[0])
-    sure = tuple(share._replace(sure=True) for share in obj.shares)
-    m.state.set_object(value.refs[0], obj._replace(shares=sure))
+    sure = [share._replace(sure=True) for share in obj.shares]
+    sure.sort(key=lambda share: share.of != base.refs[0])
+    m.state.set_object(value.refs[0], obj._replace(shares=tuple(sure)))
     return value._replace(root=None)
 
 

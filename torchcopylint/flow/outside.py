@@ -269,7 +269,8 @@ class Outside:
         """The summary of a function of another file, with this file's numbers in it."""
         if number not in self._summaries:
             summary = self._function(number).summary
-            self._summaries[number] = summary._replace(result=self.localised(summary.result))
+            parts = tuple(part._replace(result=self.localised(part.result)) for part in summary.parts)
+            self._summaries[number] = summary._replace(result=self.localised(summary.result), parts=parts)
         return self._summaries[number]
 
     # -- classes

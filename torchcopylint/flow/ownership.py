@@ -188,28 +188,33 @@ def _meet(a: Parts, b: Parts) -> bool:
 
 
 def note_replaced(m: Machine, base: int, part: Part, value: Value, text: str, site: int) -> None:
-    """A part of a module is set after an optimizer was built over that module: the optimizer does not know it."""
-    if not m.optimizers or len(value.refs) != 1:
+    """A part of a module is set to a value."""
+    if len(value.refs) != 1:
         return
     new = m.state.object(value.refs[0])
-    if not _has_parameters(m, new):
+    if _has_parameters(m, new):
+        note_part(m, base, part, text, new.sure, site, frozenset(share.storage | 1 for share in new.shares))
+
+
+def note_part(m: Machine, base: int, part: Part, text: str, sure: Sure, site: int, own: frozenset[int]) -> None:
+    """A part of a module is set to something with parameters, after an optimizer was built over that module: the
+    optimizer does not know it. `own` are the storages of what is new."""
+    m.replaced[site] = (base, part, text, sure)
+    if any(own & {storage for storage, _ in built.parts} for built in m.optimizers.values()):
         return
     module = m.state.object(base)
     place = tuple((s.storage | 1, (*s.region, part)) for s in module.shares if s.sure)
-    own = {share.storage | 1 for share in new.shares}
-    if any(own & {storage for storage, _ in built.parts} for built in m.optimizers.values()):
-        return
     for number, built in sorted(m.optimizers.items()):
         if not _meet(place, built.parts):
             continue
-        m.lateness[site] = (text, built.site, min(new.sure, module.sure))
+        m.lateness[site] = (text, built.site, min(sure, module.sure))
         key = _stale_key(number)
         before = m.state.get(key)
         m.state.put(key, (before if isinstance(before, frozenset) else frozenset()) | {site})
         if m.unit.name == "__init__" and _held_in_field(m, number):
-            name, made, sure = m.lateness[site]
+            name, made, known = m.lateness[site]
             m.unowned.update(dict.fromkeys(own, site))
-            m.fact(OptimizerStale(site, name, site, made, "", sure))
+            m.fact(OptimizerStale(site, name, site, made, "", known))
 
 
 def note_taken_over(m: Machine, module: int, text: str, site: int) -> bool:

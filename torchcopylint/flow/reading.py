@@ -115,7 +115,11 @@ def _read_after(
     if share is None:
         return None
     chain = held_part(m, value.root, chain_of(m, ref, share))
+    certain = share.storage in m.certain_storages[mark.write]
     below_written, below_read = relation(m, write, share.storage | 1, chain, value.root)
+    if _hit_at_first(m, mark, share.storage) and not (certain and all(link.sure for link in below_written)):
+        certain = True
+        below_written, below_read = relation(m, write, share.storage | 1, chain, value.root, at_first=True)
     derived = mark.late and not _kept_from_before(m, value.root, mark)
     if derived:
         below_read = ()
@@ -123,7 +127,7 @@ def _read_after(
     there = (
         share.storage & 1 == 0
         and (ref & 1 == 1 or not any(s.storage == share.storage + 1 for s in obj.shares))
-        and share.storage in m.certain_storages[mark.write]
+        and certain
         and overlap(region, share.region) is Fact.YES
     )
     each = (whole and _is_element(value.root)) or all(_is_hit(m, other, share, region) for other in value.refs)
@@ -155,6 +159,13 @@ def _read_after(
         and value.root is not None
         and _but_for_a_condition(below_written, below_read),
     )
+
+
+def _hit_at_first(m: Machine, mark: Mark, storage: int) -> bool:
+    """Whether a write in a loop surely hit a storage on the first turn, which there is only one of: `adv = x.detach()`
+    before an attack's loop, and something of its own on later turns."""
+    hit = m.first_hits.get(mark.write)
+    return hit is not None and storage in hit[0] and m.state.get(storage | 1) is None
 
 
 def _copied_otherwise(m: Machine, value: Value, storage: int) -> bool:
@@ -283,14 +294,15 @@ def chain_of(m: Machine, ref: int, share: Share) -> Chain:
 
 
 def relation(
-    m: Machine, write: Write, storage: int, reader: Chain, root: Key | None
+    m: Machine, write: Write, storage: int, reader: Chain, root: Key | None, *, at_first: bool = False
 ) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
     """How the written and the read came to share a storage: the links below their nearest common object, on either
-    side."""
+    side. `at_first` is whether that is asked of the first turn of a loop."""
+    chains = m.first_hits[write.site][1] if at_first else m.chains.get(write.site, {})
     ups = {number for number, _ in reader}
     below_written: list[Link] = []
     common = None
-    for number, link in m.chains.get(write.site, {}).get(storage, ()):
+    for number, link in chains.get(storage, ()):
         if number in ups:
             common = number
             break

@@ -16,6 +16,7 @@ from torchcopylint.flow.model import (
     INFERENCE,
     LOCAL,
     NO_GRAD_VIEW,
+    PARTS,
     TENSORS,
     Fact,
     How,
@@ -93,7 +94,8 @@ def _refused(m: Machine, ref: int, sources: Sequence[Value], at: Site) -> ViewRe
     base = m.state.object(current)
     inputs = [obj.requires_grad for obj in grads.tensors_in(m, sources) if obj.kind in TENSORS]
     needs = max(needs, base.requires_grad, *inputs)
-    if not why or needs <= 0 or base.kind not in TENSORS or (why == "multi" and _is_leaf(base)):
+    tensor = base.kind in TENSORS or PARTS in base.flags
+    if not why or needs <= 0 or not tensor or (why == "multi" and _is_leaf(base)):
         return None
     sure = base.sure if needs is Fact.YES else min(base.sure, Sure.LIKELY)
     local = base.owner in ("", LOCAL)

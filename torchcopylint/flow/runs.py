@@ -207,9 +207,14 @@ def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name
 # -- sums and lists
 
 
-def accumulate(m: Machine, site: int, target: Value, value: Value, name: str, source: str, form: str) -> bool:
-    """At `site` something is added to a sum or a container. Returns whether the sum now counts as one."""
-    if is_field_from_before(m, target.root):
+def accumulate(
+    m: Machine, site: int, target: Value, value: Value, name: str, source: str, form: str, *, lasting: bool = False
+) -> bool:
+    """At `site` something is added to a sum or a container. Returns whether the sum now counts as one.
+
+    `lasting` is whether the target is known to outlive the call; of what a field holds itself, that is found out here.
+    """
+    if is_field_from_before(m, target.root) or lasting:
         m.runs.fields[site] = (Accumulated(site, name, source, form, -1, Sure.LIKELY), value.refs)
     if not m.runs.sites:
         return False
@@ -229,6 +234,12 @@ def is_field_from_before(m: Machine, root: Key | None) -> bool:
         return False
     cell = m.state.cell(root)
     return cell is not None and cell.site == -1
+
+
+def stands_in_field(m: Machine, register: int) -> bool:
+    """Whether a register holds an element of a container in such a field: `self.history["loss"]`."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    return isinstance(event, t.Item) and is_field_from_before(m, m.value(event.base).root)
 
 
 def mark_sum(m: Machine, site: int, result: Value) -> None:

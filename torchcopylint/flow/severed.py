@@ -190,6 +190,8 @@ def _carries(m: Machine, register: int) -> bool:
             objects += [m.state.object(r) for slot in m.state.slot_names(ref) for r in m.state.refs_of(slot)]
         else:
             objects.append(m.state.object(ref))
-    return bool(objects) and all(
-        obj.requires_grad > 0 or (obj.requires_grad is Fact.UNKNOWN and obj.graph) for obj in objects
-    )
+    if objects and all(obj.requires_grad > 0 or (obj.requires_grad is Fact.UNKNOWN and obj.graph) for obj in objects):
+        return True
+    root = m.value(register).root
+    field = isinstance(root, tuple) and m.state.object(root[0]).owner == "self" and root[1].startswith(".")
+    return isinstance(root, tuple) and field and m.world.holds_traced(m.state.object(root[0]).type, root[1][1:])

@@ -6,13 +6,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import (
+    aliasing,
     attributes,
     grads,
     handing,
     hanging,
     memory,
     naming,
+    outer,
     reading,
+    replacing,
     runs,
     slots,
     stepping,
@@ -28,6 +31,7 @@ from torchcopylint.flow.model import (
     ITSELF,
     NO_GRAD_VIEW,
     OUTPUT,
+    PARTS,
     PLACEHOLDER,
     SPENT,
     TENSORS,
@@ -112,6 +116,8 @@ class Summary(NamedTuple):
     kept: tuple[handing.Kept, ...] = ()
     added: tuple[handing.Added, ...] = ()
     hangs: tuple[hanging.Hanging, ...] = ()
+    pairs: tuple[tuple[str, str, str], ...] = ()
+    replaced: tuple[replacing.Replaced, ...] = ()
 
 
 def summarise(m: Machine, file: str = "") -> Summary:
@@ -121,8 +127,11 @@ def summarise(m: Machine, file: str = "") -> Summary:
     paths = argument_paths(m)
     writes: dict[ArgumentWrite, tuple[Place, ...]] = {}
     inside = m.index.on_arms if m.writes and _switch(unit) else frozenset()
+    reached = paths if file or not m.writes else paths | outer.paths(m)
     for write in m.writes.values():
-        hits = [paths[storage] for storage in write.storages if storage in paths and not _is_added(m, write, storage)]
+        hits = [
+            reached[storage] for storage in write.storages if storage in reached and not _is_added(m, write, storage)
+        ]
         for parameter, path in hits:
             # A part of an argument is also a part of what it is a part of: only the part itself counts.
             if not any(o != (parameter, path) and o[0] == parameter and o[1][: len(path)] == path for o in hits):
@@ -153,6 +162,8 @@ def summarise(m: Machine, file: str = "") -> Summary:
         kept=handing.kept(m, paths, told=not file),
         added=handing.added(m),
         hangs=hanging.of(m),
+        pairs=tuple(sorted(m.pairs)),
+        replaced=replacing.of(m),
     )
 
 
@@ -238,7 +249,7 @@ def _returns(
                 scalar=obj.scalar,
                 dtype=obj.dtype,
                 type=obj.type,
-                flags=(obj.flags & {OUTPUT, INFERENCE, NO_GRAD_VIEW, EXPANDED, PLACEHOLDER})
+                flags=(obj.flags & {OUTPUT, INFERENCE, NO_GRAD_VIEW, EXPANDED, PLACEHOLDER, PARTS})
                 | ({SPENT} if runs.ran_at(obj.graph) else set())
                 | ({ITSELF} if itself else set()),
             )
@@ -307,14 +318,24 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         # A tensor that is put on another storage leaves the one that it was on as it is: that is no part of one write.
         if (item.on_request and not asked) or (item.form == "assign" and elsewhere):
             continue
+        if outer.is_outer(item.parameter):
+            bound[item.parameter] = outer.value_of(m, reference.unit, item.parameter)
         written = _apply_write(m, item, bound, site, name, also=written) or written
-        if not item.path and any(r.parameter == item.parameter and not r.path and not r.when for r in summary.returned):
-            m.argument_writes[site] = (reference.unit, item.parameter)
+        if not item.path:
+            m.argument_writes[site] = (reference.unit, item.parameter, _hands_back(summary, item.parameter))
+    aliasing.pair_arguments(m, summary.pairs, bound, site)
+    replacing.by_call(m, summary.replaced, bound, site)
     handing.take(m, summary.kept, bound, site)
     handing.add(m, summary.added, bound, site)
     if summary.trains:
         m.trains = m.trains or False
     return _result(m, summary, bound, arguments, site, name)
+
+
+def _hands_back(summary: Summary, parameter: str) -> bool:
+    """Whether a function returns a parameter itself or an alias of it, alone or with other things."""
+    returned = (*summary.returned, *(one for part in summary.parts for one in part.returned))
+    return any(one.parameter == parameter and not one.path and not one.when for one in returned)
 
 
 def bind_arguments(unit: Unit, arguments: Arguments) -> dict[str, Value]:

@@ -42,7 +42,9 @@ def is_dead_in_loop(m: Machine, name: str, site: int) -> bool:
         if use.position <= bound.position:
             continue
         if use.loads:
-            if isinstance(m.consumer_of(use.register), t.Discard):
+            seen = m.consumer_of(use.register)
+            gives_up = isinstance(seen, t.StoreAttribute) and seen.base == use.register and seen.name == "grad"
+            if isinstance(seen, t.Discard) or gives_up:
                 continue
             return False
         if use.loops[: len(loop)] != loop:
@@ -213,3 +215,23 @@ def loops_around(m: Machine, site: int) -> tuple[int, ...]:
 def on_some_paths(m: Machine, site: int) -> bool:
     """Whether the event at a site stands on an arm of a condition."""
     return site in m.index.on_arms
+
+
+def own_calls(m: Machine) -> frozenset[str]:
+    """The methods of the same object that a method calls, and those that these call."""
+    found: set[str] = set()
+    pending = [m.unit]
+    while pending:
+        unit = pending.pop()
+        me = unit.parameters[0].name if unit.parameters else ""
+        for event in unit.definitions:
+            if not isinstance(event, t.Invoke) or event.name in found:
+                continue
+            base = unit.definitions[event.base]
+            if not isinstance(base, t.Load) or base.name != me:
+                continue
+            found.add(event.name)
+            number = m.world.method(m.unit.owner, event.name)
+            if number is not None and m.world.is_own(number):
+                pending.append(m.world.unit(number))
+    return frozenset(found)

@@ -123,6 +123,10 @@ class World(Parameters):
         self._bind_parameters(machine)
         machine.run_unit()
         self._note_export_elements(machine)
+        if unit.owner >= 0 and machine.initial_fields:
+            self.appended(machine)
+        if unit.owner >= 0 and machine.switched:
+            self.note_switched(machine)
         if unit.kind != "class" and machine.state.alive and machine.state.mode.recording is Fact.NO:
             self._leaves_off |= self._entry_mode(unit).recording > 0
         if unit.name == "forward" and unit.owner >= 0 and self.is_function_class(unit.owner):

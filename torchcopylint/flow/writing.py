@@ -95,6 +95,8 @@ def write(
     for other, sat_on in reversed(shares[1:]):
         m.chains[site][sat_on.storage | 1] = reading.held_part(m, value.root, reading.chain_of(m, other, sat_on))
     m.chains[site][share.storage | 1] = held
+    if m.first_turn:
+        m.first_hits[site] = (m.certain_storages[site], m.chains[site])
     note_root(m, site, value.root)
     storages = tuple(sorted({s.storage for _, s in shares}))
     owners = [m.state.object(storage) for storage in storages]

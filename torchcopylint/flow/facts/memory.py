@@ -306,7 +306,8 @@ class DefaultWritten(NamedTuple):
 class CallerSuffers(NamedTuple):
     """At `site`, `op` writes the parameter `name`, for which the call at `call` in another unit passes `passed`.
 
-    The function returns that memory, and at `read` the caller still uses `passed` beside what was returned.
+    The function returns that memory, and at `read` the caller still uses `passed` beside what was returned. Or it has
+    given the parameter another name, `second`, and writes through that, whatever it returns.
     """
 
     site: int
@@ -316,6 +317,7 @@ class CallerSuffers(NamedTuple):
     passed: str
     read: int
     sure: Sure
+    second: str = ""
 
 
 class Collected(NamedTuple):

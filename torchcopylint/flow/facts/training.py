@@ -95,6 +95,29 @@ class OptimizerStale(NamedTuple):
     loaded: bool = False
 
 
+class OptimizerHeld(NamedTuple):
+    """At `site`, the constructor leaves an optimizer in `field` that is over the module in the field `over`.
+
+    Nothing in the file puts another one there. `calls` are the methods that the constructor calls.
+    """
+
+    site: int
+    field: str
+    over: str
+    calls: frozenset[str]
+    sure: Sure
+
+
+class PartReplaced(NamedTuple):
+    """At `site`, `method` sets `name`, a part with parameters of the module that `field` has held since before."""
+
+    site: int
+    name: str
+    field: str
+    method: str
+    sure: Sure
+
+
 class LoadedByAssignment(NamedTuple):
     """At `site`, the module `name` takes over the tensors of `source`, a module that lives on; taken at `taken`."""
 
@@ -184,6 +207,7 @@ class FieldAliased(NamedTuple):
 
     `record` is whether that happens where one number is less than another, and `source` holds one module for good.
     `separate` is whether the constructor has made two modules of them, of which an optimizer trains `source` alone.
+    `copied` is where the one was made by a shallow copy of the other, which shares the parameters; -1 if they are one.
     """
 
     field: str
@@ -193,6 +217,7 @@ class FieldAliased(NamedTuple):
     method: str
     record: bool = False
     separate: bool = False
+    copied: int = -1
 
 
 class FieldsPaired(NamedTuple):

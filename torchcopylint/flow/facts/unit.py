@@ -69,10 +69,12 @@ from torchcopylint.flow.facts.training import (
     ModuleKept,
     ModulePaired,
     ModuleShallow,
+    OptimizerHeld,
     OptimizerStale,
     ParameterOverwritten,
     ParameterRebound,
     ParameterTwice,
+    PartReplaced,
     StateItemLost,
 )
 from torchcopylint.flow.model import Fact, Kind
@@ -80,7 +82,8 @@ from torchcopylint.flow.model import Fact, Kind
 Relation: TypeAlias = (
     "ReadAfter | Clobbered | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut"
     " | GradientRead | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | Revealed"
-    " | ParameterRebound | NonleafKept | OptimizerStale | ParameterTwice | StateItemLost | ParameterOverwritten"
+    " | ParameterRebound | NonleafKept | OptimizerStale | OptimizerHeld | PartReplaced"
+    " | ParameterTwice | StateItemLost | ParameterOverwritten"
     " | RequiresGradRefused | GeneratorReused | Truncated | AccumulatedOnce | Constructed | VolatileUsed"
     " | NumpyRefused | LayoutRefused | Redundant | ReadInFlight | ConditionalWrite | OverlappingWrite"
     " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"

@@ -1,0 +1,84 @@
+"""Parts of modules that are set after an optimizer was built elsewhere: by a function, or by another method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchcopylint.flow import aliasing, ownership, uses
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import OptimizerHeld, PartReplaced
+from torchcopylint.flow.model import ARGUMENT, How, Kind, Part, Sure, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.machine import Machine
+
+_NOT_TOLD = frozenset({"__init__", "forward", "__call__"})
+"""Functions of which no caller is told that they set parts: they begin with them, or make them when first needed."""
+
+
+class Replaced(NamedTuple):
+    """A function sets `part` of a module that it is handed as `parameter`, whichever way it goes."""
+
+    parameter: str
+    part: Part
+    sure: Sure
+
+
+def of(m: Machine) -> tuple[Replaced, ...]:
+    """What a unit that has been run replaces of its arguments."""
+    if m.unit.name in _NOT_TOLD:
+        return ()
+    found: dict[Replaced, None] = {}
+    for site, (base, part, _, sure) in m.replaced.items():
+        obj = m.state.object(base)
+        handed = obj.owner in (ARGUMENT, "self") and base == m.number("argument", obj.text)
+        if handed and not uses.on_some_paths(m, site):
+            found[Replaced(obj.text, part, sure)] = None
+    return tuple(found)
+
+
+def by_call(m: Machine, items: tuple[Replaced, ...], bound: dict[str, Value], site: int) -> None:
+    """A call replaces parts of the modules that it is given."""
+    for item in items:
+        value = bound.get(item.parameter)
+        if value is None or len(value.refs) != 1 or m.state.object(value.refs[0]).kind is not Kind.MODULE:
+            continue
+        obj = m.state.object(value.refs[0])
+        text = f"{obj.text}.{item.part.value}" if item.part.kind == "field" else f"{obj.text}[{item.part.value}]"
+        ownership.note_part(m, value.refs[0], item.part, text, item.sure, site, frozenset())
+
+
+def found(m: Machine) -> Iterator[Relation]:
+    """What a unit that has been run says of parts and optimizers in fields of `self`."""
+    if m.unit.owner < 0 or not m.unit.parameters:
+        return
+    if m.unit.name == "__init__":
+        yield from _held(m)
+        return
+    for site, (base, _, text, sure) in sorted(m.replaced.items()):
+        field = aliasing.field_of(m, frozenset({base}))
+        if field and not uses.on_some_paths(m, site):
+            yield PartReplaced(site, text, field, m.unit.name, sure)
+
+
+def _held(m: Machine) -> Iterator[OptimizerHeld]:
+    """The optimizers that a constructor leaves in fields, over the modules in other fields, and nobody exchanges."""
+    me = m.number("argument", m.unit.parameters[0].name)
+    held = [(slot, m.state.cell(slot), m.state.refs_of(slot)) for slot in m.state.slot_names(me)]
+    single = [(slot[1][1:], cell.site, m.state.object(refs[0])) for slot, cell, refs in held if cell and len(refs) == 1]
+    for name, site, optimizer in single:
+        if optimizer.kind is not Kind.OPTIMIZER or m.world.setters(name) or _adds_groups(m):
+            continue
+        moved = {share.storage for share in optimizer.shares if share.how is How.PARAMETERS}
+        for over, _, module in single:
+            own = {share.storage for share in module.shares if share.how is How.OWN}
+            if module.kind is Kind.MODULE and own and own <= moved:
+                yield OptimizerHeld(site, name, over, uses.own_calls(m), module.sure)
+
+
+def _adds_groups(m: Machine) -> bool:
+    units = m.world.program.units
+    return any(isinstance(e, t.Invoke) and e.name == "add_param_group" for unit in units for e in unit.definitions)
