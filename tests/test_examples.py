@@ -20,7 +20,7 @@ MISSED: dict[tuple[str, str], str] = {
     (
         "denoising_autoencoder.py",
         "TCL501",
-    ): "`view` is called on `clean` before `randn_like(clean)` shows that it is a tensor",
+    ): "`clean.view` comes before `randn_like(clean)`, which shows a tensor",
 }
 """Planted faults that the linter does not find, and why not. The test fails for an entry that is found."""
 
