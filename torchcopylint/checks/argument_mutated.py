@@ -30,7 +30,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 written_point(write),
                 Point(Role.READ, fact.read, "read.caller", {"name": fact.passed}),
             ),
-            values={**names, "second": fact.second},
+            values={**names, "name": fact.second or fact.name},
             confidence=confidence(fact.sure),
             variant="second" if fact.second else "",
         )

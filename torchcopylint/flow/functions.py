@@ -86,7 +86,7 @@ def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invok
     receiver = _receiver_text(m, event)
     at = Site(event.site, receiver, f"{name}(...)" if op.writes else name, "call")
     result = operations.apply(m, op, arguments, at)
-    if op.differentiable and op.result == "tensor" and not op.writes:
+    if op.result == "tensor" and not op.writes and (op.differentiable or op.name.endswith("_like")):
         _shows_tensor(m, op, arguments)
     pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
     pure = pure and not arguments.keywords.keys() & WRITING_KEYWORDS and not _combines(op, arguments)
@@ -101,7 +101,8 @@ def _shows_tensor(m: Machine, op: Op, arguments: Arguments) -> None:
     if not first.refs or kind_of(first, m.state) is not Kind.UNKNOWN or not op.name.startswith("torch."):
         return
     short = op.name.rpartition(".")[2].partition("(")[0]
-    if op.name.startswith("torch.nn.functional.") or table.tensor_method(short) is not None:
+    alike = short.endswith("_like") or op.name.startswith("torch.nn.functional.")
+    if alike or table.tensor_method(short) is not None:
         memory.evidence_tensor(m, first)
         m.note_evidence(first, frozenset({short}))
 
