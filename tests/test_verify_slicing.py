@@ -71,6 +71,7 @@ class Wrapped:
 WITHOUT_EFFECT = {
     ("TCL103", "slow.data.copy_("): "both models have been set to the same values, so the copy changes none",
     ("TCL211", "ctx.left = left"): "the program writes the other input between forward and backward",
+    ("TCL606", "discriminator.requires_grad = True"): "the line before the loss has made the same attribute",
     (
         "TCL709",
         "model.load_state_dict(torch.load(checkpoint)",

@@ -210,7 +210,7 @@ def _parts_of_module(path: str, module: torch.nn.Module) -> Iterator[tuple[str, 
         for name, inner in list(held.items())[:MOST_ITEMS] if held else ():
             yield f"{path}[{name}]" if name.isdigit() else f"{path}.{name}", inner
     for name, inner in list(module.__dict__.items())[:MOST_ITEMS]:
-        if not name.startswith("_") and not _is_plain(inner) and not name.endswith("_hooks"):
+        if name not in _OWN and not name.startswith("_") and not _is_plain(inner) and not name.endswith("_hooks"):
             yield f"{path}.{name}", inner
 
 
@@ -250,6 +250,8 @@ _BASES: tuple[tuple[Any, Category], ...] = (
     (types.MethodType, Category.METHOD),
     (types.GeneratorType, Category.GENERATOR),
 )
+_OWN = frozenset(vars(torch.nn.Module()))
+"""What every module keeps for itself, which is asked for in many."""
 _CATEGORIES: dict[type, Category] = {}
 _PARTS: dict[Category, Callable[[str, Any], Iterator[tuple[str, Any]]]] = {
     Category.MODULE: _parts_of_module,
