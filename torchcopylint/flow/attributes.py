@@ -234,7 +234,7 @@ def data_evidence(m: Machine, obj: Object, text: str) -> Sure:
 
 
 def _is_buffer(obj: Object, text: str) -> bool:
-    untrained = obj.leaf is Fact.YES and obj.requires_grad is Fact.NO
+    untrained = obj.kind is not Kind.PARAMETER and obj.leaf is Fact.YES and obj.requires_grad is Fact.NO
     return REGISTERED in obj.flags or (untrained and text.rpartition(".")[2] in kinds.BUFFER_NAMES)
 
 
