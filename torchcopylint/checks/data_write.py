@@ -12,9 +12,15 @@ from torchcopylint.flow.model import Sure
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
-    """Report each write through `.data` of a tensor."""
+    """Report each write through `.data` of a tensor, but of a buffer, with which autograd has nothing to do."""
     for fact in unit.facts:
-        if not isinstance(fact, DataAccess) or fact.form == "read" or fact.gradient or fact.sure is Sure.NOT:
+        if (
+            not isinstance(fact, DataAccess)
+            or fact.form == "read"
+            or fact.gradient
+            or fact.sure is Sure.NOT
+            or fact.buffer
+        ):
             continue
         variant = "idiom" if fact.context else "assign" if fact.form == "assign" else ""
         op = f"{fact.name}.data = ..." if fact.form == "assign" else fact.op

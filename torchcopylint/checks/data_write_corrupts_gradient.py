@@ -17,7 +17,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if not isinstance(fact, Clobbered):
             continue
         write = unit.writes[fact.write]
-        if write.versioned or write.form in ("step", "load"):
+        if (write.versioned and not fact.hidden) or write.form in ("step", "load"):
             continue
         if fact.consumer == "return" and not _returns_to_training(unit):
             continue

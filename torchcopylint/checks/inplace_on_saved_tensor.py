@@ -18,7 +18,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each versioned write that spoils a saved value which backward reaches afterwards; once per write."""
     seen: set[int] = set()
     for fact in unit.facts:
-        if not isinstance(fact, Clobbered) or fact.write in seen or not fact.certain:
+        if not isinstance(fact, Clobbered) or fact.write in seen or not fact.certain or fact.hidden:
             continue
         write = unit.writes[fact.write]
         if not write.versioned or (fact.consumer == "return" and not _returns_to_training(unit, write)):

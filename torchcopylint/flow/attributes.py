@@ -35,6 +35,7 @@ from torchcopylint.flow.model import (
     NO_TENSOR,
     OUTPUT,
     PLACEHOLDER,
+    REGISTERED,
     RETAINS,
     SWITCHED,
     TENSORS,
@@ -158,6 +159,9 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
             known = Object(Kind.TENSOR, obj.sure, leaf=Fact.YES, requires_grad=Fact.NO)
     if known is None and obj.kind is Kind.INSTANCE:
         known = records.declared(m, obj.type, name)
+    if known is None and (_is_property(m, obj, name) if obj.type else m.world.is_method(name)):
+        # The class, or of what has none that is known, some class of the file, has a property of that name.
+        known = Object()
     if known is None and name in kinds.PARAMETER_NAMES and obj.kind in (Kind.MODULE, Kind.UNKNOWN):
         trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.UNKNOWN if switched else Fact.LIKELY
         known = Object(Kind.PARAMETER, Sure.LIKELY, leaf=Fact.YES, requires_grad=trained)
@@ -211,6 +215,7 @@ def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
                 data_evidence(m, obj, text),
                 m.world.context(m),
                 kinds.named_loss(text),
+                _is_buffer(obj, text),
             )
         )
         m.data_reads[out] = site
@@ -236,6 +241,11 @@ def data_evidence(m: Machine, obj: Object, text: str) -> Sure:
     if obj.kind is Kind.UNKNOWN and m.world.imports_torch and kinds.named_loss(text):
         return Sure.HINT
     return Sure.NOT
+
+
+def _is_buffer(obj: Object, text: str) -> bool:
+    untrained = obj.kind is not Kind.PARAMETER and obj.leaf is Fact.YES and obj.requires_grad is Fact.NO
+    return REGISTERED in obj.flags or (untrained and text.rpartition(".")[2] in kinds.BUFFER_NAMES)
 
 
 def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
@@ -381,7 +391,8 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
     obj = m.state.object(ref)
     sure = data_evidence(m, obj, text)
     gradient = text.endswith(".grad")
-    m.fact(DataAccess(event.site, text, "assign", "=", gradient, obj.scalar, obj.kind, sure, m.world.context(m), False))
+    context, buffer = m.world.context(m), _is_buffer(obj, text)
+    m.fact(DataAccess(event.site, text, "assign", "=", gradient, obj.scalar, obj.kind, sure, context, False, buffer))
     shared = slots.lives_on(m, value, ref)
     if shared is not None and obj.kind in TENSORS:
         sharing.note(m, event.site, ref, value, text, shared, "assign", obj.sure)

@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     EXPANDED,
     PINNED,
     PLACEHOLDER,
+    REGISTERED,
     TENSORS,
     WRITES_INPUT,
     Fact,
@@ -69,6 +70,7 @@ class Classes:
         self._decorators = _decorators_of(program)
         self._bases: dict[int, list[tuple[int | None, str]]] = {}
         self._lineages: dict[int, list[int]] = {}
+        self._method_names: set[str] = set()
         self._class_kinds: dict[int, tuple[Kind, Sure]] = {}
         self._class_names = {info.name: info.number for info in program.classes}
 
@@ -104,6 +106,12 @@ class Classes:
                 return table.canonical(target.dotted) if target is not None and target.dotted else Foreign(name)
             return table.canonical(name)
         return dotted
+
+    def is_method(self, name: str) -> bool:
+        """Whether some class of this file has a method, or a property, of a name."""
+        if not self._method_names:
+            self._method_names = {unit.name for unit in self.program.units if unit.owner >= 0} | {""}
+        return name in self._method_names
 
     def class_named(self, dotted: str) -> int | None:
         """The number of a class of this file by its plain name, or of another by the name that it is imported by."""
@@ -285,7 +293,8 @@ class Classes:
             self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
-        template = unplaced(obj)._replace(graph=frozenset(), flags=obj.flags & {EXPANDED, PINNED, WRITES_INPUT})
+        lasting = {EXPANDED, PINNED, REGISTERED, WRITES_INPUT}
+        template = unplaced(obj)._replace(graph=frozenset(), flags=obj.flags & lasting)
         if template.kind in TENSORS and template.kind is not Kind.PARAMETER:
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)

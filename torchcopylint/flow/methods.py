@@ -173,7 +173,7 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     ):
         made = Object(text=naming.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
         when = operations.condition(op.when) if op.shares == "maybe" else ""
-        result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when=when or "unknown")
+        result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when=when or "if it is a tensor")
         if event.name == "to":
             result = transfers.to_host(m, arguments, result, event, naming.text_of(m, event.base))
         return result

@@ -36,6 +36,7 @@ from torchcopylint.flow.model import (
     INFERENCE,
     OUTPUT,
     PLACEHOLDER,
+    REGISTERED,
     TENSORS,
     UNKNOWN,
     WRITES_INPUT,
@@ -507,7 +508,8 @@ def _register_buffer(m: Machine, base: Value, event: t.Invoke, arguments: Argume
         for ref in value.refs:
             obj = m.state.object(ref)
             if obj.kind is Kind.UNKNOWN:
-                m.state.set_object(ref, obj._replace(kind=Kind.TENSOR, sure=Sure.PROVEN))
+                obj = obj._replace(kind=Kind.TENSOR, sure=Sure.PROVEN)
+            m.state.set_object(ref, obj._replace(flags=obj.flags | {REGISTERED}))
         slots.bind_slot(m, (base.refs[0], f".{key}"), value, event.site)
         m.world.stored(m, m.state.object(base.refs[0]), key, value)
     return Value(kind=Kind.NONE)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from torchcopylint.flow import aliasing, alternatives, naming, transfers
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
-from torchcopylint.flow.model import CONTAINERS, Fact, How, Key, Kind, Mark, Region, Share, Value, overlap
+from torchcopylint.flow.model import CONTAINERS, UNVERSIONED, Fact, How, Key, Kind, Mark, Region, Share, Value, overlap
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -348,11 +348,23 @@ def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> No
                     sure = min(obj.sure, m.writes[written].sure)
                     kept = m.saved_objects.get(saved, -1)
                     links = _links_to(m, written, kept)
-                    m.fact(
-                        Clobbered(
-                            m.saves[saved], written, site, consumer, links, sure, (max(saved, ~saved), written) in m.met
-                        )
-                    )
+                    certain = (max(saved, ~saved), written) in m.met
+                    hidden = certain and _is_hidden(m, written, kept)
+                    m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure, certain, hidden))
+
+
+def _is_hidden(m: Machine, written: int, saved: int) -> bool:
+    """Whether what was saved has a version counter of its own, from `.data`, which a write does not count on."""
+    current = saved
+    for _ in range(MAX_CHAIN):
+        above = [share for share in m.state.object(current).shares if share.of != current]
+        if len({share.of for share in above}) != 1:
+            return False
+        if above[0].how in UNVERSIONED:
+            chains = m.chains.get(written, {}).values()
+            return not any(current | 1 == number for chain in chains for number, _ in chain)
+        current = above[0].of
+    return False
 
 
 def _links_to(m: Machine, written: int, saved: int) -> tuple[Link, ...]:

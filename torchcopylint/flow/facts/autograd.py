@@ -22,6 +22,7 @@ class Clobbered(NamedTuple):
 
     `links` lead from what was saved to the name that was written through. `certain` is whether the write surely meets
     what was saved: not one of several objects, not an alias on a condition, not an optimizer that nobody knows.
+    `hidden` is whether autograd does not count it, because what was saved came through `.data` and the write did not.
     """
 
     saved: Saved
@@ -31,6 +32,7 @@ class Clobbered(NamedTuple):
     links: tuple[Link, ...]
     sure: Sure
     certain: bool = True
+    hidden: bool = False
 
 
 class LeafWritten(NamedTuple):
