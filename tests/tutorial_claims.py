@@ -696,8 +696,8 @@ s = torch.tensor(x)
 print(s.data_ptr() == x.data_ptr())
 """,
         expected=((7, "TCL401"),),
-        reason="`torch.Tensor` shares a float32 array: the write to `a` changes `t`, which is printed; `u` is a copy, and "
-        "what `x` and `y` share is never written.",
+        reason="`torch.Tensor` shares a float32 array: the write to `a` changes `t`, which is printed; "
+        "`u` is a copy, and what `x` and `y` share is never written.",
         later=((12, "TCL902"),),
         prints="tensor([9., 2.]) tensor([1., 2.])\nTrue\nFalse",
         warns=((12, "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone()"),),
