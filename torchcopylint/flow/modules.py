@@ -358,11 +358,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         making.hold_children(m, base, rest, event.site)
         return base
     if name in ("requires_grad_", "freeze"):
-        wanted = rest.at(0).const if rest.positional else rest.keywords.get("requires_grad", Value(const=True)).const
-        frozen = Fact.NO if wanted is False or name == "freeze" else Fact.YES
-        for held in (base.refs[0], *sorted(_children(m, base.refs[0]))):
-            m.state.set_object(held, m.state.object(held)._replace(requires_grad=frozen))
-        return base
+        return _set_requires_grad(m, base, rest, name)
     if name in ("train", "eval"):
         statistics.set_mode(m, base, name, rest)
     if name in _SELF_METHODS:
@@ -376,6 +372,15 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name in ("register_forward_hook", "register_full_backward_hook"):
         return Value(kind=Kind.NONE)
     return _call_other(m, base, obj, event, rest, text)
+
+
+def _set_requires_grad(m: Machine, base: Value, arguments: Arguments, name: str) -> Value:
+    """`requires_grad_(...)` of a module, or what freezes it by its name: that holds for those in it, too."""
+    told = arguments.at(0) if arguments.positional else arguments.keywords.get("requires_grad", Value(const=True))
+    frozen = Fact.NO if told.const is False or name == "freeze" else Fact.YES
+    for held in (base.refs[0], *sorted(_children(m, base.refs[0]))):
+        m.state.set_object(held, m.state.object(held)._replace(requires_grad=frozen))
+    return base
 
 
 def _register(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, text: str) -> Value:

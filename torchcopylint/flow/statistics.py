@@ -20,9 +20,10 @@ MAX_DEPTH = 3
 
 def set_mode(m: Machine, module: Value, name: str, arguments: Arguments, depth: int = MAX_DEPTH) -> None:
     """`train()` or `eval()` of a module, which holds for those in it."""
-    told = arguments.keywords.get("mode", arguments.at(0)).const
-    training = name == "train" and told is not False
-    for ref in module.refs if depth else ():
+    told = arguments.keywords.get("mode", arguments.at(0))
+    unknown = told.const is None and (told.root is not None or bool(told.refs))
+    training = name == "train" and told.const is not False
+    for ref in module.refs if depth and not unknown else ():
         obj = m.state.object(ref)
         if obj.kind is Kind.MODULE:
             others = tuple(pair for pair in obj.config if pair[0] != _MODE)

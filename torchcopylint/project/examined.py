@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from torchcopylint.analysis import Analysis, Limits, OverLimit, Unreadable, within_limits
 from torchcopylint.analysis import analyse as analyse_alone
+from torchcopylint.base.collecting import rare_collections
 from torchcopylint.base.finding import Finding, Position
 from torchcopylint.base.gap import Gap
 from torchcopylint.pages import Page
@@ -189,10 +190,10 @@ def analyse(text: str, request: Request, modules: Modules | None, digest: str) -
         looked: list[Lookup] = []
         if spares(text, partial(_leads, request.path, modules, looked)):
             return Analysis((), ()), Dependencies((), tuple(looked))
-
-    if modules is None:
-        return analyse_alone(text, filename=request.filename, limits=None), NOTHING
-    analysis = modules.analyse(request.path, text, request.filename, digest, within_limits=True)
+    with rare_collections():
+        if modules is None:
+            return analyse_alone(text, filename=request.filename, limits=None), NOTHING
+        analysis = modules.analyse(request.path, text, request.filename, digest, within_limits=True)
     return analysis, modules.dependencies(request.path)
 
 

@@ -2,7 +2,8 @@
 
 Python's parser takes a tenth of the time of LibCST's, which spends most of it on what stands between the tokens. That
 is needed only to say where a finding is. So a file is lowered from this tree, and LibCST reads the few that have
-something to show. Both trees of a text are lowered to equal programs (`tests/test_light.py`).
+something to show. Both trees of a text are lowered to equal programs (`tests/test_light.py`), but for
+identifiers that Python normalises.
 
 Sources: `docs.python.org/3/library/ast.html` for the one side, `libcst.readthedocs.io/en/latest/nodes.html` for the
 other.
@@ -23,9 +24,12 @@ from torchcopylint.flow.light.statements import Reader
 def read(text: str) -> Node | None:
     """The tree of a whole file; `None` for what the running Python does not parse, or gives up on. Never raises."""
     try:
-        with warnings.catch_warnings(), deep_recursion():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return s.Module(body=Reader(text).block(ast.parse(text).body))
+            # Not under the deeper limit: Python makes its tree by recursion in C, which that limit would let overflow.
+            tree = ast.parse(text)
+        with deep_recursion():
+            return s.Module(body=Reader(text).block(tree.body))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

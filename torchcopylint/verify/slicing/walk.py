@@ -447,5 +447,6 @@ def _repeats(number: Thing) -> None:
     number.least = 2
     if number.formula is not None and number.formula[0] == "Sub":
         _, whole, taken = number.formula
-        if isinstance(find(taken).constant, int):
-            find(whole).least = 2 + find(taken).constant  # type: ignore[operator]
+        constant = find(taken).constant
+        if isinstance(constant, int):
+            find(whole).least = 2 + constant
