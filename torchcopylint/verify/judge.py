@@ -10,13 +10,16 @@ from torchcopylint.base.verification import Evidence, Verdict
 from torchcopylint.pages import Page
 from torchcopylint.verify.model import Attempt, Group
 from torchcopylint.verify.observed import Run
-from torchcopylint.verify.predicates import PREDICATES, Case, Opinion, Seen
+from torchcopylint.verify.predicates import LOOKS, PREDICATES, Case, Opinion, Seen
 
 MOST_FAILED = 4
 """So many attempts of a group may run out of time, or have no answer, before the search ends."""
 
 Ask = Callable[[Attempt, str, tuple[int, ...]], Run]
 """Runs an attempt with an alteration at some of its marks. Never raises; `Run.failed` says what went wrong."""
+
+SCOUT = "scout"
+"""In the place of an alteration: the attempt is only tried, as it is, to see how far it gets."""
 
 EFFECTLESS = frozenset({"equivalent", "none"})
 """Words of `confirm` that no run can confirm: nothing goes wrong, the code is only longer than it has to be."""
@@ -36,6 +39,11 @@ class Rule:
     raises: tuple[tuple[str, str], ...]
     blame: Role
     conditional: bool
+
+    @property
+    def looks(self) -> frozenset[str]:
+        """What has to be looked for in a run."""
+        return frozenset[str]().union(*(LOOKS[word] for word in self.words))
 
 
 def rule_of(page: Page, variant: str, confirm: tuple[str, ...] = ()) -> Rule:
@@ -67,29 +75,67 @@ class Outcome:
     branch: str = ""
 
 
-def judge_group(group: Group, rule: Rule, ask: Ask) -> Outcome:
-    """Run the attempts of a group until one reaches every mark, and judge that one; else the furthest."""
-    furthest: tuple[int, Attempt, Run] | None = None
+def judge_group(group: Group, rule: Rule, ask: Ask, *, whole: bool = False) -> Outcome:
+    """Run the attempts of a group until one reaches every mark, and judge that one; else the furthest.
+
+    What is tried after the first is only scouted, and runs once more if it gets there. `whole`: a few turns of a loop
+    were not enough before, so no loop ends early.
+    """
+    furthest: _Try | None = None
     failed = 0
     for attempt in group.attempts:
-        run = ask(attempt, "", ())
+        tried = _try(replace(attempt, whole=whole), rule, ask, scout=furthest is not None)
         if group.heard is not None:
-            group.heard(run)
-        reached = sum(bool(times) for times in run.passes)
-        if furthest is None or furthest[2].failed or reached > furthest[0]:
-            furthest = (reached, attempt, run)
-        if run.failed:
-            failed += 1
-            if failed == MOST_FAILED:
-                break
-            continue
-        if _raised_as_expected(run, rule) or (run.reached(len(attempt.marks)) and not _stopped_at_a_step(run)):
-            furthest = (reached, attempt, run)
+            group.heard(tried.run)
+        if furthest is None or furthest.run.failed or tried.is_there or tried.reached > furthest.reached:
+            furthest = tried
+        failed += bool(tried.run.failed)
+        if tried.is_there or failed == MOST_FAILED:
             break
     if furthest is None:
         return Outcome(Verdict.UNSUPPORTED, (Evidence("unsupported", "there was nothing to run"),), group.label)
-    _, attempt, run = furthest
-    return replace(_judged(attempt, run, rule, ask, group.label), branch=group.branch)
+    attempt, run = furthest.attempt, furthest.run
+    if furthest.scouted:
+        run = ask(attempt, "", ())
+    outcome = _judged(attempt, run, rule, ask, group.label)
+    if run.shortened and outcome.verdict is not Verdict.CONFIRMED:
+        # What was not seen in a few turns may be seen in all.
+        attempt = replace(attempt, whole=True)
+        outcome = _judged(attempt, ask(attempt, "", ()), rule, ask, group.label)
+    return replace(outcome, branch=group.branch)
+
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """An attempt, and how far it got. `scouted`: it only was looked at for that."""
+
+    attempt: Attempt
+    run: Run
+    is_there: bool
+    scouted: bool
+
+    @property
+    def reached(self) -> int:
+        """The number of steps that were passed."""
+        return sum(bool(times) for times in self.run.passes)
+
+
+def _try(attempt: Attempt, rule: Rule, ask: Ask, *, scout: bool) -> _Try:
+    kind = SCOUT if scout else ""
+    run = ask(attempt, kind, ())
+    if run.shortened and not _got_there(attempt, run, rule):
+        attempt = replace(attempt, whole=True)
+        run = ask(attempt, kind, ())
+    if scout and _got_there(attempt, run, rule):
+        run, scout = ask(attempt, "", ()), False
+    return _Try(attempt, run, _got_there(attempt, run, rule), scout)
+
+
+def _got_there(attempt: Attempt, run: Run, rule: Rule) -> bool:
+    """Whether a run is one to judge: every step was passed, or the exception came that the rule speaks of."""
+    if run.failed:
+        return False
+    return _raised_as_expected(run, rule) or (run.reached(len(attempt.marks)) and not _stopped_at_a_step(run))
 
 
 def _raised_as_expected(run: Run, rule: Rule) -> bool:

@@ -34,6 +34,7 @@ class Attempt:
     witness in it. `label` says what is particular about its inputs ("batch of 2, float32"). `assumed` are sentences,
     one for every fact that the file did not give; `standins` one for every unknown thing that was replaced. `guessed`
     is true if a kind (tensor, array, module) was guessed and not known: the verdict is then `inconclusive` at best.
+    `whole`: loops run to their end, and not a few turns of those that have many statements.
     `partial` is true if something that may hide the effect was cut away or stood in for: such a run can confirm, and
     never refute.
     """
@@ -46,6 +47,7 @@ class Attempt:
     standins: tuple[str, ...] = ()
     guessed: bool = False
     partial: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from torchcopylint.base.finding import Role
 from torchcopylint.base.verification import Evidence, Verdict, Verification
 from torchcopylint.pages import Page, load_pages
 from torchcopylint.verify.client import Child, ChildEnded, default_python
-from torchcopylint.verify.judge import EFFECTLESS, Outcome, Rule, combine, judge_group, rule_of
+from torchcopylint.verify.judge import EFFECTLESS, SCOUT, Outcome, Rule, combine, judge_group, rule_of
 from torchcopylint.verify.model import Attempt, Slice
 from torchcopylint.verify.notebook import in_cells
 from torchcopylint.verify.observed import Malformed, Run, read_run
-from torchcopylint.verify.predicates import LOOKS, within
+from torchcopylint.verify.predicates import within
 
 MEMORY = 1 << 30
 """Bytes that a script may take beyond what torch itself has."""
@@ -101,7 +101,10 @@ class Verifier:
             if need != "cuda" or self._device == "cpu":
                 return self._answer(Verdict.UNSUPPORTED, (Evidence("unsupported", f"needs {_NEEDS[need]}"),), [])
         self._rule = rule
-        outcomes = [judge_group(group, rule, self._run) for group in piece.groups]
+        outcomes: list[Outcome] = []
+        for group in piece.groups:
+            whole = any(outcome.attempt is not None and outcome.attempt.whole for outcome in outcomes)
+            outcomes.append(judge_group(group, rule, self._run, whole=whole))
         if not outcomes:
             nothing = Evidence("unsupported", "there is nothing to run")
             return Verification(Verdict.UNSUPPORTED, (nothing,))
@@ -119,6 +122,8 @@ class Verifier:
         if counted and counted[0].attempt is not None:
             attempt = counted[0].attempt
             shown += [Evidence("setting", attempt.label)] if attempt.label else []
+            if counted[0].run is not None and counted[0].run.shortened:
+                shown.append(Evidence("assumed", "a loop does in its first turns what it does in all"))
             shown += [Evidence("assumed", text) for text in attempt.assumed]
             shown += [Evidence("stand-in", text) for text in attempt.standins]
         if counted and counted[0].run is not None and counted[0].run.protections:
@@ -148,13 +153,15 @@ class Verifier:
                 }
                 for m in attempt.marks
             ],
-            "alter": {"kind": kind, "marks": list(marks)},
+            "alter": {"kind": "" if kind == SCOUT else kind, "marks": list(marks)},
             "seed": attempt.seed,
             "seconds": self._timeout,
             "memory": self._memory,
             "device": self._device,
             "quiet": "synchronised" in self._rule.against,
-            "looks": sorted(frozenset[str]().union(*(LOOKS[word] for word in self._rule.words))),
+            "few": not attempt.whole,
+            "scout": kind == SCOUT,
+            "looks": [] if kind == SCOUT else sorted(self._rule.looks),
             "within": within(self._rule.words, [m.role for m in attempt.marks], self._rule.blame),
         }
         return self.observe(request)

@@ -1,25 +1,38 @@
-"""Which turns of a loop are looked at: the first few, and the first few again after something of note outside of it.
+"""Which turns of a loop are looked at, and how many are run.
+
+Looked at are the first few, and the first few again after something of note outside of it.
 
 What a later turn does is what the earlier ones did, and looking at everything around every statement costs more than
 running it. A loop in which something is kept or shared, and not everything else happens as well, is looked at to its
 end: in which of its turns the thing was kept that is read after it, only the end tells.
+
+Where few turns are asked for, a loop of many statements ends after the first few: a training loop goes on doing what it
+has done. Loops of few statements run to their end: they go through the layers of a network, or fill a list. So do those
+in which something is kept that is read after them, with all inside: the best of few epochs is mostly the last.
 """
 
 from __future__ import annotations
 
 MOST_TURNS = 3
+TURNS_RUN = 4
+STATEMENTS_RUN = 40
+STATEMENTS_A_TURN = 5
+"""A loop ends early after so many turns, if at least so many statements ran in them, and in each on average."""
 
 
 class Attention:
     """Awake or asleep. `stale` says that things happened in between that are nobody's, `slept` that it ever was asleep.
 
-    `keeping` says for each mark whether something is kept or shared there. With `always`, it never sleeps.
+    `keeping` says for each mark whether something is kept or shared there. With `always`, it never sleeps. With `few`,
+    loops end early, and `shortened` says that one did.
     """
 
     def __init__(self, keeping: list[bool]) -> None:
         self.stale = False
         self.slept = False
         self.always = False
+        self.few = False
+        self.shortened = False
         self._keeping = keeping
         self._turns: dict[int, int] = {}
         self._inside: dict[int, set[int]] = {}
@@ -31,17 +44,28 @@ class Attention:
         """Whether nothing is looked at now."""
         return self._asleep is not None
 
+    def is_enough(self, turns: int, statements: int) -> bool:
+        """Whether the innermost loop ends here, after so many turns in which so many statements ran."""
+        least = max(STATEMENTS_RUN, turns * STATEMENTS_A_TURN)
+        enough = self.few and turns >= TURNS_RUN and statements >= least
+        enough = enough and not any(self._keeps(loop) for _, loop in self._running)
+        self.shortened = self.shortened or enough
+        return enough
+
     def turn(self, loop: int, running: object) -> None:
         """Another turn of the loop with that number begins; `running` stands for this execution of it."""
         if (running, loop) not in self._running:
             self._running.append((running, loop))
         if self._asleep is None and not self.always:
             self._turns[loop] = self._turns.get(loop, 0) + 1
-            inside = self._inside.get(loop, set())
-            kept = any(self._keeping[mark] for mark in inside) and len(inside) < len(self._keeping)
-            if self._turns[loop] > MOST_TURNS and not kept:
+            if self._turns[loop] > MOST_TURNS and not self._keeps(loop):
                 self._asleep = running
                 self.slept = True
+
+    def _keeps(self, loop: int) -> bool:
+        """Whether something is kept or shared in a loop, and not everything else happens there as well."""
+        inside = self._inside.get(loop, set())
+        return any(self._keeping[mark] for mark in inside) and len(inside) < len(self._keeping)
 
     def over(self, running: object) -> None:
         """An execution of a loop has ended."""

@@ -180,6 +180,12 @@ def _address_space() -> int:
         return 4 << 30
 
 
+def alarm(seconds: float) -> None:
+    """End this process a second after so many seconds of wall time; 0 takes that back."""
+    if hasattr(signal, "alarm"):
+        signal.setitimer(signal.ITIMER_REAL, seconds + 1 if seconds else 0)
+
+
 def protect(directory: str, seconds: float, memory: int, *, device: str) -> tuple[Guard, list[str]]:
     """Apply everything that can be had, and say what that is. `directory` is the only place that can be written.
 
@@ -196,7 +202,7 @@ def protect(directory: str, seconds: float, memory: int, *, device: str) -> tupl
         in_force += limit(seconds, memory)
     if hasattr(signal, "alarm"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, seconds + 1)
+        alarm(seconds)
         in_force.append("alarm")
     guard = Guard(roots, directory)
     guard.arm()

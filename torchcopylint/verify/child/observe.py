@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import inspect
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -83,6 +84,8 @@ class Observer(Alterations):
         self._time = 0
         self._looks = 0
         self._active: Stack = ()
+        self._frame: types.FrameType | None = None
+        self._callers: tuple[Stack, frozenset[int]] = ((), frozenset())
         self._active_marks: frozenset[int] = frozenset()
         self._left = False
         self._told: set[int] = set()
@@ -106,7 +109,7 @@ class Observer(Alterations):
         if watched and (not self._left or self.attention.stale):
             self._guarded(self._look, frame)
         self._left = False
-        self._activate((number, *_stack(frame.f_back)), frame.f_back)
+        self._activate(frame, number)
         if not watched and self._watched():
             # What changed before is nobody's: this look is what later ones are compared with.
             self.attention.stale = True
@@ -123,8 +126,7 @@ class Observer(Alterations):
         self._note_exception(number)
         if self.attention.asleep:
             return
-        stack = (number, *_stack(frame.f_back))
-        self._activate(stack, frame.f_back)
+        self._activate(frame, number)
         if self._watched():
             self._guarded(self._look, frame)
         elif self.looks & {"ends", "unheld"}:
@@ -136,16 +138,17 @@ class Observer(Alterations):
         for mark in self._at_mark.get(number, ()):
             self._guarded(self._state, mark, number, "leave", frame)
         # What happens next until another statement starts belongs to the callers' statements.
-        self._activate(stack[1:], frame.f_back)
+        self._activate(frame)
 
     def turns(self, number: int, values: Iterable[Any]) -> Iterator[Any]:
         """The turns of a `for`."""
         iterator = iter(values)
         frame = sys._getframe(1)
         running = object()
+        begun, turns = self._time, 0
         try:
-            while True:
-                self._activate((number, *_stack(frame.f_back)), frame.f_back)
+            while not self.attention.is_enough(turns, self._time - begun):
+                self._activate(frame, number)
                 try:
                     value = next(iterator)
                 except StopIteration:
@@ -154,6 +157,7 @@ class Observer(Alterations):
                     self._note_exception(number)
                     raise
                 self.attention.turn(number, running)
+                turns += 1
                 yield value
         finally:
             self.attention.over(running)
@@ -219,6 +223,7 @@ class Observer(Alterations):
             "unheld": unheld,
             "writes": self.writes,
             "cut_short": self.cut_short or self._bounded(),
+            "shortened": self.attention.shortened,
         }
 
     def _bounded(self) -> str:
@@ -227,16 +232,33 @@ class Observer(Alterations):
             return "too many values"
         return "of some loops, only the first turns" if self.attention.slept else ""
 
-    def _activate(self, stack: Stack, caller: types.FrameType | None) -> None:
-        self._active = stack
-        marks = {mark for number in stack for mark in self._at_mark.get(number, ())}
+    def _activate(self, frame: types.FrameType, number: int | None = None) -> None:
+        """Say which statements run: the one of a frame, if any, and those of its callers."""
+        if frame is not self._frame:
+            # While a frame runs its callers stand still, but those of a generator, which differ from turn to turn.
+            self._frame = None if frame.f_code.co_flags & inspect.CO_GENERATOR else frame
+            self._callers = self._calling(frame.f_back)
+        stack, marks = self._callers
+        self._active = stack if number is None else (number, *stack)
+        at = self._at_mark.get(number) if number is not None else None
+        self._active_marks = marks.union(at) if at else marks
+
+    def _calling(self, frame: types.FrameType | None) -> tuple[Stack, frozenset[int]]:
+        """The statements that run in a frame and its callers, innermost first, and the marks that they stand on."""
+        numbers: list[int] = []
+        marks: set[int] = set()
         for _ in range(MOST_FRAMES):
-            if caller is None:
+            if frame is None:
                 break
-            if caller.f_code.co_filename == FILENAME and AT not in caller.f_locals:
-                marks.update(i for i, (row, end) in enumerate(self.rows) if row <= caller.f_lineno <= end)
-            caller = caller.f_back
-        self._active_marks = frozenset(marks)
+            if frame.f_code.co_filename == FILENAME:
+                number = frame.f_locals.get(AT)
+                if isinstance(number, int):
+                    numbers.append(number)
+                    marks.update(self._at_mark.get(number, ()))
+                elif AT not in frame.f_locals:
+                    marks.update(i for i, (row, end) in enumerate(self.rows) if row <= frame.f_lineno <= end)
+            frame = frame.f_back
+        return tuple(numbers), frozenset(marks)
 
     @contextlib.contextmanager
     def _aside(self) -> Iterator[None]:
@@ -423,14 +445,3 @@ def _bound(targets: list[ast.expr], frame: types.FrameType) -> list[str]:
             elif isinstance(root, ast.Name) and isinstance(frame.f_locals.get(root.id), dict):
                 found.append(f"{scope}|{root.id}[]")
     return found
-
-
-def _stack(frame: types.FrameType | None) -> Stack:
-    numbers: list[int] = []
-    while frame is not None and len(numbers) < MOST_FRAMES:
-        if frame.f_code.co_filename == FILENAME:
-            number = frame.f_locals.get(AT)
-            if isinstance(number, int):
-                numbers.append(number)
-        frame = frame.f_back
-    return tuple(numbers)

@@ -11,6 +11,7 @@ import json
 import random
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -68,6 +69,8 @@ MAY_BE_IMPORTED = frozenset(
 """Top names a script may import. This is for tidiness, not safety: `torch.os` is one attribute away."""
 MAY_NOT = ("torch.multiprocessing", "torch.distributed", "torch.hub", "torch.utils.cpp_extension", "torch.package")
 MOST_PRINTED = 20000
+MOST_SECONDS = 4
+"""Scripts that share a process may take so many times the processor time of one, all together."""
 
 
 def warm() -> dict[str, Any]:
@@ -109,6 +112,38 @@ class Printed(io.StringIO):
 
 def run(request: dict[str, Any], directory: str) -> str:
     """Instrument, guard and execute. The result is one JSON object; its `failed` says why there are no observations."""
+    return _run(
+        request,
+        lambda: guard.protect(directory, float(request["seconds"]), int(request["memory"]), device=request["device"]),
+    )
+
+
+def series(directory: str) -> Callable[[dict[str, Any]], str]:
+    """The same for scripts one after the other in one process, which is guarded when the first one comes."""
+    guarded: list[tuple[guard.Guard, list[str]]] = []
+
+    def protected(request: dict[str, Any]) -> tuple[guard.Guard, list[str]]:
+        seconds = float(request["seconds"])
+        if not guarded:
+            limits = (seconds * MOST_SECONDS, int(request["memory"]))
+            guarded.append(guard.protect(directory, *limits, device=request["device"]))
+        guarded[0][0].blocked = []
+        guard.alarm(seconds)
+        return guarded[0]
+
+    def one(request: dict[str, Any]) -> str:
+        torch.set_grad_enabled(True)
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+        try:
+            return _run(request, lambda: protected(request))
+        finally:
+            guard.alarm(0)
+
+    return one
+
+
+def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[str]]]) -> str:
     try:
         numbered = instrument.parse(request["script"])
         marks = request["marks"]
@@ -127,6 +162,7 @@ def run(request: dict[str, Any], directory: str) -> str:
     observer.looks, observer.within = frozenset(request["looks"]), frozenset(request["within"])
     observer.quiet = bool(request["quiet"])
     observer.retains = observer.attention.always = kind == "retain"
+    observer.attention.few = bool(request["few"])
     observer.chains = chains
     observer.assignments = {
         number: statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -141,9 +177,7 @@ def run(request: dict[str, Any], directory: str) -> str:
     if request["device"] != "cpu":
         torch.set_default_device(request["device"])
     dumps = json.dumps  # the script may patch the module
-    protection, in_force = guard.protect(
-        directory, float(request["seconds"]), int(request["memory"]), device=request["device"]
-    )
+    protection, in_force = protect()
     printed = Printed()
     names = {"__name__": "__main__", "__builtins__": _builtins(protection), "_tcl_": observer}
     error: BaseException | None = None

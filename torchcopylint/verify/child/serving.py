@@ -1,9 +1,12 @@
 """The child's loop: one request a line, one answer a line, a process of its own for every script.
 
 Request: {"script": str, "marks": [{row, end_row, column, end_column}], "alter": {"kind": str, "marks": [int]},
-"seed": int, "seconds": float, "memory": int, "device": str, "quiet": bool, "looks": [str], "within": [int]}. Answer:
-{"end": str, "text": str}, where `end` says how the script's process ended and `text` is what it wrote, untouched: only
-the parent decides whether it is well formed.
+"seed": int, "seconds": float, "memory": int, "device": str, "quiet": bool, "few": bool, "looks": [str],
+"within": [int], "scout": bool}. Answer: {"end": str, "text": str}, where `end` says how the script's process ended and
+`text` is what it wrote, untouched: only the parent decides whether it is well formed.
+
+Scripts that are only tried, to see which inputs get how far, share a process: those with `scout`, until one comes
+without. What is to be judged runs again in one of its own.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ from . import kernel
 
 Run = Callable[[dict[str, Any], str], str]
 """Runs a request in a directory and returns its answer."""
+Series = Callable[[str], Callable[[dict[str, Any]], str]]
+"""Of a directory, makes what runs requests one after the other there."""
 MOST_ANSWERED = 4 << 20
 """Bytes of an answer; more is no answer."""
 
@@ -44,11 +49,24 @@ def main(arguments: list[str]) -> int:
         return 0
     forks = hasattr(os, "fork") and "--here" not in arguments
     _say(out, {**hello, "forks": forks})
-    for line in sys.stdin:
-        request = json.loads(line)
-        _say(out, _served(request, running.run) if forks else _here(request, running.run, arguments[-1]))
-        if not forks:
-            return 0
+    scout: Scout | None = None
+    try:
+        for line in sys.stdin:
+            request = json.loads(line)
+            if not forks:
+                _say(out, _here(request, running.run, arguments[-1]))
+                return 0
+            if scout is not None and (scout.ended or not request["scout"]):
+                scout.end()
+                scout = None
+            if request["scout"]:
+                scout = scout or Scout(running.series)
+                _say(out, scout.ask(request))
+            else:
+                _say(out, _served(request, running.run))
+    finally:
+        if scout is not None:
+            scout.end()
     return 0
 
 
@@ -77,30 +95,93 @@ def _served(request: dict[str, Any], run: Run) -> dict[str, str]:
         status = _end(child)
         shutil.rmtree(directory, ignore_errors=True)
     if end == "answered" and not text:
-        code = os.waitstatus_to_exitcode(status)
-        return {"end": f"died of {_signal_name(-code)}" if code < 0 else f"ended with status {code}", "text": ""}
+        return {"end": _death(status), "text": ""}
     return {"end": end, "text": text.decode("utf-8", "replace") if end == "answered" else ""}
+
+
+class Scout:
+    """A fork that runs one script after the other. `ended` says that it runs no more."""
+
+    def __init__(self, series: Series) -> None:
+        self.ended = False
+        self._directory = tempfile.mkdtemp(prefix="torchcopylint-")
+        asked, self._writer = os.pipe()
+        self._reader, answering = os.pipe()
+        self._child = os.fork()
+        if self._child == 0:
+            _be_the_scout(series, self._directory, asked, answering)
+        os.close(asked)
+        os.close(answering)
+
+    def ask(self, request: dict[str, Any]) -> dict[str, str]:
+        """The answer to one request. If there is none in time, or no process any more, this was the last."""
+        text, end = b"", "answered"
+        try:
+            _write(self._writer, json.dumps(request).encode("utf-8") + b"\n")
+            text, end = _read(self._reader, float(request["seconds"]), line=True)
+        except BrokenPipeError:
+            pass
+        if text:
+            return {"end": "answered", "text": text.decode("utf-8", "replace")}
+        status = self.end()
+        return {"end": _death(status) if end == "answered" else end, "text": ""}
+
+    def end(self) -> int:
+        """End the process, and remove what it wrote. Returns its status, 0 if it had ended before."""
+        if self.ended:
+            return 0
+        self.ended = True
+        os.close(self._reader)
+        os.close(self._writer)
+        status = _end(self._child)
+        shutil.rmtree(self._directory, ignore_errors=True)
+        return status
+
+
+def _be_the_scout(series: Series, directory: str, asked: int, answering: int) -> None:
+    try:
+        _close_others(asked, answering)
+        run = series(directory)
+        waiting = b""
+        while True:
+            while b"\n" not in waiting:
+                part = os.read(asked, 1 << 16)
+                if not part:
+                    return
+                waiting += part
+            line, _, waiting = waiting.partition(b"\n")
+            _write(answering, run(json.loads(line)).encode("utf-8") + b"\n")
+    finally:
+        os._exit(1)
 
 
 def _be_the_fork(request: dict[str, Any], run: Run, directory: str, reader: int, writer: int) -> None:
     status = 1
     try:
-        os.setsid()
-        kernel.die_with_parent()
         os.close(reader)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            os.dup2(nothing, descriptor)
-        for descriptor in _open_descriptors():
-            if descriptor > 2 and descriptor != writer:
-                with contextlib.suppress(OSError):
-                    os.close(descriptor)
-        answer = run(request, directory).encode("utf-8")
-        while answer:
-            answer = answer[os.write(writer, answer) :]
+        _close_others(writer)
+        _write(writer, run(request, directory).encode("utf-8"))
         status = 0
     finally:
         os._exit(status)
+
+
+def _close_others(*kept: int) -> None:
+    """In a fork: a process group of its own, and no descriptor but these."""
+    os.setsid()
+    kernel.die_with_parent()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    for descriptor in _open_descriptors():
+        if descriptor > 2 and descriptor not in kept:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    while content:
+        content = content[os.write(descriptor, content) :]
 
 
 def _open_descriptors() -> list[int]:
@@ -110,8 +191,9 @@ def _open_descriptors() -> list[int]:
         return list(range(3, 64))
 
 
-def _read(reader: int, seconds: float) -> tuple[bytes, str]:
-    """What the fork wrote, and how reading ended: `answered`, `timed out`, `too much` or `stopped`."""
+def _read(reader: int, seconds: float, *, line: bool = False) -> tuple[bytes, str]:
+    """What the fork wrote, and how reading ended: `answered`, `timed out`, `too much` or `stopped`. `line`: it goes on
+    after one line; without that line there is no answer."""
     deadline = time.monotonic() + seconds + 0.5
     parts: list[bytes] = []
     size = 0
@@ -123,9 +205,11 @@ def _read(reader: int, seconds: float) -> tuple[bytes, str]:
         if reader in ready:
             part = os.read(reader, 1 << 16)
             if not part:
-                return b"".join(parts), "answered"
+                return b"" if line else b"".join(parts), "answered"
             parts.append(part)
             size += len(part)
+            if line and part.endswith(b"\n"):
+                return b"".join(parts), "answered"
             if size > MOST_ANSWERED:
                 return b"", "too much"
         elif 0 in ready:
@@ -139,6 +223,12 @@ def _end(child: int) -> int:
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
     return os.waitpid(child, 0)[1]
+
+
+def _death(status: int) -> str:
+    """How a process ended that gave no answer."""
+    code = os.waitstatus_to_exitcode(status)
+    return f"died of {_signal_name(-code)}" if code < 0 else f"ended with status {code}"
 
 
 def _signal_name(number: int) -> str:

@@ -58,6 +58,9 @@ class Plans:
         self._scopes = scopes
         self.rows = rows
         self._imports = imports
+        self._binds: dict[ast.stmt, set[str]] = {}
+        self._changes: dict[ast.stmt, set[str]] = {}
+        self._names: dict[ast.stmt, frozenset[str]] = {}
 
     def plans(self) -> Iterator[Plan]:
         """The ways of running, those that leave out least first."""
@@ -205,17 +208,20 @@ class Plans:
         kept = {id(root) for root in roots}
         needed: set[str] = set()
         pending: list[ast.stmt] = list(roots)
-        bound = {id(statement): bound_by(statement) for statement in body}
-        changed = {
-            id(statement): changed_by(statement) if not isinstance(statement, Scope) else set() for statement in body
-        }
+        for statement in body:
+            if statement not in self._binds:
+                plain = isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign)
+                self._binds[statement] = bound_by(statement)
+                self._changes[statement] = changed_by(statement) - self._imports.keys() if plain else set()
         while pending:
-            needed |= set(names_in(pending.pop()))
+            root = pending.pop()
+            if root not in self._names:
+                self._names[root] = frozenset(names_in(root))
+            needed |= self._names[root]
             for statement in body:
                 if id(statement) in kept:
                     continue
-                plain = isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign)
-                if bound[id(statement)] & needed or (plain and changed[id(statement)] & needed - self._imports.keys()):
+                if self._binds[statement] & needed or self._changes[statement] & needed:
                     kept.add(id(statement))
                     pending.append(statement)
         return tuple(statement for statement in body if id(statement) in kept)

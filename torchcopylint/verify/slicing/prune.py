@@ -18,17 +18,20 @@ class Pruner(ast.NodeTransformer):
     """One pass over statements. `unknown` are the names of imports that are not made, with what they named; `helpers`
     the helpers that the result needs; `replaced` sentences on what was replaced.
 
-    `moved` are the places of calls that move to another device, which is torch's `meta` where there is no other."""
+    `moved` are the places of calls that move to another device, which is torch's `meta` where there is no other;
+    `known` the names that the file binds; `loops` counts those for which a name was made."""
 
-    def __init__(self, imports: dict[str, str], device: str, moved: frozenset[tuple[int, int]]) -> None:
+    def __init__(
+        self, imports: dict[str, str], device: str, moved: frozenset[tuple[int, int]], known: set[str], loops: int = 0
+    ) -> None:
         self.imports = imports
         self.device = device
         self.moved = moved
-        self.known: set[str] = set()
+        self.known = known
         self.unknown: dict[str, str] = {}
         self.helpers: set[str] = set()
         self.replaced: list[str] = []
-        self._loops = 0
+        self.loops = loops
 
     # -- imports
 
@@ -134,8 +137,8 @@ class Pruner(ast.NodeTransformer):
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
         """It turns a few times only."""
         self.generic_visit(node)
-        self._loops += 1
-        name = f"turns_{self._loops}"
+        self.loops += 1
+        name = f"turns_{self.loops}"
         start = ast.parse(f"{name} = 0").body
         guard = ast.parse(f"{name} += 1\nif {name} > 4:\n    break").body
         for made in (*start, *guard):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from torchcopylint.base.finding import Finding, Span
 from torchcopylint.verify.model import Mark
@@ -37,20 +39,6 @@ def prelude(seed: int) -> str:
     return _PRELUDE.format(seed=seed)
 
 
-def assemble(before: str, kept: Sequence[ast.stmt], after: str, lines: tuple[str, ...]) -> tuple[str, list[Placed]]:
-    """The text of a script: what stands before the user's statements, those, and what drives them.
-
-    Also gives where each node of the user's file stands in the script.
-    """
-    module = ast.Module(list(kept), [])
-    body = ast.unparse(module)
-    head = before.rstrip("\n") + "\n\n\n"
-    text = f"{head}{body}\n\n\n{after}" if after else f"{head}{body}\n"
-    again = ast.parse(body)
-    offset = head.count("\n")
-    return text, list(_placed(module, again, lines, tuple(body.split("\n")), offset))
-
-
 class Placed:
     """A node's span in the user's file and in the script."""
 
@@ -61,21 +49,87 @@ class Placed:
         self.here = here
 
 
-def _placed(
-    old: ast.AST, new: ast.AST, lines: tuple[str, ...], written: tuple[str, ...], offset: int
-) -> Iterator[Placed]:
-    """Walks two trees of one shape side by side. Where the shapes part, what is below is left out."""
-    pending = [(old, new)]
+def placed_in(module: ast.Module, text: str, lines: tuple[str, ...]) -> Iterator[Placed]:
+    """Where each node of the user's file stands in a text that was written of it. `lines` are those of the file.
+
+    Walks two trees of one shape side by side. Where the shapes part, what is below is left out.
+    """
+    written = tuple(text.split("\n"))
+    pending: list[tuple[ast.AST, ast.AST]] = [(module, ast.parse(text))]
     while pending:
         one, two = pending.pop()
         if type(one) is not type(two):
             continue
         there, here = span_of(one, lines), span_of(two, written)
         if there is not None and here is not None:
-            yield Placed(there, _moved(here, offset))
+            yield Placed(there, here)
         parts, others = list(ast.iter_child_nodes(one)), list(ast.iter_child_nodes(two))
         if len(parts) == len(others):
             pending.extend(zip(parts, others, strict=True))
+
+
+class Written(Protocol):
+    """Statements of the user's as they are written, and where their nodes stand there: a `Piece`."""
+
+    @property
+    def text(self) -> str:
+        """One or more lines, without a newline at the end."""
+
+    @property
+    def placed(self) -> tuple[Placed, ...]:
+        """Rows are those of the text, the first is 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What stands before the user's statements, those, and what drives them."""
+
+    before: str
+    written: tuple[Written, ...]
+    after: str
+
+    @property
+    def text(self) -> str:
+        """The whole script."""
+        body = "\n".join(part.text for part in self.written)
+        return f"{self.before}{body}\n\n\n{self.after}" if self.after else f"{self.before}{body}\n"
+
+    def parts(self) -> Iterator[tuple[int, Written]]:
+        """The user's statements, each with the number of rows above it."""
+        above = self.before.count("\n")
+        for part in self.written:
+            yield above, part
+            above += part.text.count("\n") + 1
+
+    def rows(self) -> dict[int, int]:
+        """For rows of the script on which statements begin, the rows of the user's file."""
+        found: dict[int, int] = {}
+        for above, part in self.parts():
+            for item in part.placed:
+                # A statement comes before its parts, and is what a row of the script stands for.
+                found.setdefault(item.here.start.row + above, item.there.start.row)
+        return found
+
+    def find(self, span: Span) -> Span | None:
+        """Where the smallest node that covers a span of the user's file stands in the script."""
+        best: Placed | None = None
+        rows = 0
+        for above, part in self.parts():
+            if not part.placed or not _covers(part.placed[0], span):
+                continue
+            for item in part.placed:
+                if _covers(item, span) and (best is None or _smaller(item.there, best.there)):
+                    best, rows = item, above
+        return _moved(best.here, rows) if best is not None else None
+
+
+def assemble(before: str, written: Sequence[Written], after: str) -> Script:
+    """A script of the user's statements as they are written, and what goes around them."""
+    return Script(before.rstrip("\n") + "\n\n\n", tuple(part for part in written if part.text), after)
+
+
+def _covers(item: Placed, span: Span) -> bool:
+    return item.there.start <= span.start and span.end <= item.there.end
 
 
 def _moved(span: Span, rows: int) -> Span:
@@ -83,7 +137,7 @@ def _moved(span: Span, rows: int) -> Span:
     return Span(type(start)(start.row + rows, start.column), type(end)(end.row + rows, end.column))
 
 
-def marks_of(finding: Finding, placed: Sequence[Placed]) -> tuple[Mark, ...] | None:
+def marks_of(finding: Finding, script: Script) -> tuple[Mark, ...] | None:
     """The steps of a finding, in the script; `None` if one of them is not in it."""
     steps = [(step.role, step.message, step.span) for step in finding.steps if step.filename == finding.filename]
     if not steps:
@@ -92,7 +146,7 @@ def marks_of(finding: Finding, placed: Sequence[Placed]) -> tuple[Mark, ...] | N
         steps = [(Role.HERE, finding.message, finding.span)]
     marks = []
     for role, message, span in steps:
-        found = _at(span, placed)
+        found = script.find(span)
         if found is None:
             return None
         names = tuple(dict.fromkeys(names_spoken(message)))
@@ -100,16 +154,6 @@ def marks_of(finding: Finding, placed: Sequence[Placed]) -> tuple[Mark, ...] | N
             Mark(role, found.start.row, found.end.row, found.start.column, found.end.column, span.start.row, names)
         )
     return tuple(marks)
-
-
-def _at(span: Span, placed: Sequence[Placed]) -> Span | None:
-    """Where the smallest node that covers a span stands in the script."""
-    best: Placed | None = None
-    for item in placed:
-        covers = item.there.start <= span.start and span.end <= item.there.end
-        if covers and (best is None or _smaller(item.there, best.there)):
-            best = item
-    return best.here if best is not None else None
 
 
 def _smaller(one: Span, two: Span) -> bool:

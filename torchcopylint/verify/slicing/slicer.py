@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import builtins
-import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from torchcopylint.base.finding import Finding, Severity
 from torchcopylint.base.recursion import deep_recursion
@@ -18,15 +17,15 @@ from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.driver import Driver
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.learning import Learner, Lesson
+from torchcopylint.verify.slicing.pieces import Piece, Pieces, unknown_in
 from torchcopylint.verify.slicing.plans import Plan, Plans
-from torchcopylint.verify.slicing.prune import Pruner, imported
-from torchcopylint.verify.slicing.script import assemble, marks_of, names_spoken, prelude
+from torchcopylint.verify.slicing.prune import imported
+from torchcopylint.verify.slicing.script import Script, assemble, marks_of, names_spoken, prelude
 from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.source import (
-    FunctionNode,
     NotRunnable,
     Source,
-    bound_by,
+    bound_among,
     in_text,
     parse,
     scopes_at,
@@ -80,12 +79,10 @@ class _Slicer:
         self._failed = False
         self._heard: dict[str, Run] = {}
         self._given = ""
-        self._row_of: dict[int, int] = {}
+        self._script: Script | None = None
         self.world = Inference(source.tree)
         self.imports = imported(source.tree)
-        self._known_names = {
-            name for node in ast.walk(source.tree) if isinstance(node, ast.stmt) for name in bound_by(node)
-        }
+        known = bound_among(ast.walk(source.tree))
         spans = [step.span for step in finding.steps if step.filename == finding.filename] or [finding.span]
         if any(step.filename != finding.filename for step in finding.steps):
             raise NotRunnable("a step stands in another file")
@@ -93,7 +90,9 @@ class _Slicer:
         if any(isinstance(scope, ast.AsyncFunctionDef) for scopes in self.scopes for scope in scopes):
             raise NotRunnable("a step stands in an asynchronous function")
         self._moved = self._dropped_move() if device == "cpu" and "result-lost" in confirm else frozenset()
+        self.pieces = Pieces(source.lines, self.imports, device, self._moved, known)
         self.plans = Plans(source.tree, self.scopes, {span.start.row for span in spans}, self.imports)
+        self._plans = tuple(self.plans.plans())
         self.driver = Driver(self.world, finding, confirm)
 
     def _dropped_move(self) -> frozenset[tuple[int, int]]:
@@ -154,7 +153,7 @@ class _Slicer:
     def _tries(self, size: int, seed: int) -> list[tuple[Plan, Setting]]:
         """Ways of running with their settings, in the order in which they are tried."""
         tries = []
-        for plan in self.plans.plans():
+        for plan in self._plans:
             settings = list(self._settings(plan, size, seed))
             settings = (
                 settings
@@ -193,21 +192,20 @@ class _Slicer:
             if lesson.setting >= len(settings):
                 return
             attempt = self._attempt(plan, settings[lesson.setting])
-            if attempt is None:
+            script = self._script
+            if attempt is None or script is None:
                 return
             if attempt.script not in seen:
                 seen.add(attempt.script)
                 self._given, self._worked = attempt.script, (plan, settings[lesson.setting])
-                row_of = self._row_of
                 yield attempt
-                self._row_of = row_of
             run = self._heard.get(attempt.script)
-            lesson = learner.after(lesson, run, attempt.marks, self._row_of) if run is not None else None
+            lesson = learner.after(lesson, run, attempt.marks, script.rows()) if run is not None else None
 
     def _settings(self, plan: Plan, size: int, seed: int) -> Iterator[Setting]:
         gradient = bool(_GRADIENT & set(self.confirm))
         graphs = (False, True) if gradient and plan.targets else (False,)
-        sizes = [size, *(number for number in self._sizes() if number != size)]
+        sizes = [size, *(number for number in self._sizes if number != size)]
         # Where there is nothing to convert, nothing is computed that could be lost.
         dtype = "float64" if self._converts else "float32"
         for dimensions, batch in ((2, 0), (4, 0), (3, 0), (1, 0), (2, 1), (0, 0)):
@@ -220,6 +218,7 @@ class _Slicer:
             for dimensions in (2, 4) if other <= 32 else (2,):
                 yield Setting(other, dimensions, seed, grad=graphs[-1], device=self.device)
 
+    @cached_property
     def _sizes(self) -> list[int]:
         """Numbers in the code around the steps that may be sizes of what it is given, the frequent ones first."""
         counts: dict[int, int] = {}
@@ -231,49 +230,42 @@ class _Slicer:
 
     def _attempt(self, plan: Plan, setting: Setting) -> Attempt | None:
         """One script, or `None` if a step is not in it."""
-        kept = copy.deepcopy(list(plan.kept))
-        pruner = Pruner(self.imports, self.device, self._moved)
-        pruner.known = self._known_names
-        tree = pruner.visit(ast.Module(kept, []))
-        tree.body = [statement for statement in tree.body if not isinstance(statement, ast.Pass)]
-        maker = Maker(self.world, setting, bare=_bare_classes(tree, plan), plain=plan.plain, kinds=dict(plan.kinds))
-        maker.taken |= set().union(*(bound_by(statement) for statement in tree.body)) | set(self.imports)
-        unknown = dict.fromkeys((*self._unknown(tree, pruner), *plan.bound))
+        kept = self.pieces.of(plan.kept)
+        needed = frozenset[str]().union(*(piece.helpers for piece in kept))
+        refused = {name: dotted for piece in kept for name, dotted in piece.refused.items()}
+        maker = Maker(self.world, setting, bare=_bare_classes(kept, plan), plain=plan.plain, kinds=dict(plan.kinds))
+        maker.taken |= set(self.imports).union(*(piece.binds for piece in kept))
+        unknown = dict.fromkeys((*unknown_in(kept, needed), *plan.bound))
         bindings = []
         firsts = self.world.locals.get(0, {})
         things = {name: firsts.get(name) or self.world.globals.get(name) or Thing(name) for name in unknown}
         # What is made for a model comes after it.
         for name in sorted(unknown, key=lambda name: kind_of(things[name])[0] != "module"):
             thing = things[name]
-            dotted = pruner.unknown.get(name, "")
+            dotted = refused.get(name, "")
             bindings.append(f"{name} = {self._elsewhere(maker, thing, name, dotted)}")
             if kind_of(thing)[0] == "module" and not dotted:
                 maker.modules.append(name)
         before = maker.definitions
         maker.definitions = []
         driver = self.driver.text(plan, maker) if plan.targets else ""
-        head = [prelude(setting.seed), helpers(maker.helpers | pruner.helpers, setting.size, setting.sample)]
+        head = [prelude(setting.seed), helpers(maker.helpers | needed, setting.size, setting.sample)]
         classes = [text for text in maker.definitions if text.startswith(("class ", "def "))]
         variables = [text for text in maker.definitions if not text.startswith(("class ", "def "))]
         head += [*before, *classes, "\n".join(bindings)]
         after = "".join(variables) + driver
-        script, placed = assemble(
-            "\n\n".join(part.strip("\n") for part in head if part.strip()), tree.body, after, self.source.lines
-        )
-        self._row_of = {}
-        for item in placed:
-            # A statement comes before its parts, and is what a row of the script stands for.
-            self._row_of.setdefault(item.here.start.row, item.there.start.row)
-        marks = marks_of(self.finding, placed)
+        script = assemble("\n\n".join(part.strip("\n") for part in head if part.strip()), kept, after)
+        self._script = script
+        marks = marks_of(self.finding, script)
         if marks is None:
             return None
         return Attempt(
-            script,
+            script.text,
             marks,
             setting.seed,
             label=f"{plan.label}, {setting.dimensions} dimensions{', with a graph' if setting.grad else ''}",
             assumed=tuple(dict.fromkeys((*maker.assumed, *plan.assumed, *self._told_of_moves()))),
-            standins=tuple(dict.fromkeys((*maker.standins, *pruner.replaced))),
+            standins=tuple(dict.fromkeys((*maker.standins, *(text for piece in kept for text in piece.replaced)))),
             guessed=self._is_guess(maker),
             partial=bool(maker.standins or self._moved) or plan.cut or self._hangs_on_inputs(maker),
         )
@@ -294,31 +286,6 @@ class _Slicer:
         grad = bool({"raises", "raises-later", "gradient-differs"} & set(self.confirm))
         return bool(roots & maker.guessed) or (grad and bool(roots & maker.trained))
 
-    def _unknown(self, tree: ast.Module, pruner: Pruner) -> list[str]:
-        """The names that the statements need and nothing gives, in the order of their first use."""
-        bound = set(pruner.helpers) | {"np", "torch", "random", "types", "Anything", "few"}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.stmt):
-                bound |= bound_by(node)
-            elif isinstance(node, ast.arg):
-                bound.add(node.arg)
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                bound.add(node.id)
-            elif isinstance(node, ast.alias):
-                bound.add((node.asname or node.name).split(".")[0])
-            elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
-                bound.add(node.name)
-        annotations = _annotation_names(tree)
-        found = dict.fromkeys(
-            node.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name)
-            and node.id not in bound
-            and not hasattr(builtins, node.id)
-            and id(node) not in annotations
-        )
-        return list(found)
-
     def _elsewhere(self, maker: Maker, thing: Thing, name: str, dotted: str) -> str:
         """What a name from elsewhere is bound to."""
         _kind, weight = kind_of(thing)
@@ -337,10 +304,10 @@ class _Slicer:
         return maker._anything(name)
 
 
-def _bare_classes(tree: ast.Module, plan: Plan) -> Mapping[str, frozenset[str]]:
+def _bare_classes(kept: Sequence[Piece], plan: Plan) -> Mapping[str, frozenset[str]]:
     """For each class whose objects are stood in for, the fields that its kept methods read."""
     found: dict[str, frozenset[str]] = {}
-    for node in tree.body if plan.bare else ():
+    for node in (node for piece in kept for node in piece.nodes) if plan.bare else ():
         if isinstance(node, ast.ClassDef):
             read = {
                 part.attr
@@ -348,20 +315,4 @@ def _bare_classes(tree: ast.Module, plan: Plan) -> Mapping[str, frozenset[str]]:
                 if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
             }
             found[node.name] = frozenset(read)
-    return found
-
-
-def _annotation_names(tree: ast.Module) -> set[int]:
-    """The names in annotations, which are never evaluated."""
-    found: set[int] = set()
-    for node in ast.walk(tree):
-        annotations = []
-        if isinstance(node, ast.arg) and node.annotation is not None:
-            annotations.append(node.annotation)
-        elif isinstance(node, FunctionNode) and node.returns is not None:
-            annotations.append(node.returns)
-        elif isinstance(node, ast.AnnAssign):
-            annotations.append(node.annotation)
-        for annotation in annotations:
-            found |= {id(inner) for inner in ast.walk(annotation)}
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from torchcopylint.base.finding import Finding, Position, Span
@@ -108,6 +108,21 @@ def bound_by(statement: ast.stmt) -> set[str]:
         elif isinstance(node, ast.ExceptHandler) and node.name:
             found.add(node.name)
         pending.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def bound_among(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names that some of all nodes of a tree bind, in whatever scope; those of arguments are not among them."""
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+            found.add(node.id)
+        elif isinstance(node, Scope):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name.split(".")[0])
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            found.add(node.name)
     return found
 
 

@@ -1,0 +1,170 @@
+"""Scripts that are only tried share a process, and loops end early: what that saves must change no verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.test_verify_hostile import SCRIPTS, children, tree
+from torchcopylint.base.finding import Role
+from torchcopylint.base.verification import Verdict
+from torchcopylint.pages import load_pages
+from torchcopylint.verify.child.attention import STATEMENTS_RUN, TURNS_RUN, Attention
+from torchcopylint.verify.examples import mark_at, slice_with
+from torchcopylint.verify.judge import SCOUT, judge_group, rule_of
+from torchcopylint.verify.model import Attempt, Group, Slice
+from torchcopylint.verify.observed import Run
+from torchcopylint.verify.run import Verifier
+
+HERE = (mark_at(Role.HERE, 1),)
+
+
+class Open(Verifier):
+    """One whose runs can be asked for."""
+
+    def scouted(self, script: str) -> Run:
+        return self._run(Attempt(script, HERE, 0), SCOUT, ())
+
+    def alone(self, script: str, *, whole: bool = False) -> Run:
+        return self._run(Attempt(script, HERE, 0, whole=whole), "", ())
+
+
+@pytest.fixture(scope="module")
+def verifier() -> Iterator[Open]:
+    with Open(timeout=20.0, memory=1 << 28) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def hurried() -> Iterator[Open]:
+    """For scripts that do not end by themselves."""
+    with Open(timeout=3.0, memory=1 << 28) as started:
+        yield started
+
+
+def test_scouts_share_a_process_and_what_is_judged_has_its_own(verifier: Open) -> None:
+    verifier.alone("import torch\n")
+    assert verifier.scouted("import torch\ntorch.mark_of_a_script = 1\n").ended == ""
+    assert verifier.scouted("import torch\nprint(torch.mark_of_a_script)\n").printed == "1\n"
+    assert len(children(verifier.process_id)) == 1
+    assert verifier.alone("import torch\nprint(torch.mark_of_a_script)\n").ended == "AttributeError"
+    assert children(verifier.process_id) == set()
+
+
+def test_modes_of_a_scout_are_not_those_of_the_next(verifier: Open) -> None:
+    off = "import torch\ntorch.set_grad_enabled(False)\ntorch.set_default_dtype(torch.float64)\nprint(1)\n"
+    assert verifier.scouted(off).printed == "1\n"
+    asked = "import torch\nprint(torch.is_grad_enabled(), torch.get_default_dtype())\n"
+    assert verifier.scouted(asked).printed == "True torch.float32\n"
+
+
+def test_a_scout_that_dies_or_hangs_takes_only_its_own_script_along() -> None:
+    with Open(timeout=1.5) as hurried:
+        assert (
+            hurried.scouted("import torch\ntorch.os._exit(3)\n").failed
+            == "the process of the script ended with status 3"
+        )
+        assert "time was up" in hurried.scouted("import torch\nwhile True:\n    pass\n").failed
+        assert hurried.scouted("import torch\nprint(2)\n").printed == "2\n"
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_hostile_scouts_change_nothing(script: Path, verifier: Open, hurried: Open, tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("kept", encoding="utf-8")
+    text = script.read_text(encoding="utf-8").replace("VICTIM", str(tmp_path))
+    asked = hurried if "time was up" in text else verifier
+    run = asked.scouted(text)
+    said = re.match(r"# says: (.*)", text)
+    if said is not None and "refused" in said[1]:
+        assert run.blocked or run.failed
+    assert asked.alone("import torch\nprint(2)\n").printed == "2\n"
+    assert children(asked.process_id) == set()
+    assert tree(tmp_path) == {"kept": "kept"}
+
+
+class Told:
+    """Answers what a test has laid down, and keeps what was asked for: the alteration, and whether to the end."""
+
+    def __init__(self, answers: dict[str, Run]) -> None:
+        self.answers = answers
+        self.asked: list[tuple[str, str, bool]] = []
+
+    def __call__(self, attempt: Attempt, kind: str, marks: tuple[int, ...]) -> Run:
+        self.asked.append((attempt.script, kind, attempt.whole))
+        run = self.answers[attempt.script]
+        return replace(run, shortened=False) if attempt.whole else run
+
+
+def group_of(*scripts: str) -> Group:
+    return Group("", [Attempt(script, HERE, 0) for script in scripts])
+
+
+RULE = rule_of(load_pages()["TCL501"], "")
+THERE = Run(passes=((1,),))
+NOT_THERE = Run(passes=((),))
+
+
+def test_what_is_tried_after_the_first_is_scouted_until_one_gets_there() -> None:
+    told = Told({"a": NOT_THERE, "b": NOT_THERE, "c": THERE, "d": THERE})
+    judge_group(group_of("a", "b", "c", "d"), RULE, told)
+    assert [(script, kind) for script, kind, _ in told.asked[:4]] == [("a", ""), ("b", SCOUT), ("c", SCOUT), ("c", "")]
+    assert not any(script == "d" or kind == SCOUT for script, kind, _ in told.asked[4:])
+
+
+def test_the_furthest_is_judged_by_a_run_of_its_own_though_it_did_not_get_there() -> None:
+    both = (*HERE, mark_at(Role.WRITTEN, 2))
+    told = Told({"a": Run(passes=((), ())), "b": Run(passes=((1,), ()))})
+    outcome = judge_group(Group("", [Attempt(script, both, 0) for script in "ab"]), RULE, told)
+    assert outcome.verdict is Verdict.NOT_TRIGGERED
+    assert [(script, kind) for script, kind, _ in told.asked[:3]] == [("a", ""), ("b", SCOUT), ("b", "")]
+
+
+def test_what_is_not_confirmed_in_a_few_turns_runs_to_its_end() -> None:
+    told = Told({"a": replace(THERE, shortened=True)})
+    outcome = judge_group(group_of("a"), RULE, told)
+    assert told.asked[0] == ("a", "", False)
+    assert ("a", "", True) in told.asked
+    assert outcome.attempt is not None
+    assert outcome.attempt.whole
+    told = Told({"a": replace(NOT_THERE, shortened=True), "b": THERE})
+    judge_group(group_of("a", "b"), RULE, told)
+    assert told.asked[:3] == [("a", "", False), ("a", "", True), ("b", SCOUT, False)]
+
+
+def test_a_loop_of_many_statements_ends_after_a_few_turns(verifier: Open) -> None:
+    body = "".join(f"    x = x + {number}\n" for number in range(STATEMENTS_RUN // TURNS_RUN))
+    script = f"import torch\nx = torch.zeros(1)\nfor turn in range(30):\n{body}print(turn + 1)\n"
+    run = verifier.alone(script)
+    assert (run.printed, run.shortened) == (f"{TURNS_RUN}\n", True)
+    run = verifier.alone(script, whole=True)
+    assert (run.printed, run.shortened) == ("30\n", False)
+    layers = "import torch\nx = torch.zeros(1)\nfor turn in range(30):\n    x = x + 1\nprint(turn + 1)\n"
+    run = verifier.alone(layers)
+    assert (run.printed, run.shortened) == ("30\n", False)
+
+
+def test_a_loop_in_which_something_is_kept_for_later_runs_to_its_end() -> None:
+    attention = Attention([True, False])
+    attention.few = True
+    assert attention.is_enough(TURNS_RUN, STATEMENTS_RUN)
+    running = object()
+    attention.turn(7, running)
+    assert attention.is_enough(TURNS_RUN, STATEMENTS_RUN)
+    attention.passed(0, first=True)
+    assert not attention.is_enough(TURNS_RUN, STATEMENTS_RUN)
+    attention.over(running)
+    assert attention.is_enough(TURNS_RUN, STATEMENTS_RUN)
+
+
+def test_a_verdict_on_a_few_turns_says_so(verifier: Open) -> None:
+    many = "".join(f"    z = x * {number}\n" for number in range(STATEMENTS_RUN // TURNS_RUN))
+    script = f"import torch\nx = torch.zeros(2)\nfor turn in range(9):\n    y = x\n    y += 1\n    print(x)\n{many}"
+    marks = (mark_at(Role.SHARED, 4), mark_at(Role.WRITTEN, 5), mark_at(Role.READ, 6))
+    piece: Slice = slice_with(load_pages()["TCL501"], script, marks)
+    answer = verifier.verify(piece)
+    assert answer.verdict is Verdict.CONFIRMED, answer.evidence
+    assert "a loop does in its first turns what it does in all" in [item.text for item in answer.evidence]

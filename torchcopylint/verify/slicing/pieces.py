@@ -1,0 +1,124 @@
+"""The statements of a file at module level, each made to run alone and written down once for all scripts."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from torchcopylint.verify.slicing.prune import Pruner
+from torchcopylint.verify.slicing.script import Placed, placed_in
+from torchcopylint.verify.slicing.source import FunctionNode, bound_among, bound_by
+
+_ALWAYS_BOUND = frozenset({"np", "torch", "random", "types", "Anything", "few"})
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One statement of the user's, `nodes` are what became of it.
+
+    `text` is how that is written, without a newline at the end, and `placed` says where its nodes stand there (the
+    first row is 1), the outermost first. `binds` are the names that it binds at module level, `bound` those that it
+    binds anywhere, `used` those that it names, in order. `refused`, `helpers` and `replaced` are the pruner's.
+    """
+
+    nodes: tuple[ast.stmt, ...]
+    text: str
+    placed: tuple[Placed, ...]
+    binds: frozenset[str]
+    bound: frozenset[str]
+    used: tuple[str, ...]
+    refused: dict[str, str]
+    helpers: frozenset[str]
+    replaced: tuple[str, ...]
+
+
+class Pieces:
+    """The pieces of one file. `lines` are those of its text; the rest is what a `Pruner` needs."""
+
+    def __init__(
+        self,
+        lines: tuple[str, ...],
+        imports: dict[str, str],
+        device: str,
+        moved: frozenset[tuple[int, int]],
+        known: set[str],
+    ) -> None:
+        self._lines = lines
+        self._imports = imports
+        self._device = device
+        self._moved = moved
+        self._known = known
+        self._loops = 0
+        self._made: dict[ast.stmt, Piece | None] = {}
+
+    def of(self, statements: Iterable[ast.stmt]) -> list[Piece]:
+        """The pieces of some statements, in their order; of what does nothing there is none."""
+        return [piece for piece in map(self._piece, statements) if piece is not None]
+
+    def _piece(self, statement: ast.stmt) -> Piece | None:
+        if statement not in self._made:
+            self._made[statement] = self._new(statement)
+        return self._made[statement]
+
+    def _new(self, statement: ast.stmt) -> Piece | None:
+        pruner = Pruner(self._imports, self._device, self._moved, self._known, self._loops)
+        module: ast.Module = pruner.visit(ast.Module([copy.deepcopy(statement)], []))
+        self._loops = pruner.loops
+        module.body = [node for node in module.body if not isinstance(node, ast.Pass)]
+        if not module.body and not pruner.unknown:
+            return None
+        text = ast.unparse(module)
+        placed = tuple(placed_in(module, text, self._lines))
+        nodes = list(ast.walk(module))
+        annotations = _annotation_names(nodes)
+        names = (node for node in nodes if isinstance(node, ast.Name) and id(node) not in annotations)
+        return Piece(
+            nodes=tuple(module.body),
+            text=text,
+            placed=placed,
+            binds=frozenset[str]().union(*(bound_by(node) for node in module.body)),
+            bound=frozenset(bound_among(nodes) | _received(nodes)),
+            used=tuple(dict.fromkeys(name.id for name in names)),
+            refused=pruner.unknown,
+            helpers=frozenset(pruner.helpers),
+            replaced=tuple(pruner.replaced),
+        )
+
+
+def _received(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names of arguments, and those that patterns bind."""
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
+            found.add(node.name)
+    return found
+
+
+def unknown_in(pieces: Iterable[Piece], helpers: Iterable[str]) -> Iterator[str]:
+    """The names that some pieces need and nothing gives, in the order of their first use."""
+    pieces = list(pieces)
+    bound = _ALWAYS_BOUND.union(helpers, *(piece.bound for piece in pieces))
+    for name in dict.fromkeys(name for piece in pieces for name in piece.used):
+        if name not in bound and not hasattr(builtins, name):
+            yield name
+
+
+def _annotation_names(nodes: Iterable[ast.AST]) -> set[int]:
+    """The names in annotations, which are never evaluated."""
+    found: set[int] = set()
+    for node in nodes:
+        annotations = []
+        if isinstance(node, ast.arg) and node.annotation is not None:
+            annotations.append(node.annotation)
+        elif isinstance(node, FunctionNode) and node.returns is not None:
+            annotations.append(node.returns)
+        elif isinstance(node, ast.AnnAssign):
+            annotations.append(node.annotation)
+        for annotation in annotations:
+            found |= {id(inner) for inner in ast.walk(annotation)}
+    return found
