@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 FILENAME = "<script>"
@@ -85,15 +86,16 @@ def _covers(statement: ast.stmt, where: Where, mark: dict[str, Any]) -> bool:
     return (where.row, statement.col_offset + 1) <= begin and end <= last
 
 
-def instrumented(numbered: Numbered, replaced: dict[int, list[ast.stmt]]) -> ast.Module:
+def instrumented(numbered: Numbered, replaced: dict[int, list[ast.stmt]], *, altered: bool = True) -> ast.Module:
     """The script with hooks around its statements; statements in `replaced` give way to what stands there.
 
-    A replacement is treated as one statement of the same number.
+    A replacement is treated as one statement of the same number. `altered`: parts of the tree may have no place yet.
     """
     numbers = {id(statement): number for number, statement in enumerate(numbered.statements)}
     tree = numbered.tree
     tree.body = _block(tree.body, numbers, replaced, module=True)
-    ast.fix_missing_locations(tree)
+    if altered:
+        ast.fix_missing_locations(tree)
     return tree
 
 
@@ -140,34 +142,49 @@ def _hooked(
     bodies = replaced.get(number)
     if isinstance(statement, (ast.For, ast.AsyncFor)):
         if isinstance(statement, ast.For):
-            statement.iter = call("turns", [ast.Constant(number), statement.iter], statement)
+            statement.iter = call("turns", [_constant(number, statement), statement.iter], statement)
         _inner(statement, numbers, replaced)
         return [enter, *(bodies or [statement])]
     if isinstance(statement, (ast.While, ast.If)):
-        statement.test = call("tested", [call("enter", [ast.Constant(number)], statement), statement.test], statement)
+        entered = call("enter", [_constant(number, statement)], statement)
+        statement.test = call("tested", [entered, statement.test], statement)
         _inner(statement, numbers, replaced)
         return [enter, statement]
     if hasattr(statement, "body") or hasattr(statement, "cases"):
         _inner(statement, numbers, replaced)
         return [enter, statement]
     if isinstance(statement, ast.Return) and statement.value is not None:
-        statement.value = call("returned", [ast.Constant(number), statement.value], statement)
-    leave = ast.Expr(call("leave", [ast.Constant(number)], statement))
-    wrapped = ast.Try(body=bodies or [statement], handlers=[], orelse=[], finalbody=[leave])
-    return [enter, ast.copy_location(wrapped, statement)]
+        statement.value = call("returned", [_constant(number, statement), statement.value], statement)
+    leave = ast.Expr(call("leave", [_constant(number, statement)], statement), **_place(statement))
+    body = bodies or [statement]
+    return [enter, ast.Try(body=body, handlers=[], orelse=[], finalbody=[leave], **_place(statement))]
 
 
 def _at(statement: ast.stmt, number: int) -> ast.stmt:
-    assign = ast.Assign(
-        targets=[ast.Name(AT, ast.Store())], value=call("enter", [ast.Constant(number)], statement), lineno=0
-    )
-    return ast.copy_location(assign, statement)
+    entered = call("enter", [_constant(number, statement)], statement)
+    return ast.Assign(targets=[_AT], value=entered, type_comment=None, **_place(statement))
 
 
 def call(method: str, arguments: list[ast.expr], near: ast.AST) -> ast.expr:
     """A call of a method of the observer, at the place of `near`."""
-    function = ast.Attribute(ast.Name(OBSERVER, ast.Load()), method, ast.Load())
-    node = ast.Call(function, arguments, [])
-    for part in (node, function, function.value):
-        ast.copy_location(part, near)
-    return node
+    return ast.Call(_method(method), arguments, [], **_place(near))
+
+
+def _constant(number: int, near: ast.AST) -> ast.expr:
+    return ast.Constant(number, None, **_place(near))
+
+
+def _place(near: ast.AST) -> dict[str, Any]:
+    """Where a node stands, as arguments for another one."""
+    return {name: getattr(near, name) for name in _PLACE}
+
+
+@cache
+def _method(name: str) -> ast.expr:
+    """What is called, one node for all: a call's own place is what tracebacks and frames tell."""
+    return ast.Attribute(ast.Name(OBSERVER, ast.Load(), **_FIRST), name, ast.Load(), **_FIRST)
+
+
+_PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+_FIRST = dict(zip(_PLACE, (1, 0, 1, 0), strict=True))
+_AT = ast.Name(AT, ast.Store(), **_FIRST)

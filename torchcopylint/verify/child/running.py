@@ -152,7 +152,8 @@ def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[
         # Before anything is rewritten: what the marked statements name.
         chains = {n: altering.chains_of(numbered.statements[n]) for numbers in marked for n in numbers}
         replaced = altering.alter(numbered, kind, [marks[index] for index in request["alter"]["marks"]])
-        code = compile(instrument.instrumented(numbered, replaced), instrument.FILENAME, "exec")
+        tree = instrument.instrumented(numbered, replaced, altered=bool(kind))
+        code = compile(tree, instrument.FILENAME, "exec")
     except (SyntaxError, ValueError, RecursionError, altering.CannotAlter) as refused:
         return json.dumps({"failed": f"{type(refused).__name__}: {refused}"[:300]})
     if request["device"].startswith("cuda") and not torch.cuda.is_available():

@@ -7,10 +7,11 @@ import builtins
 import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
-from torchcopylint.verify.slicing.prune import Pruner
+from torchcopylint.verify.slicing.prune import Pruner, imported
 from torchcopylint.verify.slicing.script import Placed, placed_in
-from torchcopylint.verify.slicing.source import FunctionNode, bound_among, bound_by
+from torchcopylint.verify.slicing.source import FunctionNode, Source, bound_among, bound_by
 
 _ALWAYS_BOUND = frozenset({"np", "torch", "random", "types", "Anything", "few"})
 
@@ -36,21 +37,14 @@ class Piece:
 
 
 class Pieces:
-    """The pieces of one file. `lines` are those of its text; the rest is what a `Pruner` needs."""
+    """The pieces of one file. `device` and `moved` are for its `Pruner`, `imports` what imported names stand for."""
 
-    def __init__(
-        self,
-        lines: tuple[str, ...],
-        imports: dict[str, str],
-        device: str,
-        moved: frozenset[tuple[int, int]],
-        known: set[str],
-    ) -> None:
-        self._lines = lines
-        self._imports = imports
+    def __init__(self, source: Source, device: str, moved: frozenset[tuple[int, int]]) -> None:
+        self.imports = imported(source.tree)
+        self._lines = source.lines
         self._device = device
         self._moved = moved
-        self._known = known
+        self._known = bound_among(ast.walk(source.tree))
         self._loops = 0
         self._made: dict[ast.stmt, Piece | None] = {}
 
@@ -64,7 +58,7 @@ class Pieces:
         return self._made[statement]
 
     def _new(self, statement: ast.stmt) -> Piece | None:
-        pruner = Pruner(self._imports, self._device, self._moved, self._known, self._loops)
+        pruner = Pruner(self.imports, self._device, self._moved, self._known, self._loops)
         module: ast.Module = pruner.visit(ast.Module([copy.deepcopy(statement)], []))
         self._loops = pruner.loops
         module.body = [node for node in module.body if not isinstance(node, ast.Pass)]
@@ -86,6 +80,12 @@ class Pieces:
             helpers=frozenset(pruner.helpers),
             replaced=tuple(pruner.replaced),
         )
+
+
+@lru_cache(maxsize=2)
+def pieces_of(source: Source, device: str, moved: frozenset[tuple[int, int]]) -> Pieces:
+    """The pieces of a file, the same for all of its findings."""
+    return Pieces(source, device, moved)
 
 
 def _received(nodes: Iterable[ast.AST]) -> set[str]:

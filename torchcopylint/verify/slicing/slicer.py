@@ -17,15 +17,13 @@ from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.driver import Driver
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.learning import Learner, Lesson
-from torchcopylint.verify.slicing.pieces import Piece, Pieces, unknown_in
+from torchcopylint.verify.slicing.pieces import Piece, pieces_of, unknown_in
 from torchcopylint.verify.slicing.plans import Plan, Plans
-from torchcopylint.verify.slicing.prune import imported
 from torchcopylint.verify.slicing.script import Script, assemble, marks_of, names_spoken, prelude
 from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.source import (
     NotRunnable,
     Source,
-    bound_among,
     in_text,
     parse,
     scopes_at,
@@ -81,8 +79,6 @@ class _Slicer:
         self._given = ""
         self._script: Script | None = None
         self.world = Inference(source.tree)
-        self.imports = imported(source.tree)
-        known = bound_among(ast.walk(source.tree))
         spans = [step.span for step in finding.steps if step.filename == finding.filename] or [finding.span]
         if any(step.filename != finding.filename for step in finding.steps):
             raise NotRunnable("a step stands in another file")
@@ -90,7 +86,8 @@ class _Slicer:
         if any(isinstance(scope, ast.AsyncFunctionDef) for scopes in self.scopes for scope in scopes):
             raise NotRunnable("a step stands in an asynchronous function")
         self._moved = self._dropped_move() if device == "cpu" and "result-lost" in confirm else frozenset()
-        self.pieces = Pieces(source.lines, self.imports, device, self._moved, known)
+        self.pieces = pieces_of(source, device, self._moved)
+        self.imports = self.pieces.imports
         self.plans = Plans(source.tree, self.scopes, {span.start.row for span in spans}, self.imports)
         self._plans = tuple(self.plans.plans())
         self.driver = Driver(self.world, finding, confirm)

@@ -6,6 +6,7 @@ import ast
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from torchcopylint.base.finding import Finding, Position, Span
 from torchcopylint.source.notebook import cells
@@ -18,16 +19,18 @@ class NotRunnable(Exception):
     """The running Python cannot parse the file, or the slicer cannot follow it; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """A parsed file. Rows are 1-based; columns of spans count code points, those of `ast` bytes of UTF-8."""
+    """A parsed file, whose tree nobody changes. Rows are 1-based; columns of spans count code points, those of `ast`
+    bytes of UTF-8."""
 
     lines: tuple[str, ...]
     tree: ast.Module
 
 
+@lru_cache(maxsize=2)
 def parse(text: str) -> Source:
-    """Parse a text. Raises `NotRunnable`."""
+    """Parse a text; the findings of one file share what comes of it. Raises `NotRunnable`."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", " ")
     try:
         with warnings.catch_warnings():
