@@ -52,7 +52,7 @@ class Driver:
             lines += [line for call in calls if ".apply(" in call for line in _beside(call)]
             maker.assumed.append("what is returned is added to something else that gets a gradient")
         if self._written_later():
-            made = [name for cls, name in objects.items() if maker.is_module(cls)]
+            made = [name for cls, name in objects.items() if self._world.is_module(cls)]
             things = [name for name in (*maker.arguments_given, *made) if name.isidentifier()]
             if things:
                 maker.helpers.add("change")
@@ -105,7 +105,7 @@ class Driver:
                 text = self._with_locals(text, method, made, maker)
             objects[cls.name] = variable
             maker.named[id(self._world.self_of(cls.name))] = variable
-            if maker.is_module(cls.name):
+            if self._world.is_module(cls.name):
                 maker.modules.append(variable)
             maker.definitions.append(f"{variable} = {text}\n")
         it = objects[cls.name]

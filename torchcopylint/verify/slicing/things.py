@@ -215,3 +215,8 @@ def hinted(thing: Thing) -> str:
     """The kind that the name of a thing suggests, or an empty text."""
     name = find(thing).name
     return tables.HINTS.get(name) or tables.HINTS.get(name.lower().rsplit("_", 1)[-1], "")
+
+
+def is_taken_apart(thing: Thing) -> bool:
+    """Whether what a thing becomes is asked for its elements."""
+    return any(other.element is not None or other.items for other in map(find, find(thing).near))

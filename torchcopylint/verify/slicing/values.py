@@ -10,7 +10,7 @@ from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.sizes import Setting, Sizes
 from torchcopylint.verify.slicing.source import FunctionNode
-from torchcopylint.verify.slicing.things import Thing, find, has_graph, hinted, kind_of
+from torchcopylint.verify.slicing.things import Thing, find, has_graph, hinted, is_taken_apart, kind_of
 
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mult": "*", "FloorDiv": "//", "Div": "/", "Pow": "**", "Mod": "%"}
 _DEEPEST = 5
@@ -64,7 +64,7 @@ class Maker:
             class_name = kind.removeprefix("instance ")
             if not self.plain or class_name in self.bare:
                 return self._instance(class_name, name, depth)
-            kind = "module" if self.is_module(class_name) else "object"
+            kind = "module" if self.world.is_module(class_name) else "object"
         if thing.made.startswith("torch.nn.") and kind == "module":
             return self._layer(thing, name)
         if weight == 0 and (thing.attributes or thing.items) and kind in ("bool", "str", "number", "callable", "array"):
@@ -405,20 +405,6 @@ class Maker:
         self.standins.append(f"`{name}`: an object of `{class_name}` with the fields that are read")
         return f"without_init({', '.join([class_name, *parts])})"
 
-    def is_module(self, class_name: str) -> bool:
-        """Whether a class of the file is an `nn.Module`, as far as its bases say."""
-        seen: set[str] = set()
-        while class_name in self.world.classes and class_name not in seen:
-            seen.add(class_name)
-            node = self.world.classes[class_name]
-            bases = [self.world.dotted(base) for base in node.bases]
-            if any(base.startswith("torch.nn.") or base.endswith("Module") for base in bases):
-                return True
-            if bases and any(isinstance(item, FunctionNode) and item.name == "forward" for item in node.body):
-                return bases[0].rsplit(".", 1)[-1] != "Function"
-            class_name = bases[0] if bases else ""
-        return False
-
     def arguments_of_class(self, class_name: str, depth: int) -> str:
         """The arguments that making an object of a class takes."""
         seen = set()
@@ -462,7 +448,7 @@ class Maker:
                 dropped.append(parameter.arg)
                 self.assumed.append(f"`{parameter.arg}` is 0.5")
             unset = isinstance(default, ast.Constant) and default.value is None
-            if unset and (kind_of(given[parameter.arg])[1] >= 3 or _is_taken_apart(given[parameter.arg])):
+            if unset and (kind_of(given[parameter.arg])[1] >= 3 or is_taken_apart(given[parameter.arg])):
                 # A default of `None` is often one that a caller never leaves.
                 needed.append(parameter.arg)
         keyword = {parameter.arg for parameter in (*parameters.args, *parameters.kwonlyargs)}
@@ -493,18 +479,13 @@ class Maker:
         self.arguments_given.append(variable)
         if text.endswith(_NO_LEAF):
             self.grown.append(variable)
-        if kind_of(thing)[0] == "module" or self.is_module(kind_of(thing)[0].removeprefix("instance ")):
+        if kind_of(thing)[0] == "module" or self.world.is_module(kind_of(thing)[0].removeprefix("instance ")):
             self.modules.append(variable)
         return variable
 
     taken: set[str] = field(default_factory=set)
     arguments_given: list[str] = field(default_factory=list)
     grown: list[str] = field(default_factory=list)
-
-
-def _is_taken_apart(thing: Thing) -> bool:
-    """Whether what a thing becomes is asked for its elements."""
-    return any(other.element is not None or other.items for other in map(find, find(thing).near))
 
 
 def _is_zero(node: ast.expr) -> bool:

@@ -153,6 +153,20 @@ class World:
             thing.vote("module", PROVEN)
             thing.made = dotted
 
+    def is_module(self, class_name: str) -> bool:
+        """Whether a class of the file is an `nn.Module`, as far as its bases say."""
+        seen: set[str] = set()
+        while class_name in self.classes and class_name not in seen:
+            seen.add(class_name)
+            node = self.classes[class_name]
+            bases = [self.dotted(base) for base in node.bases]
+            if any(base.startswith("torch.nn.") or base.endswith("Module") for base in bases):
+                return True
+            if bases and any(isinstance(item, FunctionNode) and item.name == "forward" for item in node.body):
+                return bases[0].rsplit(".", 1)[-1] != "Function"
+            class_name = bases[0] if bases else ""
+        return False
+
     def dotted(self, node: ast.expr) -> str:
         """The full name of an expression made of an import and attributes, else its own text; empty for others."""
         parts = []
