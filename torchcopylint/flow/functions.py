@@ -246,9 +246,10 @@ def _dict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
         obj = m.state.object(ref)
         if obj.kind is Kind.DICT:
             containers.copy_elements(m, ref, made.refs[0], event.site)
-        elif obj.type in (containers.NAMED, containers.ZIP):
+        elif obj.type in (containers.NAMED, containers.ZIP) or obj.kind is Kind.LIST:
             # Pairs of a key and a value, as in `dict(model.named_parameters())`.
-            for pair in iterate(m, Value((ref,)), event.site, "...").refs:
+            pairs = iterate(m, Value((ref,)), event.site, "...").refs
+            for pair in (pair for pair in pairs if m.state.object(pair).kind is Kind.TUPLE):
                 held = slots.slot_value(m, (pair, "[1]"))
                 slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held._replace(root=None), event.site, weak=True)
     for key, value in arguments.keywords.items():
