@@ -20,6 +20,7 @@ Chain: TypeAlias = "tuple[tuple[int, Link], ...]"
 """Objects from an alias up to the owner of its storage, each with the link that it came by. Numbers are those of the
 older object of the site, so that chains remain comparable when a loop has gone on."""
 MAX_CHAIN = 12
+_VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW})
 MAX_DEPTH = 3
 """How deep a read of a container looks into its elements."""
 
@@ -132,7 +133,9 @@ def _read_after(
     )
     each = (whole and _is_element(value.root)) or all(_is_hit(m, other, share, region) for other in value.refs)
     meets = there and each
-    linked = share.sure and all(link.sure for link in (*below_written, *below_read))
+    # Two names for one object share whatever it sits on.
+    one = value.refs == (ref,) and not below_written and all(link.how is None for link in below_read)
+    linked = (share.sure or one) and all(link.sure for link in (*below_written, *below_read))
     return ReadAfter(
         write=mark.write,
         name=name or obj.text or "this value",
@@ -227,16 +230,25 @@ def _hits_gradient(write: Write) -> bool:
 
 
 def _put_aside(m: Machine, ref: int, mark: Mark) -> int:
-    """Where an object that a write has hit was first bound to anything but the `.grad` that it is."""
-    sites = [
-        cell.site
-        for key in m.state.holders.get(ref, ())
-        if (cell := m.state.cell(key)) is not None
-        and ref in cell.refs
-        and mark in cell.marks
-        and not (isinstance(key, tuple) and key[1] == ".grad")
-    ]
-    return min((site for site in sites if site >= 0), default=-1)
+    """Where an object that a write has hit was first bound to anything but the `.grad` that it is.
+
+    A view that an expression takes of it on the way is bound nowhere: then what it was taken of counts.
+    """
+    for _ in range(MAX_CHAIN):
+        sites = [
+            cell.site
+            for key in m.state.holders.get(ref, ())
+            if (cell := m.state.cell(key)) is not None
+            and ref in cell.refs
+            and {mark, mark._replace(late=False)} & cell.marks
+            and not (isinstance(key, tuple) and key[1] == ".grad")
+        ]
+        bound = min((site for site in sites if site >= 0), default=-1)
+        above = sorted({share.of for share in m.state.object(ref).shares if share.how in _VIEWS})
+        if bound >= 0 or len(above) != 1:
+            return bound
+        ref = above[0]
+    return -1
 
 
 def _bound(m: Machine, root: Key | None) -> int:
