@@ -52,6 +52,21 @@ class UnitIndex:
         return frozenset(event.site for arm in arms for event in t.events(arm))
 
     @cached_property
+    def loops(self) -> dict[int, tuple[int, ...]]:
+        """The loops that the event at each site stands in, the outermost first, by their sites."""
+        found: dict[int, tuple[int, ...]] = {}
+        pending: list[tuple[t.Tape, tuple[int, ...]]] = [(self.unit.tape, ())]
+        while pending:
+            tape, loops = pending.pop()
+            for event in tape:
+                if isinstance(event, t.Loop):
+                    pending += [(part, (*loops, event.site)) for part in t.inner_tapes(event)]
+                else:
+                    found.setdefault(event.site, loops)
+                    pending += [(part, loops) for part in t.inner_tapes(event)]
+        return found
+
+    @cached_property
     def consumers(self) -> dict[int, t.Event]:
         """The first event that uses each register."""
         found: dict[int, t.Event] = {}

@@ -67,6 +67,8 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
             if between and ref & 1 == 0 and ref | 1 in value.refs and _is_element(value.root):
                 # The turn's own object was written first and put in then; those of earlier turns were in already.
                 continue
+            if len(value.refs) > 1 and _is_made_later(m, ref, write.site):
+                continue
             fact = _read_after(m, value, ref, mark, write, name, whole)
             if fact is not None:
                 if fact.conditional and between and not _kept_from_before(m, value.root, mark):
@@ -75,6 +77,13 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
                 if fact.kind is not Kind.STATE_DICT:
                     # Of snapshots, each was taken at a place of its own, all of which are to be put right.
                     break
+
+
+def _is_made_later(m: Machine, ref: int, write: int) -> bool:
+    """Whether a state dict is taken behind a write, and no loop comes back to that: another one that a name may hold."""
+    obj, loops = m.state.object(ref), m.index.loops
+    made = obj.site if obj.kind is Kind.STATE_DICT else -1
+    return made > write >= 0 and made in loops and write in loops and not set(loops[made]) & set(loops[write])
 
 
 def _written_through(m: Machine, value: Value, mark: Mark) -> bool:
