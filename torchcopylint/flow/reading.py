@@ -80,7 +80,7 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
 
 
 def _is_made_later(m: Machine, ref: int, write: int) -> bool:
-    """Whether a state dict is taken behind a write, and no loop comes back to that: another one that a name may hold."""
+    """Whether a state dict is taken behind a write, with no loop that comes back: another one that a name may hold."""
     obj, loops = m.state.object(ref), m.index.loops
     made = obj.site if obj.kind is Kind.STATE_DICT else -1
     return made > write >= 0 and made in loops and write in loops and not set(loops[made]) & set(loops[write])
