@@ -81,6 +81,16 @@ class UnitIndex:
         return {event.site: event.out for event in self.unit.definitions if isinstance(event, t.Call | t.Invoke)}
 
     @cached_property
+    def given(self) -> dict[int, t.Call | t.Invoke]:
+        """The first call that each register is handed to."""
+        found: dict[int, t.Call | t.Invoke] = {}
+        calls: list[t.Call | t.Invoke] = [*self.of(t.Call), *self.of(t.Invoke)]
+        for event in calls:
+            for argument in event.arguments:
+                found.setdefault(argument.register, event)
+        return found
+
+    @cached_property
     def computing(self) -> frozenset[int]:
         """The sites of calls and operators: what makes something, where a loop or an index only takes it out."""
         made = self.unit.definitions
