@@ -1,4 +1,4 @@
-"""What `torch.distributed` fills: the tensors of a list, one for each process."""
+"""What `torch.distributed` fills: the tensors of a list, one for each process, or one for all of them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ def fill(m: Machine, function: str, arguments: Arguments, site: int, name: str) 
         for slot in m.state.slot_names(ref):
             if slot[1].startswith("["):
                 held = slots.slot_value(m, slot)
+                if len(held.refs) != 1 or held.refs[0] & 1:
+                    # Of several tensors each is written, and nobody knows which of them somebody else holds.
+                    continue
                 op = f"{name}(...)"
                 writing.write(m, held, site, op=op, form="call", name=f"{text}[...]", reads_old=False, also=True)
     for value in (*arguments.positional, *arguments.keywords.values()):
