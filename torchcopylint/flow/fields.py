@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import kinds, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldMet, Kept
-from torchcopylint.flow.model import ARGUMENT, CONTAINERS, TENSORS, How, Kind, Share, Slot, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, CONTAINERS, TENSORS, How, Kind, Object, Share, Slot, Sure, Value
 from torchcopylint.flow.summaries import argument_paths
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def kept(m: Machine) -> list[Kept]:
                             how=share.how,
                             source=m.state.object(share.storage).text,
                             shallow=element or "shallow" in obj.flags,
-                            sure=min(obj.sure, _sure_source(m, share.storage, _taken_from(m, share))),
+                            sure=_sure_kept(m, obj, share),
                             method=m.unit.name,
                             whole=not _taken_from(m, share) or _has_parameters(m, share.storage),
                             sources=_names_of(m, share.storage),
@@ -121,7 +121,17 @@ def _with_elements(m: Machine, refs: tuple[int, ...], depth: int) -> list[tuple[
 def _taken_from(m: Machine, share: Share) -> bool:
     """Whether what is shared is one of somebody's parameters, by how it was come by: `p.detach()` for `p in params`."""
     above = m.state.object(share.of)
+    if share.how is How.PARAMETERS:
+        return m.state.object(share.storage).kind in (Kind.UNKNOWN, Kind.ITERATOR)
     return any(one.storage == share.storage and one.how is How.PARAMETERS for one in above.shares)
+
+
+def _sure_kept(m: Machine, obj: Object, share: Share) -> Sure:
+    """How sure it is that what is kept belongs to somebody with parameters, or is one of those that were handed in."""
+    taken = _taken_from(m, share)
+    if taken and share.how is How.PARAMETERS:
+        return Sure.LIKELY
+    return min(obj.sure, _sure_source(m, share.storage, taken))
 
 
 def _has_parameters(m: Machine, ref: int) -> bool:

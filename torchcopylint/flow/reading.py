@@ -143,7 +143,9 @@ def _read_after(
     each = (whole and _is_element(value.root)) or all(_is_hit(m, other, share, region) for other in value.refs)
     meets = there and each
     # Two names for what a conversion has returned share that, whether it has copied or not.
-    one = share.when != "" and value.refs == (ref,) and not below_written and all(link.how is None for link in below_read)
+    one = (
+        share.when != "" and value.refs == (ref,) and not below_written and all(link.how is None for link in below_read)
+    )
     linked = (share.sure or one) and all(link.sure for link in (*below_written, *below_read))
     return ReadAfter(
         write=mark.write,
