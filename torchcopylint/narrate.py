@@ -78,6 +78,7 @@ PHRASES: Mapping[str, str] = {
     "read.load_state_dict": "read here: `{name}` is loaded",
     "read.backward": "read here: backward needs what was saved",
     "read.load": "read here: the model gets the state that it has already",
+    "read.modes": "read here: called without recording a graph, unlike `{source}`",
     "read.zip": "read here: the parameters are paired with themselves",
     "shared.shallow": "shared here: `{result}` holds the parameters of `{source}`, not copies",
     "read.shallow": "read here: `{name}` has the present parameters of `{source}`",

@@ -114,9 +114,13 @@ def is_parameter_snapshot(unit: UnitFacts, fact: Collected) -> bool:
     return of_module and unit.writes[fact.write].form == "step"
 
 
+_ON_THE_WAY = frozenset({None, How.VIEW, How.INDEX, How.ROW})
+"""How a gradient that was put aside is looked at: as it is, or a view of it."""
+
+
 def kept_gradient(unit: UnitFacts, read: ReadAfter) -> bool:
     """Whether a read is of a gradient that was put aside, and that was then overwritten where it stands: in `.grad`."""
-    if read.own or read.name.endswith(".grad") or any(link.how is not None for link in read.below_read):
+    if read.own or read.name.endswith(".grad") or any(link.how not in _ON_THE_WAY for link in read.below_read):
         return False
     write = unit.writes[read.write]
     return write.form == "gradient" or (write.form in ("method", "augmented") and write.root.endswith(".grad"))

@@ -52,15 +52,20 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     paired = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldsPaired)]
     for fact in aliased:
         met = [pair for pair in paired if {pair.field, pair.other} == {fact.field, fact.source}]
-        if met and fact.method == "__init__":
-            first = min(met, key=lambda pair: pair.site)
+        if met and fact.only:
+            # One that is set in training is `None` until then.
+            first = min(met, key=lambda pair: (pair.form == "modes", pair.site))
             values = {"name": f"self.{fact.field}", "source": f"self.{fact.source}"}
+            met_as = {**values, "source": f"self.{first.other}"}
             yield Report(
                 site=fact.site,
-                points=(_shared(fact.site, values), Point(Role.READ, first.site, f"read.{first.form}", values)),
+                points=(_shared(fact.site, values), Point(Role.READ, first.site, f"read.{first.form}", met_as)),
                 values=values,
                 # What has parameters and a state is a module.
-                confidence=confidence(max(fact.sure, Sure.LIKELY)),
+                confidence=at_most(
+                    Confidence.MEDIUM if first.form == "modes" else Confidence.HIGH,
+                    confidence(max(fact.sure, Sure.LIKELY)),
+                ),
             )
     steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
     for fact in aliased:

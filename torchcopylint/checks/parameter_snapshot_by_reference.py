@@ -95,10 +95,12 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
             elif meeting:
                 seen.add(fact.shared)
                 written = _trained(methods, fact)
-                yield _report_kept(fact, min(place.site for place in meeting), written, whole=True)
+                yield _report_kept(
+                    fact, min(place.site for place in meeting), written, fact.whole or bool(fact.storages), met=True
+                )
 
 
-def _report_kept(fact: Kept, read: int, write: Write | None, whole: bool) -> Report:
+def _report_kept(fact: Kept, read: int, write: Write | None, whole: bool, *, met: bool = False) -> Report:
     name = f"self.{fact.field}"
     names = {"source": fact.source, "result": name, "when": ""}
     return Report(
@@ -113,7 +115,8 @@ def _report_kept(fact: Kept, read: int, write: Write | None, whole: bool) -> Rep
             "source": fact.source,
             "cause": (write.cause or write.op) if write is not None else "training",
         },
-        confidence=at_most(Confidence.MEDIUM, confidence(fact.sure, *((write.sure,) if write is not None else ()))),
+        # Where it meets its source, that is what tells: any step of an optimizer will do for an example.
+        confidence=at_most(Confidence.MEDIUM, confidence(fact.sure, *((write.sure,) if write and not met else ()))),
         variant="" if whole else "tensor",
     )
 
@@ -126,7 +129,9 @@ def _meets(place: FieldMet, kept: Kept, unit: UnitFacts) -> bool:
         return False
     if kept.how is How.PARAMETERS:
         # The parameters themselves, in a list for later: only a difference shows that they were to be older ones.
-        return place.form == "operand" and place.op in ("-", "sub", "-=")
+        # Or what is put back into them: what was stored by a method to be restored by another.
+        stored = place.form == "restored" and place.op == "copy_" and kept.method != "__init__"
+        return stored or (place.form == "operand" and place.op in ("-", "sub", "-="))
     if place.form == "restored":
         # Where another `.data` takes its place, what was put aside is nobody else's.
         return not any(write.form == "assign" for write in unit.writes.values())

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
-from torchcopylint.flow import keeping, naming
+from torchcopylint.flow import keeping, naming, runs
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, ModuleShallow
-from torchcopylint.flow.model import ARGUMENT, CONTAINERS, How, Key, Kind, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, CONTAINERS, Fact, How, Key, Kind, Sure, Value
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -26,6 +26,11 @@ def note_pair(m: Machine, one: Value, other: Value, site: int, form: str) -> Non
     given = _parameter_of(m, first), _parameter_of(m, second)
     if all(given) and given[0] != given[1]:
         m.pairs.add((*given, form))
+    if form == "load" and m.unit.name == "__init__" and first != second:
+        # What a state is loaded into is a module, or an optimizer, whatever else is known of it.
+        one_field, other_field = _held_by(m, first or frozenset(one.refs)), _held_by(m, second)
+        if one_field and other_field:
+            m.loaded_fields.add((one_field, other_field))
     if not first or not second:
         # One of several pairs, as in `for target, net in pairs`: any of one side may meet any of the other.
         for field in _fields_behind(m, one, MAX_DEPTH):
@@ -147,6 +152,29 @@ def field_of(m: Machine, modules: frozenset[int]) -> str:
     return ""
 
 
+def _held_by(m: Machine, modules: frozenset[int]) -> str:
+    """The field of `self` that holds a module, since whenever."""
+    fields = [name for _, name in _names_of(m, modules) if "." in name]
+    return fields[-1].rpartition(".")[2] if len(modules) == 1 and fields else ""
+
+
+def note_called(m: Machine, function: Value, site: int) -> None:
+    """What a field of `self` has held since before the method is called, with recording on or off."""
+    if runs.is_field_from_before(m, function.root):
+        assert isinstance(function.root, tuple)
+        m.called_fields.setdefault(function.root[1][1:], {})[m.state.mode.recording] = site
+
+
+def paired_by_mode(m: Machine) -> list[FieldsPaired]:
+    """Fields that are called with recording off only, in a method that calls others with recording on only.
+
+    The one is somebody to learn from, the other one is trained.
+    """
+    fixed = [(field, modes[Fact.NO]) for field, modes in m.called_fields.items() if set(modes) == {Fact.NO}]
+    trained = [field for field, modes in m.called_fields.items() if set(modes) == {Fact.YES}]
+    return [FieldsPaired(site, field, other, "modes") for field, site in fixed for other in trained]
+
+
 def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
     """A module is used by a name that was put aside under some condition in a loop which went on to train it.
 
@@ -222,7 +250,8 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
             for site, field in others:
                 record = lasting and _on_record(m, site)
                 apart = first < 0 and _are_made_apart(m, field, source)
-                found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, record, apart))
+                only = m.unit.name == "__init__" or _is_none_elsewhere(m, field)
+                found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, record, apart, only=only))
         copied = (
             next((s for s in obj.shares if s.how is How.COPY and s.sure), None) if obj.kind is Kind.MODULE else None
         )
@@ -233,14 +262,27 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
     return found
 
 
+def _is_none_elsewhere(m: Machine, field: str) -> bool:
+    """Whether nobody else in the file sets a field of that name to anything but `None`."""
+    for number in m.world.setters(field) - {m.unit.number}:
+        unit = m.world.unit(number)
+        for event in m.world.index(unit).of(t.StoreAttribute):
+            made = unit.definitions[event.value] if event.name == field and event.value >= 0 else None
+            if event.name == field and not (isinstance(made, t.Const) and made.value is None):
+                return False
+    return True
+
+
 def _are_made_apart(m: Machine, field: str, source: str) -> bool:
     """Whether the constructor puts two modules into two fields, and gives the parameters of `source` alone to an
-    optimizer."""
+    optimizer, or loads the state of `source` into the other one."""
     initial = m.world.method(m.unit.owner, "__init__")
     made = m.world.machine_of(initial) if initial is not None and initial != m.unit.number else None
     if made is None:
         return False
     me = made.number("argument", made.unit.parameters[0].name)
+    if (field, source) in made.loaded_fields:
+        return True
     one, other = made.state.refs_of((me, f".{field}")), made.state.refs_of((me, f".{source}"))
     if len(one) != 1 or len(other) != 1 or one == other:
         return False

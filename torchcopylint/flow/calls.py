@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import (
+    aliasing,
     attributes,
     callbacks,
     conversions,
@@ -139,6 +140,8 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
     if isinstance(function.const, ClassReference):
         return making.instantiate(m, function.const, arguments, event.site, name)
     if len(function.refs) == 1:
+        if function.root.__class__ is tuple:
+            aliasing.note_called(m, function, event.site)
         obj = m.state.object(function.refs[0])
         if obj.kind is Kind.MODULE:
             return modules.call_module(m, function, arguments, event.site, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import keeping, naming, reading, slots
+from torchcopylint.flow import keeping, naming, reading, slots, uses
 from torchcopylint.flow.facts import Collected, FieldCollected
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -69,8 +69,10 @@ def _has_containers(m: Machine, cell: Cell) -> bool:
 def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, form: str) -> None:
     """The item sits on memory that the slot holds already, and that was overwritten since it was put there."""
     held: dict[int, list[tuple[Cell, Share]]] = {}
-    # Where an earlier turn's object is known, the newest stands for a path on which none was made in this turn.
-    before = before._replace(refs=tuple(ref for ref in before.refs if ref & 1 or ref | 1 not in before.refs))
+    # Where an earlier turn's object is known, the newest stands for a path on which none was made in this turn,
+    # unless it was made before this loop began.
+    known = (ref for ref in before.refs if ref & 1 or ref | 1 not in before.refs or _is_made_around(m, ref, site))
+    before = before._replace(refs=tuple(known))
     for cell in _leaves(m, before, MAX_DEPTH):
         for share in _shares(m, cell):
             held.setdefault(share.storage, []).append((cell, share))
@@ -85,6 +87,15 @@ def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, for
                 mark = _overwritten(m, earlier, sat_on, cell, share)
                 if mark is not None and _note(m, slot, cell, share, mark, earlier.site, site, form):
                     return
+
+
+def _is_made_around(m: Machine, ref: int, site: int) -> bool:
+    """Whether every turn of a loop makes an object anew, and a loop inside of it goes on putting that in at `site`."""
+    made = m.state.object(ref).site
+    if made < 0 or uses.on_some_paths(m, made):
+        return False
+    outer, inner = uses.loops_around(m, made), uses.loops_around(m, site)
+    return len(outer) < len(inner) and inner[: len(outer)] == outer
 
 
 def _leaves(m: Machine, cell: Cell, depth: int) -> Iterator[Cell]:

@@ -97,6 +97,7 @@ def _unit_facts(
     found += _defaults_written(world, m)
     found += suffered.get(unit.number, [])
     found += aliasing.aliased_fields(m)
+    found += aliasing.paired_by_mode(m)
     found += runs.found(m)
     found += keeping.found(m)
     found += mapping.found(m)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import kinds, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldMet, Kept
-from torchcopylint.flow.model import CONTAINERS, TENSORS, How, Kind, Slot, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, CONTAINERS, TENSORS, How, Kind, Object, Share, Slot, Sure, Value
 from torchcopylint.flow.summaries import argument_paths
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def kept(m: Machine) -> list[Kept]:
         if cell.site < 0:
             found += _put_into(m, slot[1][1:], cell.refs, outside)
             continue
-        for ref, element in _with_elements(m, cell.refs):
+        for ref, element in _with_elements(m, cell.refs, MAX_DEPTH):
             obj = m.state.object(ref)
             for share in obj.shares:
                 if share.how in KEPT_HOWS and share.storage in outside and share.storage not in cell.refs:
@@ -55,8 +55,9 @@ def kept(m: Machine) -> list[Kept]:
                             how=share.how,
                             source=m.state.object(share.storage).text,
                             shallow=element or "shallow" in obj.flags,
-                            sure=min(obj.sure, _sure_source(m, share.storage)),
+                            sure=_sure_kept(m, obj, share),
                             method=m.unit.name,
+                            whole=not _taken_from(m, share) or _has_parameters(m, share.storage),
                             sources=_names_of(m, share.storage),
                             calls=uses.own_calls(m),
                         )
@@ -107,31 +108,60 @@ def _elements(m: Machine, containers: tuple[int, ...], depth: int) -> Iterator[S
                 yield from _elements(m, m.state.refs_of(slot), depth - 1)
 
 
-def _with_elements(m: Machine, refs: tuple[int, ...]) -> list[tuple[int, bool]]:
+def _with_elements(m: Machine, refs: tuple[int, ...], depth: int) -> list[tuple[int, bool]]:
     """Objects, and what the containers among them hold."""
     found = [(ref, False) for ref in refs]
     for ref in refs:
-        if m.state.object(ref).kind in CONTAINERS:
-            found += [(held, True) for slot in m.state.slot_names(ref) for held in m.state.refs_of(slot)]
+        if m.state.object(ref).kind in CONTAINERS and depth:
+            for slot in m.state.slot_names(ref):
+                found += [(held, True) for held, _ in _with_elements(m, m.state.refs_of(slot), depth - 1)]
     return found
 
 
-def _sure_source(m: Machine, ref: int) -> Sure:
+def _taken_from(m: Machine, share: Share) -> bool:
+    """Whether what is shared is one of somebody's parameters, by how it was come by: `p.detach()` for `p in params`."""
+    above = m.state.object(share.of)
+    if share.how is How.PARAMETERS:
+        return m.state.object(share.storage).kind in (Kind.UNKNOWN, Kind.ITERATOR)
+    return any(one.storage == share.storage and one.how is How.PARAMETERS for one in above.shares)
+
+
+def _sure_kept(m: Machine, obj: Object, share: Share) -> Sure:
+    """How sure it is that what is kept belongs to somebody with parameters, or is one of those that were handed in."""
+    taken = _taken_from(m, share)
+    if taken and share.how is How.PARAMETERS:
+        return Sure.LIKELY
+    return min(obj.sure, _sure_source(m, share.storage, taken))
+
+
+def _has_parameters(m: Machine, ref: int) -> bool:
+    obj = m.state.object(ref)
+    kind = obj.kind if obj.kind is not Kind.UNKNOWN else kinds.from_name(obj.text)[0]
+    return kind in (Kind.MODULE, Kind.OPTIMIZER)
+
+
+def _sure_source(m: Machine, ref: int, parameters: bool = False) -> Sure:
     """How sure it is that something has parameters. An optimizer has none; its state dict is new each time."""
     obj = m.state.object(ref)
     kind = obj.kind if obj.kind is not Kind.UNKNOWN else kinds.from_name(obj.text)[0]
+    if parameters:
+        return Sure.LIKELY
     if kind is Kind.OPTIMIZER:
         return Sure.NOT
     return Sure.LIKELY if kind is not Kind.UNKNOWN else Sure.HINT
 
 
 def _names_of(m: Machine, ref: int) -> frozenset[str]:
-    """What another method may call an object: by the fields that hold it, or, handed in as well, by the same name."""
+    """What another method may call an object: by the fields that hold it, or, handed in as well, by the same name.
+
+    The groups of an optimizer stand for it, in a field of their own as well.
+    """
     names = {m.state.object(ref).text}
-    for key in m.state.holders.get(ref, ()):
-        field = isinstance(key, tuple) and key[1].startswith(".") and m.state.object(key[0]).owner == "self"
-        if field and m.state.refs_of(key) == (ref,):
-            names.add(naming.key_text(m, key))
+    for one in (ref, *m.state.refs_of((ref, ".param_groups"))):
+        for key in m.state.holders.get(one, ()):
+            field = isinstance(key, tuple) and key[1].startswith(".") and m.state.object(key[0]).owner == "self"
+            if field and m.state.refs_of(key) == (one,):
+                names.add(naming.key_text(m, key))
     return frozenset(names)
 
 
@@ -173,11 +203,17 @@ def _met(m: Machine, site: int, registers: tuple[int, ...], op: str, form: str) 
         return
     scaled = [part for register in registers for part in _scaled(m, register, MAX_DEPTH)]
     sources = {part: source for part in scaled if (source := _module_behind(m, m.value(part)))}
-    fields = [_field_of(m, part) for part in scaled if part not in sources] if sources else []
-    for field in dict.fromkeys(fields):
+    fields = {part: _field_of(m, part) for part in scaled if part not in sources}
+    for field in dict.fromkeys(fields.values()):
         for source in dict.fromkeys(sources.values()):
             if field:
                 yield FieldMet(site, field, m.unit.name, form, source, op)
+    first, second = (fields.get(register, "") for register in registers[:2])
+    if first and second and first != second:
+        # The groups of an optimizer that the one holds, and what the other has kept of them.
+        me = m.unit.parameters[0].name
+        yield FieldMet(site, first, m.unit.name, form, f"{me}.{second}", op)
+        yield FieldMet(site, second, m.unit.name, form, f"{me}.{first}", op)
 
 
 def _scaled(m: Machine, register: int, depth: int) -> list[int]:
@@ -190,12 +226,17 @@ def _scaled(m: Machine, register: int, depth: int) -> list[int]:
 
 def _module_behind(m: Machine, value: Value) -> str:
     """The name of the module whose parameter a value surely is, or shares memory with."""
-    if len(value.refs) != 1 or m.state.object(value.refs[0]).kind not in TENSORS:
+    objects = [m.state.object(ref) for ref in value.refs]
+    if len({ref | 1 for ref in value.refs}) != 1 or any(obj.kind not in TENSORS for obj in objects):
         return ""
-    shares = m.state.object(value.refs[0]).shares
+    shares = [share for obj in objects for share in obj.shares]
     owner = m.state.object(shares[0].storage) if shares else None
     # Once the loop has ended, it is one of several, all of which are parts of one module.
-    if owner is None or owner.kind is not Kind.MODULE or len({share.storage | 1 for share in shares}) > 1:
+    handed = owner is not None and owner.owner == ARGUMENT
+    handed = handed and any(share.how is How.PARAMETERS or _taken_from(m, share) for share in shares)
+    if owner is None or (owner.kind is not Kind.MODULE and not handed):
+        return ""
+    if len({share.storage | 1 for share in shares}) > 1:
         return ""
     own = any(share.how in (How.OWN, How.STATE) or share.when for share in shares)
     return "" if own else owner.text
@@ -207,9 +248,9 @@ def _field_of(m: Machine, register: int) -> str:
     for _ in range(MAX_STEPS):
         event = m.unit.definitions[register] if register >= 0 else None
         if isinstance(event, t.Attribute):
-            if event.name in m.initial_fields and _is_self(m, event.base):
+            if (event.name in m.initial_fields or event.name == "param_groups") and _is_self(m, event.base):
                 return event.name
-            if event.name != "data":
+            if event.name not in ("data", "param_groups"):
                 return ""
             register = event.base
         elif isinstance(event, t.Item):

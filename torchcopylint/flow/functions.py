@@ -9,6 +9,7 @@ from torchcopylint.flow import (
     aliasing,
     attributes,
     callforms,
+    collectives,
     containers,
     copies,
     copying,
@@ -34,6 +35,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BUFFERS,
     CONTAINERS,
+    LISTS,
     PLACEHOLDER,
     TENSORS,
     UNKNOWN,
@@ -244,9 +246,10 @@ def _dict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
         obj = m.state.object(ref)
         if obj.kind is Kind.DICT:
             containers.copy_elements(m, ref, made.refs[0], event.site)
-        elif obj.type in (containers.NAMED, containers.ZIP):
+        elif obj.type in (containers.NAMED, containers.ZIP) or obj.kind is Kind.LIST:
             # Pairs of a key and a value, as in `dict(model.named_parameters())`.
-            for pair in iterate(m, Value((ref,)), event.site, "...").refs:
+            pairs = iterate(m, Value((ref,)), event.site, "...").refs
+            for pair in (pair for pair in pairs if m.state.object(pair).kind is Kind.TUPLE):
                 held = slots.slot_value(m, (pair, "[1]"))
                 slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held._replace(root=None), event.site, weak=True)
     for key, value in arguments.keywords.items():
@@ -262,8 +265,9 @@ def _deque(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
 
 @special("collections.defaultdict")
 def _defaultdict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    made = memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="..."))
     factory = arguments.at(0).const
+    flags = frozenset({LISTS}) if factory == "builtins.list" else frozenset[str]()
+    made = memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="...", flags=flags))
     if isinstance(factory, FunctionReference) and m.world.is_own(factory.unit):
         # `lambda: zeros` hands out the one object that `zeros` is, `lambda: torch.zeros(2)` makes one for each key.
         returned = [held for held in m.world.unit(factory.unit).tape if isinstance(held, t.Return)]
@@ -325,6 +329,14 @@ def _print(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
         reading.read(m, value, event.site, "look", name)
         slots.field_read(m, value.root, event.site, "look", name)
     return Value(kind=Kind.NONE)
+
+
+def _collective(function: str) -> Handler:
+    return lambda m, arguments, event, name: collectives.fill(m, function, arguments, event.site, name)
+
+
+for _name in collectives.FILLED:
+    SPECIAL[_name] = _collective(_name)
 
 
 @special("builtins.bytearray", "array.array")

@@ -52,6 +52,21 @@ class UnitIndex:
         return frozenset(event.site for arm in arms for event in t.events(arm))
 
     @cached_property
+    def loops(self) -> dict[int, tuple[int, ...]]:
+        """The loops that the event at each site stands in, the outermost first, by their sites."""
+        found: dict[int, tuple[int, ...]] = {}
+        pending: list[tuple[t.Tape, tuple[int, ...]]] = [(self.unit.tape, ())]
+        while pending:
+            tape, loops = pending.pop()
+            for event in tape:
+                if isinstance(event, t.Loop):
+                    pending += [(part, (*loops, event.site)) for part in t.inner_tapes(event)]
+                else:
+                    found.setdefault(event.site, loops)
+                    pending += [(part, loops) for part in t.inner_tapes(event)]
+        return found
+
+    @cached_property
     def consumers(self) -> dict[int, t.Event]:
         """The first event that uses each register."""
         found: dict[int, t.Event] = {}
@@ -64,6 +79,16 @@ class UnitIndex:
     def calls(self) -> dict[int, int]:
         """The register of what the call at each site returns."""
         return {event.site: event.out for event in self.unit.definitions if isinstance(event, t.Call | t.Invoke)}
+
+    @cached_property
+    def given(self) -> dict[int, t.Call | t.Invoke]:
+        """The first call that each register is handed to."""
+        found: dict[int, t.Call | t.Invoke] = {}
+        calls: list[t.Call | t.Invoke] = [*self.of(t.Call), *self.of(t.Invoke)]
+        for event in calls:
+            for argument in event.arguments:
+                found.setdefault(argument.register, event)
+        return found
 
     @cached_property
     def computing(self) -> frozenset[int]:

@@ -7,6 +7,7 @@ from torchcopylint.flow import (
     collecting,
     containers,
     indexing,
+    kinds,
     lost,
     memory,
     naming,
@@ -127,8 +128,33 @@ def _unpack(m: Machine, event: t.Unpack) -> None:
     if not value.refs:
         m.set(event.out, memory.unknown(m, event.site, text))
         return
+    handed = _handed_back(m, event, value)
+    if handed is not None:
+        m.set(event.out, handed)
+        return
     each = m.each(memory.by_kind(m, value))
     m.set(event.out, slots.join_values([_part_of(m, one, obj, position, event.site, text) for one, obj in each]))
+
+
+def _handed_back(m: Machine, event: t.Unpack, value: Value) -> Value | None:
+    """The model or optimizer that somebody unknown has prepared and hands back under the name that it had.
+
+    Thus `model, optimizer = accelerator.prepare(model, optimizer)`: what it is wrapped in has the same parameters.
+    """
+    made = m.unit.definitions[event.value] if event.value >= 0 else None
+    if not isinstance(made, t.Call | t.Invoke) or not 0 <= event.position < len(made.arguments):
+        return None
+    given, bound = made.arguments[event.position], m.index.consumers.get(event.out)
+    if given.keyword or given.stars or given.register < 0 or not isinstance(bound, t.Bind):
+        return None
+    loaded = m.unit.definitions[given.register]
+    if not isinstance(loaded, t.Load) or loaded.name != bound.name:
+        return None
+    unknown = all(m.state.object(ref).kind is Kind.UNKNOWN for ref in value.refs)
+    held = m.value(given.register)
+    prepared = {Kind.MODULE, Kind.OPTIMIZER} | ({Kind.UNKNOWN} if kinds.named_model(bound.name) else set())
+    known = held.refs and all(m.state.object(ref).kind in prepared for ref in held.refs)
+    return Value(held.refs, held.kind) if unknown and known else None
 
 
 def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site: int, text: str) -> Value:

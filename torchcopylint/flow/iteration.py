@@ -7,6 +7,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    ARGUMENT,
     BUFFERS,
     CONTAINERS,
     OUTPUT,
@@ -38,10 +39,12 @@ def iterate(m: Machine, iterable: Value, site: int, text: str, tag: str = "") ->
 def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag: str) -> Value:
     obj = m.state.object(ref)
     single = Value((ref,), obj.kind, None, iterable.marks, iterable.root)
-    guessed = obj.kind is Kind.UNKNOWN and kinds.named_parameters(text)
+    handed = _is_handed_in(m, ref, obj)
+    guessed = kinds.named_parameters(text) and (obj.kind is Kind.UNKNOWN or handed)
     if guessed or (obj.kind is Kind.PARAMETER and obj.sure is Sure.HINT):
         # What is only called parameters may be groups of them: a guess that is iterated over was a group.
-        made = Object(Kind.PARAMETER, Sure.HINT, leaf=Fact.YES, requires_grad=Fact.LIKELY, text=f"{text}[...]")
+        sure = Sure.LIKELY if handed else Sure.HINT
+        made = Object(Kind.PARAMETER, sure, leaf=Fact.YES, requires_grad=Fact.LIKELY, text=f"{text}[...]")
         return memory.alias(m, single, site, How.PARAMETERS, made, tag=f"parameter{tag}")
     if obj.kind in BUFFERS:
         # The rows are views, made when the loop begins: their content is read where the body reads it.
@@ -61,6 +64,14 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
     if m.state.cell(slot) is not None:
         return slots.slot_value(m, slot)
     return memory.fresh(m, site, Object(text=f"{text}[...]", flags=obj.flags & {OUTPUT}), f"element{tag}")
+
+
+def _is_handed_in(m: Machine, ref: int, obj: Object) -> bool:
+    """Whether somebody handed in an iterator over parameters of which nothing more is known."""
+    if obj.kind is not Kind.ITERATOR or obj.owner != ARGUMENT:
+        return False
+    held = [held for slot in m.state.slot_names(ref) for held in m.state.refs_of(slot)]
+    return bool(held) and all(m.state.object(held).kind is Kind.PARAMETER for held in held)
 
 
 def _tuple_of(m: Machine, ref: int, form: str, site: int, text: str, tag: str) -> Value:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
-from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Key, Object, Part, Region, Slot, Sure, Value
+from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Fact, Key, Object, Part, Region, Slot, Sure, Value
 from torchcopylint.flow.runs import Runs
 from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
@@ -70,6 +70,8 @@ class Machine:
         self.facts: dict[int, list[Relation]] = {}
         self.writes: dict[int, Write] = {}
         self.pairs: set[tuple[str, str, str]] = set()
+        self.loaded_fields: set[tuple[str, str]] = set()
+        self.called_fields: dict[str, dict[Fact, int]] = {}
         self.switched: set[int] = set()
         self.replaced: dict[int, tuple[int, Part, str, Sure]] = {}
         self.first_turn = False

@@ -41,6 +41,7 @@ from torchcopylint.knowledge import table
 
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _UNARY = {"-": "-x", "+": "+x", "~": "~"}
+LAYERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
 MAX_ITEMS = 64
 """Longer displays hold elements that are not told apart."""
 
@@ -300,6 +301,10 @@ def _collect(m: Machine, event: t.Collect) -> None:
     for ref in m.value(event.container).refs:
         if (isinstance(item.root, tuple) and _is_fixed(m, item.root)) or _from_outside(m, item):
             container = naming.text_of(m, event.container)
+            call = m.index.given.get(event.container)
+            if call is not None and m.dotted_of(call) in LAYERS:
+                # What is put into a list of layers is one.
+                memory.refine(m, item, Kind.MODULE, Sure.LIKELY)
             slots.note_repeated(m, item, event.site, "comprehension", container, event.container)
         collecting.put(m, (ref, ANY_ELEMENT), item._replace(root=None), event.site, "append")
 

@@ -20,6 +20,7 @@ Chain: TypeAlias = "tuple[tuple[int, Link], ...]"
 """Objects from an alias up to the owner of its storage, each with the link that it came by. Numbers are those of the
 older object of the site, so that chains remain comparable when a loop has gone on."""
 MAX_CHAIN = 12
+_VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW})
 MAX_DEPTH = 3
 """How deep a read of a container looks into its elements."""
 
@@ -66,6 +67,8 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
             if between and ref & 1 == 0 and ref | 1 in value.refs and _is_element(value.root):
                 # The turn's own object was written first and put in then; those of earlier turns were in already.
                 continue
+            if len(value.refs) > 1 and _is_made_later(m, ref, write.site):
+                continue
             fact = _read_after(m, value, ref, mark, write, name, whole)
             if fact is not None:
                 if fact.conditional and between and not _kept_from_before(m, value.root, mark):
@@ -74,6 +77,13 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
                 if fact.kind is not Kind.STATE_DICT:
                     # Of snapshots, each was taken at a place of its own, all of which are to be put right.
                     break
+
+
+def _is_made_later(m: Machine, ref: int, write: int) -> bool:
+    """Whether a state dict is taken behind a write, with no loop that comes back: another one that a name may hold."""
+    obj, loops = m.state.object(ref), m.index.loops
+    made = obj.site if obj.kind is Kind.STATE_DICT else -1
+    return made > write >= 0 and made in loops and write in loops and not set(loops[made]) & set(loops[write])
 
 
 def _written_through(m: Machine, value: Value, mark: Mark) -> bool:
@@ -132,7 +142,11 @@ def _read_after(
     )
     each = (whole and _is_element(value.root)) or all(_is_hit(m, other, share, region) for other in value.refs)
     meets = there and each
-    linked = share.sure and all(link.sure for link in (*below_written, *below_read))
+    # Two names for what a conversion has returned share that, whether it has copied or not.
+    one = (
+        share.when != "" and value.refs == (ref,) and not below_written and all(link.how is None for link in below_read)
+    )
+    linked = (share.sure or one) and all(link.sure for link in (*below_written, *below_read))
     return ReadAfter(
         write=mark.write,
         name=name or obj.text or "this value",
@@ -227,16 +241,25 @@ def _hits_gradient(write: Write) -> bool:
 
 
 def _put_aside(m: Machine, ref: int, mark: Mark) -> int:
-    """Where an object that a write has hit was first bound to anything but the `.grad` that it is."""
-    sites = [
-        cell.site
-        for key in m.state.holders.get(ref, ())
-        if (cell := m.state.cell(key)) is not None
-        and ref in cell.refs
-        and mark in cell.marks
-        and not (isinstance(key, tuple) and key[1] == ".grad")
-    ]
-    return min((site for site in sites if site >= 0), default=-1)
+    """Where an object that a write has hit was first bound to anything but the `.grad` that it is.
+
+    A view that an expression takes of it on the way is bound nowhere: then what it was taken of counts.
+    """
+    for _ in range(MAX_CHAIN):
+        sites = [
+            cell.site
+            for key in m.state.holders.get(ref, ())
+            if (cell := m.state.cell(key)) is not None
+            and ref in cell.refs
+            and {mark, mark._replace(late=False)} & cell.marks
+            and not (isinstance(key, tuple) and key[1] == ".grad")
+        ]
+        bound = min((site for site in sites if site >= 0), default=-1)
+        above = sorted({share.of for share in m.state.object(ref).shares if share.how in _VIEWS})
+        if bound >= 0 or len(above) != 1:
+            return bound
+        ref = above[0]
+    return -1
 
 
 def _bound(m: Machine, root: Key | None) -> int:

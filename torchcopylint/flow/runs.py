@@ -220,7 +220,10 @@ def accumulate(
         return False
     ran = {where for obj in _held(m, target.refs, MAX_DEPTH) for where in ran_at(obj.graph)}
     carrying = [obj for ref in value.refs if (obj := _carrying(m, ref)) is not None]
-    m.runs.added.pop(site, None)
+    known = m.runs.added.get(site)
+    if known is not None and known[0].name == name:
+        # One call may add to several sums, of which this is one: `meter.update(loss, n)`.
+        del m.runs.added[site]
     if not ran or not carrying or len(carrying) < len(value.refs):
         return False
     sure = min(obj.sure if obj.kind in TENSORS else Sure.LIKELY for obj in carrying)

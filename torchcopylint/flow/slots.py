@@ -10,6 +10,7 @@ from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
     FIELD,
+    LISTS,
     LOCAL,
     PARTS,
     PLACEHOLDER,
@@ -102,6 +103,8 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
         return join_values([_any_of(m, value, site, text) for value in held])
     if PARTS in obj.flags:
         return _part(m, base, obj, key, site, text)
+    if LISTS in obj.flags and key is not None:
+        return slot_value(m, (ref, f"[{key!r}]"), Object(Kind.LIST, Sure.PROVEN))
     return _another(m, Object(owner=obj.owner), site, text)
 
 

@@ -201,15 +201,7 @@ def bindings_before(m: Machine, load: t.Load) -> list[int]:
 
 def loops_around(m: Machine, site: int) -> tuple[int, ...]:
     """The loops that the event at a site stands in, the outermost first."""
-    pending: list[tuple[t.Tape, tuple[int, ...]]] = [(m.unit.tape, ())]
-    while pending:
-        tape, loops = pending.pop()
-        for event in tape:
-            if event.site == site and not isinstance(event, t.Loop):
-                return loops
-            inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
-            pending += [(part, inside) for part in t.inner_tapes(event)]
-    return ()
+    return m.index.loops.get(site, ())
 
 
 def on_some_paths(m: Machine, site: int) -> bool:

@@ -209,6 +209,7 @@ class FieldAliased(NamedTuple):
     `record` is whether that happens where one number is less than another, and `source` holds one module for good.
     `separate` is whether the constructor has made two modules of them, of which an optimizer trains `source` alone.
     `copied` is where the one was made by a shallow copy of the other, which shares the parameters; -1 if they are one.
+    `only` is whether nobody else sets the field, but to `None`.
     """
 
     field: str
@@ -219,10 +220,14 @@ class FieldAliased(NamedTuple):
     record: bool = False
     separate: bool = False
     copied: int = -1
+    only: bool = False
 
 
 class FieldsPaired(NamedTuple):
-    """At `site`, the modules that two fields of `self` have held since before the method meet: see `ModulePaired`."""
+    """At `site`, the modules that two fields of `self` have held since before the method meet: see `ModulePaired`.
+
+    Or, as the `form` `modes`, the method calls `field` with recording off, and `other` with recording on.
+    """
 
     site: int
     field: str
