@@ -250,7 +250,7 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
             for site, field in others:
                 record = lasting and _on_record(m, site)
                 apart = first < 0 and _are_made_apart(m, field, source)
-                only = m.unit.name == "__init__" or _is_none_elsewhere(m, field)
+                only = m.unit.name == "__init__" or all(_is_none_elsewhere(m, name) for name in (field, source))
                 found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, record, apart, only=only))
         copied = (
             next((s for s in obj.shares if s.how is How.COPY and s.sure), None) if obj.kind is Kind.MODULE else None
