@@ -242,7 +242,7 @@ class Classes:
             if name.startswith("torch.optim.") and "lr_scheduler" not in name:
                 return Kind.OPTIMIZER, Sure.PROVEN
             if name in ("torch.Tensor", "torch.nn.Parameter"):
-                return Kind.TENSOR, Sure.PROVEN
+                return (Kind.TENSOR if name == "torch.Tensor" else Kind.PARAMETER), Sure.PROVEN
         if self._own_method(number, "forward") is not None and self._is_of_unknown_kind(number):
             return Kind.MODULE, Sure.LIKELY
         return Kind.INSTANCE, Sure.PROVEN
