@@ -11,6 +11,9 @@ from torchcopylint.flow.model import LOCAL, How, Value
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
 
+_STEPS = 4
+"""So many operations lie between a call and the end of its statement, of those that are looked at."""
+
 
 def is_nobody_elses(m: Machine, value: Value, site: int) -> bool:
     """Whether an argument of the call at `site` has memory of its own, and no name.
@@ -32,6 +35,16 @@ def is_nobody_elses(m: Machine, value: Value, site: int) -> bool:
     if own and isinstance(result, t.Bind) and result.name == value.root and holders == {value.root}:
         return True
     return _is_given_up(m, value, site)
+
+
+def _is_bound_next(m: Machine, name: str, site: int) -> bool:
+    """Whether a name is bound by the very statement that the call at a site is a part of: `d = scale * unit(d)`."""
+    event = m.use_of(site)
+    for _ in range(_STEPS):
+        if not isinstance(event, t.Operate | t.Call | t.Invoke):
+            break
+        event = m.consumer_of(event.out)
+    return isinstance(event, t.Bind) and event.name == name
 
 
 def _is_put_back(m: Machine, value: Value, site: int) -> bool:
@@ -65,5 +78,9 @@ def _is_given_up(m: Machine, value: Value, site: int) -> bool:
     storages = {share.storage for ref in value.refs for share in m.state.object(ref).shares}
     if any(m.state.object(storage).owner not in ("", LOCAL) for storage in storages):
         return False
-    names = {key for storage in storages for key, _ in m.state.holders_of(storage)}
+    held = {key for storage in storages for key, _ in m.state.holders_of(storage)}
+    # What it holds itself goes with it.
+    names = {key for key in held if not isinstance(key, tuple) or key[0] not in value.refs}
+    if names == {value.root} and _is_bound_next(m, str(value.root), site):
+        return True
     return all(isinstance(name, str) and uses.ends_in(m, name, site) for name in names)
