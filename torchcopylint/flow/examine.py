@@ -193,8 +193,14 @@ def _called_without_grad(world: World, number: int) -> Fact:
 
 
 def _is_given_away(m: Machine, fact: DataShared) -> bool:
-    """Whether the storage that something is put on is part of what every caller in the file gives away for good."""
+    """Whether the storage that something is put on is part of what every caller in the file gives away for good.
+
+    What a module's body does, that is a script or an example, others may do with what they keep.
+    """
     put = m.put_on.get(fact.site)
+    called = m.world.call_modes.get(m.unit.number, ())
+    if not called or any(caller == 0 for caller, _ in called):
+        return False
     name = put.source.partition(".")[0].partition("[")[0] if put is not None else ""
     return name in m.world.given_away(m.unit.number) and all(use.loads for use in uses.of_name(m, name))
 

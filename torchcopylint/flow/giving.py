@@ -73,6 +73,20 @@ def is_stored_in(m: Machine, site: int, place: str) -> bool:
     return isinstance(event, t.StoreAttribute) and f"{naming.text_of(m, event.base)}.{event.name}" == place
 
 
+def is_element_exchanged(m: Machine, site: int, given: int) -> bool:
+    """Whether an element, which is in a register, is exchanged for what the call at `site` and methods of that make of
+    it: `rows[i] = torch.LongTensor(rows[i]).t()`."""
+    taken, event = m.unit.definitions[given], m.use_of(site)
+    for _ in range(_STEPS):
+        if not isinstance(event, t.Invoke):
+            break
+        event = m.consumer_of(event.out)
+    if not isinstance(taken, t.Item) or not isinstance(event, t.StoreItem):
+        return False
+    places = [f"{naming.text_of(m, one.base)}[{naming.index_text(m, one.subscript)}]" for one in (taken, event)]
+    return places[0] == places[1] and "..." not in places[0]
+
+
 def _is_given_up(m: Machine, value: Value, site: int) -> bool:
     """Whether only names hold the memory, all of which are looked at for the last time in the call."""
     storages = {share.storage for ref in value.refs for share in m.state.object(ref).shares}
