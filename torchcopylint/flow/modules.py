@@ -12,6 +12,7 @@ from torchcopylint.flow import (
     generators,
     gradients,
     grads,
+    hollow,
     making,
     memory,
     naming,
@@ -125,7 +126,8 @@ def _output(
 ) -> Value:
     """What a network returns carries a graph to its parameters, which backward needs."""
     recording = m.state.mode.recording
-    frozen = obj.requires_grad is Fact.NO
+    local = m.world.local_class(obj.type)
+    trains_nothing = obj.requires_grad is Fact.NO or (local is not None and hollow.is_hollow(m.world, local))
     given = [*arguments.positional, *arguments.keywords.values()]
     inputs = grads.tensors_in(m, given)
     # What comes back as it was given is no output of a layer: `forward` may return its argument.
@@ -138,7 +140,7 @@ def _output(
             continue
         graph = frozenset[int]().union(made.graph, *(i.graph if whole else runs.without(i.graph) for i in inputs))
         fact = Fact.NO if recording is Fact.NO else Fact.UNKNOWN if recording is Fact.UNKNOWN else Fact.LIKELY
-        if frozen and not any(i.requires_grad > 0 for i in inputs):
+        if trains_nothing and not any(i.requires_grad > 0 for i in inputs):
             fact = min(fact, Fact.UNKNOWN)
         if fact > 0:
             number = site * 8 + 7
