@@ -26,6 +26,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     OUTPUT,
     PART,
+    PLACEHOLDER,
     UNKNOWN,
     How,
     Kind,
@@ -128,7 +129,13 @@ def _unpack(m: Machine, event: t.Unpack) -> None:
         m.set(event.out, memory.unknown(m, event.site, text))
         return
     each = m.each(memory.by_kind(m, value))
-    m.set(event.out, slots.join_values([_part_of(m, one, obj, position, event.site, text) for one, obj in each]))
+    part = slots.join_values([_part_of(m, one, obj, position, event.site, text) for one, obj in each])
+    for ref in part.refs if position is None else ():
+        obj = m.state.object(ref)
+        if obj.site == event.site:
+            # What a starred target gets stands for all the elements from there on.
+            m.state.set_object(ref, obj._replace(flags=obj.flags | {PLACEHOLDER}))
+    m.set(event.out, part)
 
 
 def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site: int, text: str) -> Value:
