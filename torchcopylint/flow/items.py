@@ -61,7 +61,7 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
             # `layers[1:]` is a list of some of them.
             some = Object(Kind.MODULE, obj.sure, type=obj.type, requires_grad=obj.requires_grad, text=text)
             return memory.alias(m, single, event.site, How.FIELD, some, region=(Part("?"),), tag="some")
-        return slots.child_module(m, single.refs[0], event.site, text)
+        return slots.child_module(m, single.refs[0], event.site, text, key=indexing.constant(m, event.subscript))
     key = indexing.constant(m, event.subscript)
     if obj.kind in (Kind.LIST, Kind.TUPLE):
         if len(event.subscript) == 1 and isinstance(event.subscript[0], t.Slice):
