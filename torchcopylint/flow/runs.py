@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import exclusion, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.earlier import may_come_from_before
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
@@ -153,7 +153,8 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
         return
     if not freed:
         runs.kept.add(site)
-    freed = freed and not m.on_purpose
+    # What the last turn of a loop frees, no other turn needs.
+    freed = freed and not m.on_purpose and not (m.in_loop and exclusion.is_of_one_turn(m, site))
     graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in value.refs)) - on_some_paths(m, value)
     _note_again(m, value, graph, site, name)
     if part:
