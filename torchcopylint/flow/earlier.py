@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow import uses
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Value
 from torchcopylint.knowledge import table
 
@@ -95,3 +96,47 @@ def _may_carry(m: Machine, value: Value) -> bool:
     return any(
         obj.kind in (*TENSORS, Kind.UNKNOWN) and obj.leaf <= 0 and obj.requires_grad is not Fact.NO for obj in objects
     )
+
+
+def is_begun_on_arms(m: Machine, site: int, name: str) -> bool:
+    """Whether the arms of a condition, one behind the other, begin a sum that the turn goes on with later.
+
+    `if a: loss = f(x)` and `elif b: loss = g(x)`: that neither holds is not meant to happen. What begins it under one
+    condition alone may be meant to begin it once, or now and then.
+    """
+    loop = _innermost(m.unit.tape, site)
+    body = loop.body if loop is not None else ()
+    while body:
+        around: t.Tape = ()
+        for event in body:
+            if any(inner.site == site for part in t.inner_tapes(event) for inner in t.events(part)):
+                around = next(
+                    part for part in t.inner_tapes(event) if any(inner.site == site for inner in t.events(part))
+                )
+                break
+            if isinstance(event, t.Branch):
+                begun = [one.value for one in t.events((event,)) if isinstance(one, t.Bind) and one.name == name]
+                made = [m.unit.definitions[register] if register >= 0 else None for register in begun]
+                anew = all(isinstance(one, t.Operate | t.Call | t.Invoke | t.Load) for one in made)
+                if len(begun) > 1 and anew and not any(uses.is_computed_from(m, register, name) for register in begun):
+                    return True
+        body = around
+    return False
+
+
+def _innermost(tape: t.Tape, site: int) -> t.Loop | None:
+    found: t.Loop | None = None
+    while True:
+        inner = next(
+            (
+                (event, part)
+                for event in tape
+                for part in t.inner_tapes(event)
+                if any(one.site == site for one in t.events(part))
+            ),
+            None,
+        )
+        if inner is None:
+            return found
+        found = inner[0] if isinstance(inner[0], t.Loop) else found
+        tape = inner[1]
