@@ -96,8 +96,10 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
             return slot_value(m, slot)
         if m.state.cell((ref, ANY_ELEMENT)) is None and obj.kind not in CONTAINERS:
             return slot_value(m, slot)
+    # Of a container that comes from elsewhere, the keys that somebody has named here are not all that it has.
+    any_of_all = key is None and (obj.owner in ("", LOCAL) or obj.kind is not Kind.UNKNOWN)
     elements = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
-    held = [slot_value(m, slot) for slot in elements if key is None or slot[1] == ANY_ELEMENT]
+    held = [slot_value(m, slot) for slot in elements if any_of_all or slot[1] == ANY_ELEMENT]
     if held:
         return join_values([_any_of(m, value, site, text) for value in held])
     if PARTS in obj.flags:
