@@ -282,6 +282,7 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
             traced=arguments.flag("requires_grad") is True,
             declared=any(o.owner == ARGUMENT and TESTED not in o.flags for o in objects),
             temporary=value.root is None
+            or not _given(event)
             or _is_converted(m, value, event)
             or (dotted in LEGACY and _is_put_back(m, event)),
             outside=any(s.sure and m.state.object(s.storage).owner in OUTSIDE for o in objects for s in o.shares),
