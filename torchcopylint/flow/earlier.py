@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
 
 
+_CUTTING = frozenset({"detach", "data", "item", "numpy", "tolist", "detach_"})
 MAX_STEPS = 12
 """So many events are gone back over from a value to where it was made."""
 
@@ -38,7 +39,11 @@ def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
         if isinstance(made, t.Load):
             places = bound.get(made.name, ())
             within = [value for value, site in places if site in inside]
-            pending += within or [value for value, _ in places]
+            goes_on = any(_goes_on(m, value, made.name) for value in within)
+            # What is made of itself on each turn is made of what was there before the loop on the first.
+            pending += [value for value, _ in places] if goes_on or not within else within
+        elif isinstance(made, t.Invoke) and made.name == "detach":
+            continue
         elif made.site in inside:
             pending += t.operands(made)[1:] if isinstance(made, t.Call) else t.operands(made)
         elif isinstance(made, t.Make) or (isinstance(made, t.Call | t.Invoke) and not _is_known(m, made)):
@@ -47,6 +52,13 @@ def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
         else:
             pending += t.operands(made)[1:] if isinstance(made, t.Call) else t.operands(made)
     return False
+
+
+def _goes_on(m: Machine, register: int, name: str) -> bool:
+    """Whether a value is made of what a name holds, with nothing in between that cuts the graph: `x = x[kept]`."""
+    parts = uses.expression(m, register, name)
+    cut = any(isinstance(part, t.Invoke | t.Attribute) and part.name in _CUTTING for part in parts)
+    return not cut and any(isinstance(part, t.Load) and part.name == name for part in parts)
 
 
 def _is_handed_over(m: Machine, register: int, bound: dict[str, list[tuple[int, int]]], inside: set[int]) -> bool:
