@@ -47,6 +47,6 @@ def _input_again(read: ReadAfter, write: Write) -> bool:
     `x = relu(x)` and a plain `relu(x)` say that the input is to change. Applying the same activation to it again, as
     each of several branches may do, changes nothing.
     """
-    if write.result in ("", write.name) or read.name != write.root or write.derived or read.site == write.used:
+    if write.result in ("", write.name) or read.name != write.root or write.derived or read.site in write.used:
         return False
     return read.certain and f"{read.target}(...)" != write.op and read.target != write.op

@@ -61,12 +61,21 @@ def note_result(m: Machine, site: int) -> None:
     write = m.writes.get(site)
     if write is not None:
         event = m.use_of(site)
-        reader = event
-        while isinstance(reader, t.Make):
-            # `return scores, relu(boxes)`: who reads the tuple reads the result.
-            reader = m.consumer_of(reader.out)
-        used = reader.site if reader is not None else -1
-        m.writes[site] = write._replace(form=FORM, result=_result(m, event), used=used)
+        m.writes[site] = write._replace(form=FORM, result=_result(m, event), used=_readers(m, site))
+
+
+def _readers(m: Machine, site: int) -> frozenset[int]:
+    """Where one expression goes on with what the call at a site returns: `head(relu(x).view(-1))`."""
+    found: set[int] = set()
+    register = m.index.calls.get(site, -1)
+    while register >= 0 and (event := m.consumer_of(register)) is not None:
+        found.add(event.site)
+        # Who reads a tuple, or what a method makes of the result, reads the result.
+        if isinstance(event, t.Make) or (isinstance(event, t.Invoke | t.Item | t.Attribute) and event.base == register):
+            register = event.out
+        else:
+            break
+    return frozenset(found)
 
 
 def _result(m: Machine, event: t.Event | None) -> str:

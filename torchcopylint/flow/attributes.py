@@ -226,6 +226,7 @@ def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
         requires_grad=Fact.NO,
         scalar=obj.scalar,
         dtype=obj.dtype,
+        config=devices.at(devices.place_of(obj)),
         text=f"{text}.data",
     )
     return memory.alias(m, base, site, How.DATA, made, tag="data")

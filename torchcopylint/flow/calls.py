@@ -105,13 +105,18 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
         m.set(event.out, methods.of_plain(m, base, event, arguments))
         return
     results = []
-    for single, obj in m.each(memory.by_kind(m, base)):
+    kinds_of_it = memory.by_kind(m, base)
+    for single, obj in m.each(kinds_of_it):
+        if len(kinds_of_it) > 1:
+            m.beside = frozenset(single.refs), tuple(ref for ref in base.refs if ref not in single.refs)
         if obj.kind in (Kind.MODULE, Kind.INSTANCE) and _is_field(m, single, obj, event.name):
             rest = Arguments(arguments.positional[1:], arguments.keywords)
             results.append(_call_field(m, single, event, rest))
         else:
             bound = Arguments([single, *arguments.positional[1:]], arguments.keywords)
             results.append(methods.call(m, single, event, bound))
+    if len(kinds_of_it) > 1:
+        m.beside = frozenset(), ()
     m.set(event.out, slots.join_values(results))
 
 

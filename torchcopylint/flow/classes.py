@@ -11,6 +11,7 @@ from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    ARGUMENT,
     CONTAINERS,
     EXPANDED,
     PINNED,
@@ -172,6 +173,20 @@ class Classes:
                 return unit
         return None
 
+    def method_of(self, obj: Object, name: str) -> int | None:
+        """The unit of the method that an object has, if it is known which one it is.
+
+        What is handed in is said to be of a class, and may be of one that overrides the method.
+        """
+        number = self.local_class(obj.type)
+        if number is None or (obj.owner == ARGUMENT and self._is_overridden(number, name)):
+            return None
+        return self.method(number, name)
+
+    def _is_overridden(self, number: int, name: str) -> bool:
+        heirs = (one.number for one in self.program.classes if one.number != number and name in one.methods)
+        return any(number in self.lineage(heir) for heir in heirs)
+
     def _own_method(self, number: int, name: str) -> int | None:
         if self.is_own_class(number):
             return self.program.classes[number].methods.get(name)
@@ -227,7 +242,7 @@ class Classes:
             if name.startswith("torch.optim.") and "lr_scheduler" not in name:
                 return Kind.OPTIMIZER, Sure.PROVEN
             if name in ("torch.Tensor", "torch.nn.Parameter"):
-                return Kind.TENSOR, Sure.PROVEN
+                return (Kind.TENSOR if name == "torch.Tensor" else Kind.PARAMETER), Sure.PROVEN
         if self._own_method(number, "forward") is not None and self._is_of_unknown_kind(number):
             return Kind.MODULE, Sure.LIKELY
         return Kind.INSTANCE, Sure.PROVEN

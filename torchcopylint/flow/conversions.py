@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from torchcopylint.flow import dtypes, kinds, memory, naming, uses
+from torchcopylint.flow import dtypes, giving, kinds, memory, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
 from torchcopylint.flow.machine import Machine
@@ -281,7 +281,10 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
             recording=m.state.mode.recording,
             traced=arguments.flag("requires_grad") is True,
             declared=any(o.owner == ARGUMENT and TESTED not in o.flags for o in objects),
-            temporary=value.root is None or _is_converted(m, value, event),
+            temporary=value.root is None
+            or not _given(event)
+            or _is_converted(m, value, event)
+            or (dotted in LEGACY and _is_put_back(m, event)),
             outside=any(s.sure and m.state.object(s.storage).owner in OUTSIDE for o in objects for s in o.shares),
             unseen=_is_unseen(m, value, event),
             matches=dtypes.same(obj.dtype, dtype),
@@ -307,14 +310,25 @@ def _is_converted(m: Machine, value: Value, event: t.Call | t.Invoke) -> bool:
     return all(obj.site == made.site and all(share.how in _CONVERTED for share in obj.shares) for obj in objects)
 
 
+def _is_put_back(m: Machine, event: t.Call | t.Invoke) -> bool:
+    """Whether an element is exchanged for what is made of it, `rows[i] = torch.LongTensor(rows[i])`: rows of another
+    kind become tensors, and that there were tensors before is known from this very statement alone."""
+    given = _given(event)
+    return giving.is_element_exchanged(m, event.site, given[0]) if given else False
+
+
+def _given(event: t.Call | t.Invoke) -> list[int]:
+    return [a.register for a in event.arguments if not a.stars and a.keyword in ("", "data")]
+
+
 def _is_unseen(m: Machine, value: Value, event: t.Call | t.Invoke) -> bool:
     """Whether what is given is held by one name only, which is not looked at again as long as it holds it."""
-    if not isinstance(value.root, str) or len(value.refs) != 1:
+    if not isinstance(value.root, str) or not value.refs:
         return False
-    for share in m.state.object(value.refs[0]).shares:
+    for share in [share for ref in value.refs for share in m.state.object(ref).shares]:
         if any(key != value.root and _is_lasting(m, key) for key, _ in m.state.holders_of(share.storage)):
             return False
-    given = [a.register for a in event.arguments if not a.stars and a.keyword in ("", "data")]
+    given = _given(event)
     return bool(given) and uses.is_last_look(m, value.root, given[0], event.out)
 
 
@@ -335,7 +349,7 @@ def _holds_arrays(m: Machine, value: Value) -> bool:
 
 def _text_of(m: Machine, event: t.Call | t.Invoke) -> str:
     """The first argument as the user wrote it."""
-    given = [a.register for a in event.arguments if not a.stars and a.keyword in ("", "data")]
+    given = _given(event)
     return naming.text_of(m, given[0]) if given else "..."
 
 

@@ -20,10 +20,12 @@ _DEVICE = "device"
 HANDED = "where it was when it was handed in"
 """The place of what a unit was given, or took from a field: mostly the one that it works on."""
 _HERE = frozenset(
-    ["clone", "detach", "contiguous", "requires_grad_", "view", "reshape", "unsqueeze", "squeeze"]
+    ["clone", "detach", "contiguous", "requires_grad_", "view", "reshape", "unsqueeze", "squeeze", "Variable"]
     + [f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn")]
 )
 """Operations whose result is where their first argument is, and which programs put between one `to` and the next."""
+_TOGETHER = frozenset(["add", "sub", "rsub", "mul", "div", "pow", "neg", "maximum", "minimum", "min", "max", "where"])
+"""Operations whose operands have to be in one place, but for single numbers on the CPU."""
 
 
 def named(m: Machine, short: str, arguments: Arguments) -> str:
@@ -54,6 +56,15 @@ def kept(m: Machine, short: str, arguments: Arguments) -> tuple[tuple[str, objec
     if not place and short in _HERE and len(arguments.at(0).refs) == 1:
         obj = m.state.object(arguments.at(0).refs[0])
         place = place_of(obj) or (HANDED if _is_handed(m, obj) else "")
+    elif not place and short in _TOGETHER:
+        given = [ref for value in arguments.positional for ref in value.refs]
+        places = {place_of(m.state.object(ref)) for ref in given} - {"", "cpu", HANDED}
+        place = places.pop() if len(places) == 1 else ""
+    return at(place)
+
+
+def at(place: str) -> tuple[tuple[str, object], ...]:
+    """What an object's configuration says of where it is; nothing for an empty text."""
     return ((_DEVICE, place),) if place else ()
 
 

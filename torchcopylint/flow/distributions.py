@@ -16,6 +16,11 @@ _HANGING = frozenset({"log_prob", "entropy", "rsample", "cdf", "icdf", "perplexi
 _CUT = frozenset({"sample", "sample_n"})
 
 
+def is_one(obj: Object) -> bool:
+    """Whether an object is a distribution of torch."""
+    return obj.type == PREFIX
+
+
 def make(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
     """A distribution is made of tensors."""
     values = [*arguments.positional, *arguments.keywords.values()]

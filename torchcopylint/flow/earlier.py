@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow import uses
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Value
 from torchcopylint.knowledge import table
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
 
 
+_CUTTING = frozenset({"detach", "data", "item", "numpy", "tolist", "detach_"})
 MAX_STEPS = 12
 """So many events are gone back over from a value to where it was made."""
 
@@ -37,7 +39,11 @@ def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
         if isinstance(made, t.Load):
             places = bound.get(made.name, ())
             within = [value for value, site in places if site in inside]
-            pending += within or [value for value, _ in places]
+            goes_on = any(_goes_on(m, value, made.name) for value in within)
+            # What is made of itself on each turn is made of what was there before the loop on the first.
+            pending += [value for value, _ in places] if goes_on or not within else within
+        elif isinstance(made, t.Invoke) and made.name == "detach":
+            continue
         elif made.site in inside:
             pending += t.operands(made)[1:] if isinstance(made, t.Call) else t.operands(made)
         elif isinstance(made, t.Make) or (isinstance(made, t.Call | t.Invoke) and not _is_known(m, made)):
@@ -46,6 +52,13 @@ def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
         else:
             pending += t.operands(made)[1:] if isinstance(made, t.Call) else t.operands(made)
     return False
+
+
+def _goes_on(m: Machine, register: int, name: str) -> bool:
+    """Whether a value is made of what a name holds, with nothing in between that cuts the graph: `x = x[kept]`."""
+    parts = uses.expression(m, register, name)
+    cut = any(isinstance(part, t.Invoke | t.Attribute) and part.name in _CUTTING for part in parts)
+    return not cut and any(isinstance(part, t.Load) and part.name == name for part in parts)
 
 
 def _is_handed_over(m: Machine, register: int, bound: dict[str, list[tuple[int, int]]], inside: set[int]) -> bool:
@@ -95,3 +108,47 @@ def _may_carry(m: Machine, value: Value) -> bool:
     return any(
         obj.kind in (*TENSORS, Kind.UNKNOWN) and obj.leaf <= 0 and obj.requires_grad is not Fact.NO for obj in objects
     )
+
+
+def is_begun_on_arms(m: Machine, site: int, name: str) -> bool:
+    """Whether the arms of a condition, one behind the other, begin a sum that the turn goes on with later.
+
+    `if a: loss = f(x)` and `elif b: loss = g(x)`: that neither holds is not meant to happen. What begins it under one
+    condition alone may be meant to begin it once, or now and then.
+    """
+    loop = _innermost(m.unit.tape, site)
+    body = loop.body if loop is not None else ()
+    while body:
+        around: t.Tape = ()
+        for event in body:
+            if any(inner.site == site for part in t.inner_tapes(event) for inner in t.events(part)):
+                around = next(
+                    part for part in t.inner_tapes(event) if any(inner.site == site for inner in t.events(part))
+                )
+                break
+            if isinstance(event, t.Branch):
+                begun = [one.value for one in t.events((event,)) if isinstance(one, t.Bind) and one.name == name]
+                made = [m.unit.definitions[register] if register >= 0 else None for register in begun]
+                anew = all(isinstance(one, t.Operate | t.Call | t.Invoke | t.Load) for one in made)
+                if len(begun) > 1 and anew and not any(uses.is_computed_from(m, register, name) for register in begun):
+                    return True
+        body = around
+    return False
+
+
+def _innermost(tape: t.Tape, site: int) -> t.Loop | None:
+    found: t.Loop | None = None
+    while True:
+        inner = next(
+            (
+                (event, part)
+                for event in tape
+                for part in t.inner_tapes(event)
+                if any(one.site == site for one in t.events(part))
+            ),
+            None,
+        )
+        if inner is None:
+            return found
+        found = inner[0] if isinstance(inner[0], t.Loop) else found
+        tape = inner[1]

@@ -26,6 +26,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     replacing,
     runs,
     sharing,
+    uses,
 )
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import (
@@ -87,6 +88,7 @@ def _unit_facts(
     owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
     stated = [fact for site in sorted(m.facts) for fact in m.facts[site]]
     stated = [fact for fact in stated if not isinstance(fact, DataShared) or not sharing.stands_in(m, fact)]
+    stated = [fact for fact in stated if not isinstance(fact, DataShared) or not _is_given_away(m, fact)]
     found = [_settled(m, fact) if isinstance(fact, DataShared) else fact for fact in stated]
     found = [fact for fact in found if not isinstance(fact, ConditionalWrite) or conditional.still_held(m, fact)]
     found = [lasting.settled(m, fact) if isinstance(fact, Constructed) else fact for fact in found]
@@ -189,6 +191,19 @@ def _called_without_grad(world: World, number: int) -> Fact:
             else:
                 unknown = True
     return Fact.NO if on else Fact.YES if off and not unknown else Fact.UNKNOWN
+
+
+def _is_given_away(m: Machine, fact: DataShared) -> bool:
+    """Whether the storage that something is put on is part of what every caller in the file gives away for good.
+
+    What a module's body does, that is a script or an example, others may do with what they keep.
+    """
+    put = m.put_on.get(fact.site)
+    called = m.world.call_modes.get(m.unit.number, ())
+    if not called or any(caller == 0 for caller, _ in called):
+        return False
+    name = put.source.partition(".")[0].partition("[")[0] if put is not None else ""
+    return name in m.world.given_away(m.unit.number) and all(use.loads for use in uses.of_name(m, name))
 
 
 def _settled(m: Machine, fact: DataShared) -> DataShared:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import naming, uses
 from torchcopylint.flow import tape as t
 
 if TYPE_CHECKING:
@@ -24,8 +24,29 @@ def exclude(m: Machine, one: int, other: int) -> bool:
     )
 
 
+def is_of_one_turn(m: Machine, site: int) -> bool:
+    """Whether a site is reached on one turn of a loop that is told by its number, such as the last: `i == n - 1`."""
+    for one in _assumed(m, site):
+        event = m.unit.definitions[one.register] if one.register >= 0 else None
+        if not isinstance(event, t.Operate) or event.symbol != ("==" if one.truth else "!="):
+            continue
+        for counted, number in zip(event.operands, reversed(event.operands), strict=False):
+            constant = m.unit.definitions[number]
+            loads = [part for part in uses.expression(m, counted, "") if isinstance(part, t.Load)]
+            bound = [register for load in loads for register in uses.bindings_before(m, load)]
+            first = isinstance(constant, t.Const) and constant.value == 0
+            if not first and any(uses.from_iteration(m, register) for register in bound):
+                return True
+    return False
+
+
 def _conditions(m: Machine, site: int) -> list[tuple[str, object, bool]]:
     """What holds at a site: that something, by its text, equals a constant (or is true), or does not."""
+    return [held for one in _assumed(m, site) if (held := _asked(m, one.register, one.truth)) is not None]
+
+
+def _assumed(m: Machine, site: int) -> tuple[t.Assume, ...]:
+    """The tests whose outcome is known at a site."""
     pending: list[tuple[t.Tape, tuple[t.Assume, ...]]] = [(m.unit.tape, ())]
     while pending:
         tape, assumed = pending.pop()
@@ -33,9 +54,9 @@ def _conditions(m: Machine, site: int) -> list[tuple[str, object, bool]]:
             if isinstance(event, t.Assume):
                 assumed = (*assumed, event)
             elif event.site == site and not t.inner_tapes(event):
-                return [held for one in assumed if (held := _asked(m, one.register, one.truth)) is not None]
+                return assumed
             pending += [(part, assumed) for part in t.inner_tapes(event)]
-    return []
+    return ()
 
 
 def _asked(m: Machine, register: int, truth: bool) -> tuple[str, object, bool] | None:

@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     containers,
     copies,
     copying,
+    devices,
     generators,
     grads,
     making,
@@ -479,6 +480,7 @@ def _parameter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name:
     obj = m.state.object(source.refs[0]) if len(source.refs) == 1 else Object()
     text = naming.text_of(m, event.out)
     made = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=requires, dtype=obj.dtype, text=text)
+    made = made._replace(config=devices.at(devices.place_of(obj)))
     if not source.refs:
         return memory.fresh(m, event.site, made)
     shared = slots.lives_on(m, source, -1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcopylint.flow import naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GeneratorReused
-from torchcopylint.flow.model import Kind, Value
+from torchcopylint.flow.model import ANY_ELEMENT, Kind, Value
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -70,7 +70,8 @@ def _taken_again(m: Machine, value: Value, site: int) -> GeneratorReused | None:
     taken = m.state.get(_key(ref))
     before = taken if isinstance(taken, frozenset) else frozenset[int]()
     made = m.generators[ref | 1]
-    if before and value.root is not None and (min(before) != site or _comes_round(m, made, site)):
+    again = min(before, default=site) != site or (not _is_any_element(value) and _comes_round(m, made, site))
+    if before and value.root is not None and again:
         fact = GeneratorReused(site, naming.key_text(m, value.root), made, min(before), True)
     else:
         fact = None
@@ -80,6 +81,11 @@ def _taken_again(m: Machine, value: Value, site: int) -> GeneratorReused | None:
             if isinstance(key, tuple) and m.state.object(key[0]).owner == "self" and ref in m.state.refs_of(key):
                 m.world.used_up.setdefault(m.unit.owner, set()).add(key[1][1:])
     return fact
+
+
+def _is_any_element(value: Value) -> bool:
+    """Whether a value is an element at a place that nobody knows: another one on each turn of a loop."""
+    return isinstance(value.root, tuple) and value.root[1] == ANY_ELEMENT
 
 
 def _comes_round(m: Machine, made: int, site: int) -> bool:

@@ -27,6 +27,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     OUTPUT,
     PART,
+    PLACEHOLDER,
     UNKNOWN,
     How,
     Kind,
@@ -61,7 +62,7 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
             # `layers[1:]` is a list of some of them.
             some = Object(Kind.MODULE, obj.sure, type=obj.type, requires_grad=obj.requires_grad, text=text)
             return memory.alias(m, single, event.site, How.FIELD, some, region=(Part("?"),), tag="some")
-        return slots.child_module(m, single.refs[0], event.site, text)
+        return slots.child_module(m, single.refs[0], event.site, text, key=indexing.constant(m, event.subscript))
     key = indexing.constant(m, event.subscript)
     if obj.kind in (Kind.LIST, Kind.TUPLE):
         if len(event.subscript) == 1 and isinstance(event.subscript[0], t.Slice):
@@ -133,7 +134,13 @@ def _unpack(m: Machine, event: t.Unpack) -> None:
         m.set(event.out, handed)
         return
     each = m.each(memory.by_kind(m, value))
-    m.set(event.out, slots.join_values([_part_of(m, one, obj, position, event.site, text) for one, obj in each]))
+    part = slots.join_values([_part_of(m, one, obj, position, event.site, text) for one, obj in each])
+    for ref in part.refs if position is None else ():
+        obj = m.state.object(ref)
+        if obj.site == event.site:
+            # What a starred target gets stands for all the elements from there on.
+            m.state.set_object(ref, obj._replace(flags=obj.flags | {PLACEHOLDER}))
+    m.set(event.out, part)
 
 
 def _handed_back(m: Machine, event: t.Unpack, value: Value) -> Value | None:

@@ -12,6 +12,7 @@ from torchcopylint.flow import (
     generators,
     gradients,
     grads,
+    hollow,
     making,
     memory,
     naming,
@@ -96,16 +97,14 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
         return _call_known(m, function, obj, row, arguments, site, name)
     if WRITES_INPUT in obj.flags and arguments.at(0).refs:
         _write_first(m, arguments.at(0), site, name)
-    local = m.world.local_class(obj.type)
     result = None
-    if local is not None:
-        forward = m.world.method(local, "forward")
-        if forward is not None:
-            bound = Arguments([function, *arguments.positional], arguments.keywords)
-            result = summaries.call(m, FunctionReference(forward), bound, site, name)
-            if not m.world.is_own(forward) and m.state.object(result.refs[0] if result.refs else -1).kind in CONTAINERS:
-                # What the parts of the result are is not handed on.
-                result = memory.unknown(m, site, f"{name}(...)")
+    forward = m.world.method_of(obj, "forward")
+    if forward is not None:
+        bound = Arguments([function, *arguments.positional], arguments.keywords)
+        result = summaries.call(m, FunctionReference(forward), bound, site, name)
+        if not m.world.is_own(forward) and m.state.object(result.refs[0] if result.refs else -1).kind in CONTAINERS:
+            # What the parts of the result are is not handed on.
+            result = memory.unknown(m, site, f"{name}(...)")
     if result is None:
         for value in (*arguments.positional, *arguments.keywords.values()):
             reading.read(m, value, site, "argument", name)
@@ -127,7 +126,8 @@ def _output(
 ) -> Value:
     """What a network returns carries a graph to its parameters, which backward needs."""
     recording = m.state.mode.recording
-    frozen = obj.requires_grad is Fact.NO
+    local = m.world.local_class(obj.type)
+    trains_nothing = obj.requires_grad is Fact.NO or (local is not None and hollow.is_hollow(m.world, local))
     given = [*arguments.positional, *arguments.keywords.values()]
     inputs = grads.tensors_in(m, given)
     # What comes back as it was given is no output of a layer: `forward` may return its argument.
@@ -140,7 +140,7 @@ def _output(
             continue
         graph = frozenset[int]().union(made.graph, *(i.graph if whole else runs.without(i.graph) for i in inputs))
         fact = Fact.NO if recording is Fact.NO else Fact.UNKNOWN if recording is Fact.UNKNOWN else Fact.LIKELY
-        if frozen and not any(i.requires_grad > 0 for i in inputs):
+        if trains_nothing and not any(i.requires_grad > 0 for i in inputs):
             fact = min(fact, Fact.UNKNOWN)
         if fact > 0:
             number = site * 8 + 7
@@ -270,9 +270,7 @@ def _parameters_of(site: int, name: str) -> Saved:
 
 def call_instance(m: Machine, base: Value, arguments: Arguments, site: int, text: str, name: str) -> Value:
     """A method of an instance of a class of this file."""
-    obj = m.state.object(base.refs[0])
-    local = m.world.local_class(obj.type)
-    unit = m.world.method(local, name) if local is not None else None
+    unit = m.world.method_of(m.state.object(base.refs[0]), name)
     if name == "__call__":
         arguments = Arguments([base, *arguments.positional], arguments.keywords)
     if unit is not None:
@@ -316,8 +314,7 @@ def call_super(m: Machine, event: t.Invoke, arguments: Arguments) -> Value:
 def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
     """A method of a module (or of something that has a method only modules and optimizers have)."""
     obj = m.state.object(base.refs[0])
-    local = m.world.local_class(obj.type)
-    unit = m.world.method(local, event.name) if local is not None else None
+    unit = m.world.method_of(obj, event.name)
     text = naming.text_of(m, event.base)
     name = event.name
     if name != "load_state_dict":
@@ -539,6 +536,9 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
         return Value(kind=Kind.NONE)
     if event.name == "add_param_group":
         ownership.note_added(m, base.refs[0])
+    if m.world.method_of(m.state.object(base.refs[0]), event.name) is not None:
+        # A method that the class adds: a helper of `step`, which finds recording switched off as `step` leaves it.
+        return call_instance(m, base, arguments, event.site, text, event.name)
     return unknowns.call_unknown(m, rest, event.site, f"{text}.{event.name}")
 
 

@@ -99,12 +99,26 @@ def note_field(m: Machine, event: t.StoreAttribute, value: Value, text: str) -> 
     computed = uses.expression(m, event.value, "")
     leaf = next((part for part in computed if isinstance(part, t.Call | t.Invoke) and _is_new_leaf(m, part.out)), None)
     made = m.unit.definitions[event.value]
-    if leaf is None or made is None or leaf is made:
+    if leaf is None or made is None or leaf is made or _is_set_elsewhere(m, event):
         return
     when = next((share.when for share in obj.shares if share.when), "")
     source = naming.text_of(m, leaf.out)
     m.computed_fields[text] = event.site
     m.fact(NonleafKept(event.site, text, made.site, source, when, "", min(obj.sure, Sure.PROVEN)))
+
+
+def _is_set_elsewhere(m: Machine, event: t.StoreAttribute) -> bool:
+    """Whether another method sets the field as well, or somebody from outside: then it is state, and no parameter."""
+    for unit in m.world.program.units:
+        if unit.number == m.unit.number:
+            continue
+        own = unit.parameters[0].name if unit.owner >= 0 and unit.parameters else ""
+        for other in m.world.index(unit).of(t.StoreAttribute):
+            base = unit.definitions[other.base]
+            through = base.name if isinstance(base, t.Load) else ""
+            if other.name == event.name and (unit.owner == m.unit.owner or not own or through != own):
+                return True
+    return False
 
 
 def _is_new_leaf(m: Machine, register: int) -> bool:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import exclusion, naming
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.earlier import may_come_from_before
+from torchcopylint.flow.earlier import is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
 from torchcopylint.flow.model import CONTAINERS, PART, TENSORS, Fact, Key, Kind, Object, Sure, Value, join_graphs
 
@@ -153,7 +153,8 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
         return
     if not freed:
         runs.kept.add(site)
-    freed = freed and not m.on_purpose
+    # What the last turn of a loop frees, no other turn needs.
+    freed = freed and not m.on_purpose and not (m.in_loop and exclusion.is_of_one_turn(m, site))
     graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in value.refs)) - on_some_paths(m, value)
     _note_again(m, value, graph, site, name)
     if part:
@@ -284,7 +285,7 @@ def found(m: Machine) -> list[Relation]:
     for site, (fact, ran) in sorted(m.runs.added.items()):
         freeing = [where for where in ran if where not in m.runs.kept]
         inside = [where for where in freeing if _outlives_turn(m, fact, loops.around(site, where))]
-        if inside and site not in m.runs.reached:
+        if inside and site not in m.runs.reached and not is_begun_on_arms(m, site, fact.name):
             relations.append(fact._replace(ran=inside[0]))
     relations += _kept_in_fields(m, {fact.site for fact in relations})
     for site, again in sorted(m.runs.again.items()):

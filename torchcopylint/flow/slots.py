@@ -97,8 +97,10 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
             return slot_value(m, slot)
         if m.state.cell((ref, ANY_ELEMENT)) is None and obj.kind not in CONTAINERS:
             return slot_value(m, slot)
+    # Of a container that comes from elsewhere, the keys that somebody has named here are not all that it has.
+    any_of_all = key is None and (obj.owner in ("", LOCAL) or obj.kind is not Kind.UNKNOWN)
     elements = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
-    held = [slot_value(m, slot) for slot in elements if key is None or slot[1] == ANY_ELEMENT]
+    held = [slot_value(m, slot) for slot in elements if any_of_all or slot[1] == ANY_ELEMENT]
     if held:
         return join_values([_any_of(m, value, site, text) for value in held])
     if PARTS in obj.flags:
@@ -153,8 +155,8 @@ def _visited(region: Region, ref: int) -> Region:
     return tuple(part._replace(value=ref) if part.kind == "each" else part for part in region)
 
 
-def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child") -> Value:
-    """An element of a `Sequential` or a `ModuleList`: some module that is a part of it."""
+def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child", key: object = None) -> Value:
+    """An element of a `Sequential` or a `ModuleList`: some module that is a part of it, or that at a place, `key`."""
     held = [slot_value(m, slot) for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
     if held:
         return join_values(held)
@@ -163,9 +165,9 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child")
         trained = m.state.object(ref).requires_grad
         one = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=trained, text=text)
         return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(Part("each"),), tag=tag)
-    return memory.alias(
-        m, Value((ref,)), site, How.FIELD, Object(Kind.MODULE, Sure.LIKELY, text=text), region=(Part("each"),), tag=tag
-    )
+    part = Part("int", key) if isinstance(key, int) and not isinstance(key, bool) else Part("each")
+    one = Object(Kind.MODULE, Sure.LIKELY, text=text)
+    return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(part,), tag=tag)
 
 
 def register_module(m: Machine, ref: int, module: Object, name: str, value: Value, site: int) -> None:

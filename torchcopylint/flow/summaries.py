@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcopylint.flow import (
     aliasing,
     attributes,
+    distributions,
     grads,
     handing,
     hanging,
@@ -467,7 +468,7 @@ def _one_result(
             if SPENT in made.flags:
                 m.runs.sites.add(site)
                 made = made._replace(graph=runs.spent(made.graph, site), flags=made.flags - {SPENT})
-        if m.state.mode.recording is Fact.NO and made.kind in (*TENSORS, Kind.UNKNOWN):
+        if m.state.mode.recording is Fact.NO and (made.kind in (*TENSORS, Kind.UNKNOWN) or distributions.is_one(made)):
             made = made._replace(requires_grad=Fact.NO, leaf=Fact.YES, graph=frozenset())
         if any(item.when == "unknown" for item in fresh):
             made = made._replace(kind=Kind.UNKNOWN, sure=Sure.NOT)

@@ -118,13 +118,27 @@ def ends_in(m: Machine, name: str, site: int) -> bool:
     """Whether the call at a site is the last to look at what a name holds: nothing behind it does, nor a loop's next
     turn."""
     found = of_name(m, name)
-    loads = [use for use in found if use.loads]
     register = m.index.calls.get(site, -1)
-    if not loads or register < 0 or seen_from_inside(m, name):
+    if register < 0 or seen_from_inside(m, name):
         return False
-    last = loads[-1]
     parts = [event.out for event in expression(m, register, name) if isinstance(event, t.Load)]
-    return last.register in parts and _is_of_this_turn(found, last)
+    mine = [use for use in found if use.loads and use.register in parts]
+    later = [use for use in found if use.loads and mine and use.position > mine[-1].position]
+    other_arms = all(_on_other_arms(m.unit.tape, site, use.site) for use in later)
+    return bool(mine) and other_arms and _is_of_this_turn(found, mine[-1])
+
+
+def _on_other_arms(tape: t.Tape, one: int, other: int) -> bool:
+    """Whether two events stand on two arms of one condition, so that a call runs one of them at most, in one turn."""
+    for event in tape:
+        parts = t.inner_tapes(event)
+        here = [number for number, part in enumerate(parts) if any(inner.site == one for inner in t.events(part))]
+        there = [number for number, part in enumerate(parts) if any(inner.site == other for inner in t.events(part))]
+        if here and there and here != there:
+            return isinstance(event, t.Branch)
+        if here and here == there and len(here) == 1:
+            return _on_other_arms(parts[here[0]], one, other)
+    return False
 
 
 def _is_of_this_turn(found: list[Use], look: Use) -> bool:

@@ -87,8 +87,10 @@ def write(
     before = m.writes.get(site) if also else None
     if before is None:
         m.certain_storages[site], m.regions[site], m.chains[site] = frozenset(), {}, {}
+    # What a method writes of its receiver is one of all objects that the receiver may be, of whatever kind.
+    refs = (*value.refs, *m.beside[1]) if m.beside[1] and m.beside[0].issuperset(value.refs) else value.refs
     m.certain_storages[site] |= {
-        s.storage for _, s in shares if every or all(reading._sits_on(m, other, s.storage) for other in value.refs)
+        s.storage for _, s in shares if every or all(reading._sits_on(m, other, s.storage) for other in refs)
     }
     m.regions[site].update({s.storage | 1: (*s.region, *region) for _, s in shares})
     held = reading.held_part(m, value.root, chain)
