@@ -96,7 +96,10 @@ def analyse(
     `OverLimit` when it is over one of the `limits`; with `None` it is known to be within them.
     """
     with rare_collections():
-        return followed(text, limits, around).findings(filename)
+        run = followed(text, limits, around)
+        analysis = run.findings(filename)
+        run.let_go()
+    return analysis
 
 
 def followed(text: str, limits: Limits | None, around: Surroundings | None) -> Followed:
@@ -185,12 +188,19 @@ class Followed:
 
         return exported(self.world)
 
+    def let_go(self) -> None:
+        """Nothing more will be asked: memory can come back without a collection of cyclic garbage."""
+        self.world.let_go()
+
 
 def summary_of(lowered: Lowered, around: Surroundings) -> ModuleFacts:
     """What other files may know of a lowered file."""
     from torchcopylint.flow.exporting import exported
 
-    return exported(world_of(lowered, around))
+    world = world_of(lowered, around)
+    summary = exported(world)
+    world.let_go()
+    return summary
 
 
 def span_of(text: str, site: int) -> Span | None:
