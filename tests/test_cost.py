@@ -89,3 +89,14 @@ def test_a_unit_is_run_again_if_its_parameters_turn_out_to_be_something_else() -
 
 def test_a_module_body_that_uses_a_function_is_run_again() -> None:
     assert runs("def f(x: torch.Tensor):\n    return x\n\nz = f(torch.zeros(3))\n") > 0
+
+
+def test_a_loop_that_leads_to_nothing_of_its_earlier_turns_takes_two() -> None:
+    def turns(end: str) -> float:
+        """How often a line of the loop is run."""
+        line, head = "y = torch.relu(x)\n", "def f(xs):\n    found = []\n    for x in xs:\n"
+        once = steps(line + line) - steps(line)
+        return (steps(head + f"        {line}" * 2 + end) - steps(head + f"        {line}" + end)) / once
+
+    assert turns("") == 2
+    assert turns("        found.append(y)\n") == 3

@@ -8,9 +8,11 @@ import libcst
 import pytest
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from torchcopylint.flow.light import read
 from torchcopylint.flow.lower import lower
 from torchcopylint.source.positions import locate, locate_few
 from torchcopylint.source.rows import places
+from torchcopylint.source.spans import light_spans
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = [
@@ -118,3 +120,66 @@ def test_every_site_is_where_the_provider_says(text: str) -> None:
         span, expected = found[id(node)], positions[node]
         assert (span.start.row, span.start.column) == (expected.start.line, expected.start.column + 1)
         assert (span.end.row, span.end.column) == (expected.end.line, expected.end.column + 1)
+
+
+FORMATTED = '''\
+x = f"{a}" + f"é{b.c}" f"{d:>{e}}"
+y = f"""
+ {a} é {
+ b} {f'{c}'}
+  {d!r:{w}.{p}}"""
+z = (f"{a} "
+     f"{b(c)[d]} {{}} {e}" "é" f"{g=}")
+f"\\t{ (1, 2) }{ x.y }\\
+{b}"
+'''
+BRACKETS = """\
+(a), (b)
+(a, b)
+( a, b )
+(1,)
+()
+( )
+(  # a remark
+    a,
+    b)
+x[(a), (b)] = (a, (b)), (c)
+f(i for i in j), (i for i in j), ( i for i in j)
+(yield), (n := 1), (a or b) and (c)
+for a in b: c; d;
+((a))
+"""
+
+
+@pytest.mark.parametrize(
+    "text", [*TEXTS, LAID_OUT, LAID_OUT.replace("\n", "\r\n"), LAID_OUT.rstrip(), FORMATTED, BRACKETS]
+)
+def test_what_the_light_tree_tells_is_where_libcst_says(text: str) -> None:
+    light = read(text)
+    assert light is not None
+    module = libcst.parse_module(text)
+    nodes, twins = lower(light).nodes[:-1], lower(module).nodes[:-1]
+    expected = locate(module, twins)
+    known = light_spans(text, dict(enumerate(nodes)))
+    assert known == {site: expected[id(twins[site])] for site in known}
+    if "ä = " not in text:
+        assert len(known) > 0.8 * len(nodes)
+
+
+def test_of_names_that_python_normalises_the_light_tree_tells_nothing() -> None:
+    text = "ﬁ = 'ﬁ'\n"
+    light = read(text)
+    assert light is not None
+    nodes = dict(enumerate(lower(light).nodes[:-1]))
+    assert not light_spans(text, nodes)
+    assert len(light_spans("fi = 'ﬁ'\n", nodes)) == len(nodes)
+
+
+def test_what_the_parser_does_not_tell_is_left_out() -> None:
+    text = "try:\n    a\nexcept B as e:\n    c\n"
+    light = read(text)
+    assert light is not None
+    nodes = {site: node for site, node in enumerate(lower(light).nodes) if type(node).__name__ == "Name"}
+    found = light_spans(text, nodes)
+    assert {nodes[site].value for site in nodes.keys() - found.keys()} == {"e"}
+    assert {found[site].start.row for site in found} == {2, 3, 4}

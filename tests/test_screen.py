@@ -111,18 +111,19 @@ def test_the_signs_follow_the_knowledge(monkeypatch: pytest.MonkeyPatch) -> None
         signs.signs.cache_clear()
 
 
-def test_libcst_is_not_loaded_where_nothing_is_found(project: Path) -> None:
+def test_libcst_is_loaded_only_for_places_that_python_does_not_tell(project: Path) -> None:
     write(project, a_py=SPARED["other work"], b_py="import torch\nx = torch.ones(2)\nx += 1\nprint(x)\n")
-    write(project, c_py="import torch\nw = torch.ones(2, requires_grad=True)\nw.add_(1)\n")
+    found = "import torch\nw = torch.ones(2, requires_grad=True)\nw.add_(1)\n"
+    write(project, c_py=found, d_py=found.replace("w", "ﬁ"))
     program = (
         "import sys; from torchcopylint.cli.main import run; code = run(['-q', *sys.argv[1:]]); "
         "print(code, 'libcst' in sys.modules)"
     )
     answers = [
         subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True).stdout.split()[-2:]
-        for path in ("b.py", "c.py")
+        for path in ("b.py", "c.py", "d.py")
     ]
-    assert answers == [["0", "False"], ["1", "True"]]
+    assert answers == [["0", "False"], ["1", "False"], ["1", "True"]]
 
 
 def test_no_screen_finds_the_same(project: Path, lint: Lint) -> None:

@@ -96,7 +96,10 @@ def analyse(
     `OverLimit` when it is over one of the `limits`; with `None` it is known to be within them.
     """
     with rare_collections():
-        return followed(text, limits, around).findings(filename)
+        run = followed(text, limits, around)
+        analysis = run.findings(filename)
+        run.let_go()
+    return analysis
 
 
 def followed(text: str, limits: Limits | None, around: Surroundings | None) -> Followed:
@@ -156,14 +159,26 @@ class Followed:
         told = settle(told_of(self.lowered, facts))
         if not told and not facts.gaps:
             return Analysis((), ())
-        module = self.module or parsed(self.text)
-        lowered = self._placed(module)
-        if lowered is None:
-            return _followed(self.text, module, self.around).findings(filename)
-        spans = spans_of(self.text, module, lowered, told, facts, self.answers)
+        spans = self._light_spans(told, facts)
+        if spans is None:
+            module = self.module or parsed(self.text)
+            lowered = self._placed(module)
+            if lowered is None:
+                return _followed(self.text, module, self.around).findings(filename)
+            spans = spans_of(self.text, module, lowered, told, facts, self.answers)
         further = further_steps(facts, self.around)
-        found = findings_of(self.text, filename, lowered, told, spans, further)
-        return Analysis(found, gaps_of(filename, facts, lowered, spans))
+        found = findings_of(self.text, filename, self.lowered, told, spans, further)
+        return Analysis(found, gaps_of(filename, facts, self.lowered, spans))
+
+    def _light_spans(self, told: Sequence[Told], facts: FileFacts) -> Mapping[int, Span] | None:
+        """The spans of what is spoken of, if the tree is a light one and Python's parser tells all of them."""
+        if self.module is not None:
+            return None
+        from torchcopylint.source.spans import light_spans
+
+        sites = spoken_of(told, facts)
+        found = light_spans(self.text, {site: self.lowered.nodes[site] for site in sites})
+        return found if len(found) == len(sites) else None
 
     def _placed(self, module: libcst.Module) -> Lowered | None:
         """The program with LibCST's nodes at its sites; `None` if the tree says something else, or that cannot be
@@ -185,17 +200,33 @@ class Followed:
 
         return exported(self.world)
 
+    def let_go(self) -> None:
+        """Nothing more will be asked: memory can come back without a collection of cyclic garbage."""
+        self.world.let_go()
+
 
 def summary_of(lowered: Lowered, around: Surroundings) -> ModuleFacts:
     """What other files may know of a lowered file."""
     from torchcopylint.flow.exporting import exported
 
-    return exported(world_of(lowered, around))
+    world = world_of(lowered, around)
+    summary = exported(world)
+    world.let_go()
+    return summary
 
 
 def span_of(text: str, site: int) -> Span | None:
     """Where a site of a text stands that has been followed before. Raises `Unreadable`."""
+    from torchcopylint.flow.light import read
     from torchcopylint.flow.lower import lower
+    from torchcopylint.source.spans import light_spans
+
+    light = read(text)
+    if light is not None:
+        nodes = lower(light).nodes
+        found = light_spans(text, {site: nodes[site]} if site < len(nodes) else {})
+        if found or site >= len(nodes):
+            return found.get(site)
     from torchcopylint.source.positions import locate
 
     module = parsed(text)
@@ -298,6 +329,14 @@ def _head(rows: Sequence[tuple[int, int]], row: int, before: bool) -> tuple[int,
     return rows[max(position - 1, 0)][1], position == 0
 
 
+def spoken_of(told: Sequence[Told], facts: FileFacts) -> set[int]:
+    """Every site that a finding or a gap speaks of."""
+    sites = {site for _, site in facts.gaps}
+    for item in told:
+        sites |= {item.report.site, item.statement, *(point.site for point in item.report.points)}
+    return sites
+
+
 def spans_of(
     text: str,
     module: libcst.Module,
@@ -307,13 +346,9 @@ def spans_of(
     answers: Mapping[int, Span],
 ) -> Mapping[int, Span]:
     """The spans of every site that a finding or a gap speaks of; `answers` stand where they were asked."""
-    sites = {site for _, site in facts.gaps}
-    for item in told:
-        sites |= {item.report.site, item.statement, *(point.site for point in item.report.points)}
-    if not sites:
-        return {}
     from torchcopylint.source.positions import locate_few
 
+    sites = spoken_of(told, facts)
     nodes, statements = lowered.nodes, lowered.program.statements
     found = locate_few(text, module, [(nodes[site], nodes[statements[site]]) for site in sites])
     return {site: answers.get(site) or found[id(nodes[site])] for site in sites}

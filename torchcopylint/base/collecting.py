@@ -6,7 +6,7 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-THRESHOLD = 50_000
+THRESHOLD = 200_000
 """Objects made between two looks at the young ones. With Python's own 700, a tree that is alive is looked at often."""
 
 

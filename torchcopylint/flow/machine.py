@@ -200,8 +200,10 @@ class Machine:
             self.run(event.body)
             self.first_turn = False
             turns = [state.take(), *frame.continues]
-            changed = [key for turn in turns for key in self._join_turn(turn)]
-            if not changed:
+            changed: Delta = {}
+            for turn in turns:
+                changed = {**self._join_turn(turn), **changed}
+            if all(before is None and _is_left_over(key) for key, before in changed.items()):
                 break
         else:
             if self.glancing:
@@ -219,21 +221,22 @@ class Machine:
         state.merge([state.take(), *frame.breaks])
         state.apply(state.take())
 
-    def _join_turn(self, turn: Delta) -> list[object]:
+    def _join_turn(self, turn: Delta) -> Delta:
+        """Join what a turn ended with into the head; returns what was there before of what that has changed."""
         before = {key: self.state.get(key) for key in turn}
         if not self.state.join_in(turn, turn=True):
-            return []
-        return [key for key, entry in before.items() if self.state.get(key) != entry]
+            return {}
+        return {key: entry for key, entry in before.items() if self.state.get(key) != entry}
 
-    def _give_up(self, keys: list[object], site: int) -> None:
+    def _give_up(self, keys: Iterable[Key], site: int) -> None:
         """The head did not settle: what still changes is unknown."""
         self.gap("a loop did not settle", site)
         for key in keys:
-            entry = self.state.get(key)  # type: ignore[arg-type]
+            entry = self.state.get(key)
             if isinstance(entry, Cell):
-                self.state.put_cell(key, Cell(site=entry.site))  # type: ignore[arg-type]
+                self.state.put_cell(key, Cell(site=entry.site))
             elif isinstance(entry, Object):
-                self.state.put(key, Object(text=entry.text, site=entry.site))  # type: ignore[arg-type]
+                self.state.put(key, Object(text=entry.text, site=entry.site))
 
     def attempt(self, event: t.Try) -> None:
         """A handler may start from anything between the entry and the end of the body."""
@@ -340,6 +343,16 @@ class Machine:
         """Keep what could not be seen."""
         if (reason, site) not in self.gaps:
             self.gaps.append((reason, site))
+
+
+def _is_left_over(key: Key) -> bool:
+    """Whether a key is that of an object of earlier turns, or of a slot of one.
+
+    If that is all that a turn has brought to the head of a loop, nothing there leads to it: the next turn would go as
+    this one went.
+    """
+    number = key[0] if isinstance(key, tuple) else key
+    return isinstance(number, int) and bool(number & 1)
 
 
 HANDLERS[t.Branch] = Machine.branch

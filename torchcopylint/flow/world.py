@@ -85,6 +85,10 @@ class World(Parameters):
         if self._module_asked or self.machines[0].cut_short:
             self.run_unit(0)
 
+    def let_go(self) -> None:
+        """Give up what was run. Units and their world hold one another, which only a collection would notice."""
+        self.machines.clear()
+
     def _run_again(self, number: int) -> set[int]:
         """Run a unit once more; returns who calls it, if what it does is not what it was known to do."""
         before = self._summaries.get(number)

@@ -106,7 +106,10 @@ class Modules:
             if found is not None:
                 return found
         with self.around(path) as view:
-            return followed(text, limits, view).findings(filename)
+            run = followed(text, limits, view)
+            analysis = run.findings(filename)
+            run.let_go()
+        return analysis
 
     def prepare(self, path: str, text: str) -> None:
         """Load what a file uses, so that `around` shows it to it. Raises `Unreadable` and `OverLimit`."""
@@ -249,6 +252,7 @@ class Modules:
             summary = run.summary()
             if path not in self._circles:
                 result = use(run)
+            run.let_go()
         if path not in self._circles:
             self._final(path, summary)
             return result

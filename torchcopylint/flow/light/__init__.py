@@ -1,9 +1,9 @@
 """A syntax tree in LibCST's shape out of Python's own parser: the same names of nodes and fields, no whitespace.
 
-Python's parser takes a tenth of the time of LibCST's, which spends most of it on what stands between the tokens. That
-is needed only to say where a finding is. So a file is lowered from this tree, and LibCST reads the few that have
-something to show. Both trees of a text are lowered to equal programs (`tests/test_light.py`), but for
-identifiers that Python normalises.
+Python's parser takes a tenth of the time of LibCST's, which spends most of it on what stands between the tokens. So a
+file is lowered from this tree. A node that Python's parser says the place of has it `at`, the node that it was made
+from; LibCST reads the few files that have something to show at another place. Both trees of a text are lowered to equal
+programs (`tests/test_light.py`), but for identifiers that Python normalises.
 
 Sources: `docs.python.org/3/library/ast.html` for the one side, `libcst.readthedocs.io/en/latest/nodes.html` for the
 other.

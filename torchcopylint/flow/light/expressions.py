@@ -15,7 +15,9 @@ def expression(node: ast.AST) -> Node:
     handler = _EXPRESSIONS.get(type(node))
     if handler is None:
         raise ValueError(type(node).__name__)
-    return handler(node)
+    found = handler(node)
+    found.at = node
+    return found
 
 
 def optional(node: ast.AST | None) -> Node | None:

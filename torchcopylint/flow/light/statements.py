@@ -53,7 +53,11 @@ class Reader:
     def _compound(self, node: ast.stmt) -> Node | None:
         """The node of a statement that has blocks; `None` for others."""
         handler = _COMPOUND.get(type(node))
-        return handler(self, node) if handler is not None else None
+        if handler is None:
+            return None
+        found = handler(self, node)
+        found.at = node
+        return found
 
     def _if(self, node: ast.If) -> Node:
         # A chain of `elif` is walked, not recursed into. An `if` that is all there is in an `else` is lowered alike.
@@ -62,7 +66,7 @@ class Reader:
             chain.append(following)
         orelse = self._else(chain[-1].orelse)
         for link in reversed(chain):
-            orelse = s.If(test=expression(link.test), body=self._suite(link.body), orelse=orelse)
+            orelse = s.If(test=expression(link.test), body=self._suite(link.body), orelse=orelse, at=link)
         assert orelse is not None
         return orelse
 
@@ -100,7 +104,7 @@ class Reader:
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Node:
         return s.FunctionDef(
-            name=s.Name(value=node.name),
+            name=s.Name(value=node.name, at=node),
             params=parameters(node.args),
             body=self._suite(node.body),
             decorators=[s.Decorator(decorator=expression(one)) for one in node.decorator_list],
@@ -109,7 +113,7 @@ class Reader:
 
     def _class(self, node: ast.ClassDef) -> Node:
         return s.ClassDef(
-            name=s.Name(value=node.name),
+            name=s.Name(value=node.name, at=node),
             bases=arguments(node.bases, ()),
             body=self._suite(node.body),
             decorators=[s.Decorator(decorator=expression(one)) for one in node.decorator_list],
@@ -138,7 +142,9 @@ def _small(node: ast.stmt) -> Node:
     handler = _SMALL.get(type(node))
     if handler is None:
         raise ValueError(type(node).__name__)
-    return handler(node)
+    found = handler(node)
+    found.at = node
+    return found
 
 
 def _expression_statement(node: ast.Expr) -> Node:
@@ -209,7 +215,7 @@ def _import_from(node: ast.ImportFrom) -> Node:
 
 
 def _alias(node: ast.alias) -> Node:
-    return s.ImportAlias(name=_dotted(node.name), asname=_as_name(node.asname))
+    return s.ImportAlias(name=_dotted(node.name), asname=_as_name(node.asname), at=node)
 
 
 def _as_name(name: str | None) -> Node | None:
