@@ -78,6 +78,10 @@ def _wanted_apart(read: ReadAfter, owns: list[ReadAfter]) -> bool:
 
 def _pair(read: ReadAfter, write: Write) -> tuple[str, str]:
     mine = write.root or write.name
+    if mine == read.name:
+        # A call was handed both names, and reads the one through which it writes.
+        names = (name for link in read.links for name in (link.result, link.source))
+        mine = next((name for name in names if name and name != read.name), mine)
     return (mine, read.name) if read.below_written or not read.links else (read.name, mine)
 
 
