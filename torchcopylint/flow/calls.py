@@ -107,7 +107,7 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
     results = []
     kinds_of_it = memory.by_kind(m, base)
     for single, obj in m.each(kinds_of_it):
-        if len(kinds_of_it) > 1:
+        if len(kinds_of_it) > 1 and obj.kind not in (Kind.MODULE, Kind.INSTANCE):
             m.beside = frozenset(single.refs), tuple(ref for ref in base.refs if ref not in single.refs)
         if obj.kind in (Kind.MODULE, Kind.INSTANCE) and _is_field(m, single, obj, event.name):
             rest = Arguments(arguments.positional[1:], arguments.keywords)
