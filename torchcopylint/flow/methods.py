@@ -177,6 +177,12 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         if event.name == "to":
             result = transfers.to_host(m, arguments, result, event, naming.text_of(m, event.base))
         return result
+    return _computed_of_unknown(m, base, obj, event, arguments)
+
+
+def _computed_of_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
+    """What a method of an unknown receiver computes, and what calling it may do besides."""
+    op = table.tensor_method(event.name)
     if op is None or op.reads:
         reading.read(m, base, event.site, "argument", event.name)
     slots.field_read(m, base.root, event.site, "argument", event.name)

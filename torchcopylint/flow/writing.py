@@ -87,18 +87,9 @@ def write(
     before = m.writes.get(site) if also else None
     if before is None:
         m.certain_storages[site], m.regions[site], m.chains[site] = frozenset(), {}, {}
-    # What a method writes of its receiver is one of all objects that the receiver may be, of whatever kind.
-    refs = (*value.refs, *m.beside[1]) if m.beside[1] and m.beside[0].issuperset(value.refs) else value.refs
-    m.certain_storages[site] |= {
-        s.storage for _, s in shares if every or all(reading._sits_on(m, other, s.storage) for other in refs)
-    }
-    m.regions[site].update({s.storage | 1: (*s.region, *region) for _, s in shares})
+    _note_places(m, value, shares, site, region, every=every)
     held = reading.held_part(m, value.root, chain)
-    for other, sat_on in reversed(shares[1:]):
-        m.chains[site][sat_on.storage | 1] = reading.held_part(m, value.root, reading.chain_of(m, other, sat_on))
     m.chains[site][share.storage | 1] = held
-    if m.first_turn:
-        m.first_hits[site] = (m.certain_storages[site], m.chains[site])
     note_root(m, site, value.root)
     storages = tuple(sorted({s.storage for _, s in shares}))
     owners = [m.state.object(storage) for storage in storages]
@@ -143,6 +134,22 @@ def write(
         queues.note_write(m, fact)
     _note_data(m, chain, fact)
     return fact
+
+
+def _note_places(
+    m: Machine, value: Value, shares: list[tuple[int, Share]], site: int, region: Region, *, every: bool
+) -> None:
+    """What a write surely hits, which parts of it, and by which links the written name holds each but the first."""
+    # What a method writes of its receiver is one of all objects that the receiver may be, of whatever kind.
+    refs = (*value.refs, *m.beside[1]) if m.beside[1] and m.beside[0].issuperset(value.refs) else value.refs
+    m.certain_storages[site] |= {
+        s.storage for _, s in shares if every or all(reading._sits_on(m, other, s.storage) for other in refs)
+    }
+    m.regions[site].update({s.storage | 1: (*s.region, *region) for _, s in shares})
+    for other, sat_on in reversed(shares[1:]):
+        m.chains[site][sat_on.storage | 1] = reading.held_part(m, value.root, reading.chain_of(m, other, sat_on))
+    if m.first_turn:
+        m.first_hits[site] = (m.certain_storages[site], m.chains[site])
 
 
 def _is_owner(m: Machine, root: Key) -> bool:
