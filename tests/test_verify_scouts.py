@@ -15,7 +15,7 @@ from torchcopylint.base.verification import Verdict
 from torchcopylint.pages import load_pages
 from torchcopylint.verify.child.attention import STATEMENTS_RUN, TURNS_RUN, Attention
 from torchcopylint.verify.examples import mark_at, slice_with
-from torchcopylint.verify.judge import SCOUT, judge_group, rule_of
+from torchcopylint.verify.judge import SCOUT, Rule, judge_group, rule_of
 from torchcopylint.verify.model import Attempt, Group, Slice
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.run import Verifier
@@ -96,7 +96,7 @@ class Told:
     def __call__(self, attempt: Attempt, kind: str, marks: tuple[int, ...]) -> Run:
         self.asked.append((attempt.script, kind, attempt.whole))
         run = self.answers[attempt.script]
-        return replace(run, shortened=False) if attempt.whole else run
+        return replace(run, shortened="") if attempt.whole else run
 
 
 def group_of(*scripts: str) -> Group:
@@ -124,13 +124,13 @@ def test_the_furthest_is_judged_by_a_run_of_its_own_though_it_did_not_get_there(
 
 
 def test_what_is_not_confirmed_in_a_few_turns_runs_to_its_end() -> None:
-    told = Told({"a": replace(THERE, shortened=True)})
+    told = Told({"a": replace(THERE, shortened="a loop")})
     outcome = judge_group(group_of("a"), RULE, told)
     assert told.asked[0] == ("a", "", False)
     assert ("a", "", True) in told.asked
     assert outcome.attempt is not None
     assert outcome.attempt.whole
-    told = Told({"a": replace(NOT_THERE, shortened=True), "b": THERE})
+    told = Told({"a": replace(NOT_THERE, shortened="a loop"), "b": THERE})
     judge_group(group_of("a", "b"), RULE, told)
     assert told.asked[:3] == [("a", "", False), ("a", "", True), ("b", SCOUT, False)]
 
@@ -139,25 +139,25 @@ def test_a_loop_of_many_statements_ends_after_a_few_turns(verifier: Open) -> Non
     body = "".join(f"    x = x + {number}\n" for number in range(STATEMENTS_RUN // TURNS_RUN))
     script = f"import torch\nx = torch.zeros(1)\nfor turn in range(30):\n{body}print(turn + 1)\n"
     run = verifier.alone(script)
-    assert (run.printed, run.shortened) == (f"{TURNS_RUN}\n", True)
+    assert (run.printed, bool(run.shortened)) == (f"{TURNS_RUN}\n", True)
     run = verifier.alone(script, whole=True)
-    assert (run.printed, run.shortened) == ("30\n", False)
+    assert (run.printed, run.shortened) == ("30\n", "")
     layers = "import torch\nx = torch.zeros(1)\nfor turn in range(30):\n    x = x + 1\nprint(turn + 1)\n"
     run = verifier.alone(layers)
-    assert (run.printed, run.shortened) == ("30\n", False)
+    assert (run.printed, run.shortened) == ("30\n", "")
 
 
 def test_a_loop_in_which_something_is_kept_for_later_runs_to_its_end() -> None:
     attention = Attention([True, False])
     attention.few = True
-    assert attention.is_enough(TURNS_RUN, STATEMENTS_RUN)
+    assert attention.is_enough(7, TURNS_RUN, STATEMENTS_RUN)
     running = object()
     attention.turn(7, running)
-    assert attention.is_enough(TURNS_RUN, STATEMENTS_RUN)
+    assert attention.is_enough(7, TURNS_RUN, STATEMENTS_RUN)
     attention.passed(0, first=True)
-    assert not attention.is_enough(TURNS_RUN, STATEMENTS_RUN)
+    assert not attention.is_enough(7, TURNS_RUN, STATEMENTS_RUN)
     attention.over(running)
-    assert attention.is_enough(TURNS_RUN, STATEMENTS_RUN)
+    assert attention.is_enough(7, TURNS_RUN, STATEMENTS_RUN)
 
 
 def test_a_verdict_on_a_few_turns_says_so(verifier: Open) -> None:
@@ -168,3 +168,48 @@ def test_a_verdict_on_a_few_turns_says_so(verifier: Open) -> None:
     answer = verifier.verify(piece)
     assert answer.verdict is Verdict.CONFIRMED, answer.evidence
     assert "a loop does in its first turns what it does in all" in [item.text for item in answer.evidence]
+
+
+WITHOUT_EFFECT = """\
+import torch
+
+
+def touch(x):
+    y = x.clone()
+    y = y + 1
+    y = y + 1
+    y = y + 1
+    y = y + 1
+    y = y + 1
+    y += 1
+
+
+total = torch.zeros(1)
+for turn in range(30):
+    total = total + 1
+    total = total + 0
+    total = total + 0
+    total = total + 0
+    touch(total)
+print(total)
+"""
+
+
+def test_loops_that_end_elsewhere_in_the_altered_run_are_no_difference(verifier: Open) -> None:
+    (row,) = [n for n, line in enumerate(WITHOUT_EFFECT.splitlines(), 1) if line == "    touch(total)"]
+    attempt = Attempt(WITHOUT_EFFECT, (mark_at(Role.WRITTEN, row),), 0)
+    rule = Rule(("values-differ",), ("skipped",), (), Role.WRITTEN, conditional=False)
+    asked: list[tuple[Attempt, str, str]] = []
+
+    def ask(attempt: Attempt, kind: str, marks: tuple[int, ...]) -> Run:
+        run = verifier._run(attempt, kind, marks)
+        asked.append((attempt, kind, run.shortened))
+        return run
+
+    outcome = judge_group(Group("", [attempt]), rule, ask)
+    # Were the two shortened runs compared, the one of four turns would not print what the other prints after eight.
+    assert outcome.verdict is not Verdict.CONFIRMED, outcome.evidence
+    early = {kind: shortened for attempt, kind, shortened in asked if not attempt.whole}
+    assert early[""]
+    assert early["skipped"] not in ("", early[""])
+    assert {kind for attempt, kind, _ in asked if attempt.whole} == {"", "skipped"}

@@ -165,7 +165,7 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
     def asked(kind: str, marks: tuple[int, ...]) -> Run | None:
         # Several words of a rule may ask for the same run.
         if (kind, marks) not in answers:
-            answers[kind, marks] = _asked(ask, attempt, kind, marks)
+            answers[kind, marks] = _asked(ask, attempt, run, kind, marks)
         return answers[kind, marks]
 
     case = Case(run, attempt.marks, rule.blame, rule.against, rule.raises, asked)
@@ -197,9 +197,17 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
     return Outcome(Verdict.INCONCLUSIVE, evidence, label, attempt, run)
 
 
-def _asked(ask: Ask, attempt: Attempt, kind: str, marks: tuple[int, ...]) -> Run | None:
+def _asked(ask: Ask, attempt: Attempt, like: Run, kind: str, marks: tuple[int, ...]) -> Run | None:
+    """The altered run to compare with `like`, if its loops ended where those of `like` did.
+
+    How many statements run decides where loops end early, and an alteration may change that: what then differs is not
+    what was altered.
+    """
     run = ask(attempt, kind, marks)
-    return None if run.failed or len(run.passes) != len(attempt.marks) else run
+    if run.shortened and not like.shortened:
+        run = ask(replace(attempt, whole=True), kind, marks)
+    comparable = run.shortened == like.shortened and len(run.passes) == len(attempt.marks)
+    return run if comparable and not run.failed else None
 
 
 def _missed(attempt: Attempt, run: Run) -> tuple[Evidence, ...]:

@@ -124,7 +124,8 @@ class Run:
     `failed` says why there are no observations; everything else is empty then. `passes` has the times at which each
     mark's statement began. `ends` are the end values of names as texts, `flagged` the names of tensors that require
     grad at the end, `values` what was returned. `ended` is the type of the exception that ended the script.
-    `shortened`: a loop ended after a few of its turns, as the attempt asked.
+    `shortened` is not empty if a loop ended after a few of its turns, as the attempt asked; two runs share it if the
+    same loops did, after as many turns.
     """
 
     failed: str = ""
@@ -143,7 +144,7 @@ class Run:
     blocked: tuple[str, ...] = ()
     protections: tuple[str, ...] = ()
     cut_short: str = ""
-    shortened: bool = False
+    shortened: str = ""
 
     def reached(self, marks: int) -> bool:
         """Whether every one of so many marks was passed at least once."""
@@ -180,7 +181,7 @@ def read_run(text: str) -> Run:
             blocked=tuple(_text(what) for what in _items(answer["blocked"])),
             protections=tuple(_text(what) for what in _items(answer["protections"])),
             cut_short=_text(answer["cut_short"]),
-            shortened=_flag(answer["shortened"]),
+            shortened=_text(answer["shortened"]),
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise Malformed(f"{type(error).__name__}: {error}"[:200]) from None

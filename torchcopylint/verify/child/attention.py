@@ -13,6 +13,8 @@ in which something is kept that is read after them, with all inside: the best of
 
 from __future__ import annotations
 
+import hashlib
+
 MOST_TURNS = 3
 TURNS_RUN = 4
 STATEMENTS_RUN = 40
@@ -24,7 +26,7 @@ class Attention:
     """Awake or asleep. `stale` says that things happened in between that are nobody's, `slept` that it ever was asleep.
 
     `keeping` says for each mark whether something is kept or shared there. With `always`, it never sleeps. With `few`,
-    loops end early, and `shortened` says that one did.
+    loops end early.
     """
 
     def __init__(self, keeping: list[bool]) -> None:
@@ -32,7 +34,8 @@ class Attention:
         self.slept = False
         self.always = False
         self.few = False
-        self.shortened = False
+        self._shortened = hashlib.blake2b(digest_size=8)
+        self._any_shortened = False
         self._keeping = keeping
         self._turns: dict[int, int] = {}
         self._inside: dict[int, set[int]] = {}
@@ -44,12 +47,19 @@ class Attention:
         """Whether nothing is looked at now."""
         return self._asleep is not None
 
-    def is_enough(self, turns: int, statements: int) -> bool:
-        """Whether the innermost loop ends here, after so many turns in which so many statements ran."""
+    @property
+    def shortened(self) -> str:
+        """Empty if no loop ended early; else a text that two runs share if the same loops did, after as many turns."""
+        return self._shortened.hexdigest() if self._any_shortened else ""
+
+    def is_enough(self, loop: int, turns: int, statements: int) -> bool:
+        """Whether the loop with that number, the innermost, ends here: after so many turns with so many statements."""
         least = max(STATEMENTS_RUN, turns * STATEMENTS_A_TURN)
         enough = self.few and turns >= TURNS_RUN and statements >= least
-        enough = enough and not any(self._keeps(loop) for _, loop in self._running)
-        self.shortened = self.shortened or enough
+        enough = enough and not any(self._keeps(around) for _, around in self._running)
+        if enough:
+            self._any_shortened = True
+            self._shortened.update(f"{loop}:{turns};".encode())
         return enough
 
     def turn(self, loop: int, running: object) -> None:

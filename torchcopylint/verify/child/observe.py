@@ -147,7 +147,7 @@ class Observer(Alterations):
         running = object()
         begun, turns = self._time, 0
         try:
-            while not self.attention.is_enough(turns, self._time - begun):
+            while not self.attention.is_enough(number, turns, self._time - begun):
                 self._activate(frame, number)
                 try:
                     value = next(iterator)

@@ -62,7 +62,7 @@ class Pieces:
         module: ast.Module = pruner.visit(ast.Module([copy.deepcopy(statement)], []))
         self._loops = pruner.loops
         module.body = [node for node in module.body if not isinstance(node, ast.Pass)]
-        if not module.body and not pruner.unknown:
+        if not module.body and not (pruner.unknown or pruner.helpers or pruner.replaced):
             return None
         text = ast.unparse(module)
         placed = tuple(placed_in(module, text, self._lines))
