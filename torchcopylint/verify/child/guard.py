@@ -16,6 +16,11 @@ from typing import Any
 
 from . import kernel
 
+try:
+    import resource
+except ImportError:  # there are no such limits under Windows
+    resource = None  # type: ignore[assignment]
+
 DENIED = (
     "socket.",
     "subprocess.",
@@ -148,9 +153,7 @@ def readable_roots() -> tuple[str, ...]:
 
 def limit(seconds: float, memory: int) -> list[str]:
     """Resource limits: processor seconds, bytes of memory beyond today's, bytes of a file, open files."""
-    try:
-        import resource
-    except ImportError:
+    if resource is None:
         return []
     in_force = []
     wanted = {

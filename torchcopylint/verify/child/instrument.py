@@ -176,7 +176,8 @@ def _constant(number: int, near: ast.AST) -> ast.expr:
 
 def _place(near: ast.AST) -> dict[str, Any]:
     """Where a node stands, as arguments for another one."""
-    return {name: getattr(near, name) for name in _PLACE}
+    written = near.__dict__
+    return {name: written[name] for name in _PLACE}
 
 
 @cache

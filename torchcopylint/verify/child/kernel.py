@@ -11,6 +11,7 @@ import os
 import platform
 import struct
 import sys
+from functools import cache
 
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 22, 38
 _CLONE_NEWUSER, _CLONE_NEWNET, _CLONE_NEWIPC, _CLONE_THREAD = 0x10000000, 0x40000000, 0x08000000, 0x00010000
@@ -46,17 +47,29 @@ _REFUSED = {
 """System calls that are refused with EPERM. A thread may be made, a process may not."""
 
 
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def warm() -> None:
+    """Make what `apply` needs before there are forks that would each make it."""
+    if sys.platform == "linux" and platform.machine() in _ARCHITECTURES:
+        _libc()
+        _filter(platform.machine())
+
+
 def die_with_parent() -> None:
     """Have the kernel end this process when the one that started it ends. Linux only; elsewhere nothing happens."""
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+        _libc().prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
 
 
 def apply(readable: tuple[str, ...], writable: str) -> list[str]:
     """Apply all of them in the order in which they allow each other, and return the names of those in force."""
     if sys.platform != "linux":
         return []
-    libc = ctypes.CDLL(None, use_errno=True)
+    libc = _libc()
     in_force = []
     if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET | _CLONE_NEWIPC) == 0:
         in_force.append("network namespace")
@@ -116,6 +129,7 @@ def _seccomp(libc: ctypes.CDLL) -> bool:
     return bool(libc.prctl(_PR_SET_SECCOMP, 2, ctypes.c_char_p(header), 0, 0) == 0)
 
 
+@cache
 def _filter(machine: str) -> bytes:
     """The filter as the kernel's classic BPF: eight bytes an instruction."""
     load, equal, bits, answer = 0x20, 0x15, 0x45, 0x06

@@ -5,7 +5,8 @@ from __future__ import annotations
 import types
 from collections import deque
 from collections.abc import Callable, Iterator
-from enum import Enum, auto
+from enum import IntEnum, auto
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -33,8 +34,8 @@ class Held(NamedTuple):
     value: Any
 
 
-class Category(Enum):
-    """What a type is to a walk."""
+class Category(IntEnum):
+    """What a type is to a walk. Numbers, as they are looked up for every value and those of `Enum` hash slowly."""
 
     PLAIN = auto()
     TENSOR = auto()
@@ -133,11 +134,11 @@ class Reach:
             return
         if category is Category.MODULE:
             self.modules.append(Held(scope, path, value))
-        if depth >= DEEPEST or id(value) in self._entered:
+        parts = _PARTS.get(category)
+        if parts is None or depth >= DEEPEST or id(value) in self._entered:
             return
         self._entered.add(id(value))
-        parts = _PARTS.get(category)
-        for inner_path, inner in parts(path, value) if parts is not None else ():
+        for inner_path, inner in parts(path, value):
             self._walk(scope, inner_path, inner, depth + 1, found)
 
     def _gradient(self, scope: str, path: str, value: torch.Tensor) -> Iterator[Held]:
@@ -164,13 +165,13 @@ def _category(kind: type) -> Category:
 
 
 def _parts_of_dict(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    for key, inner in list(value.items())[:MOST_ITEMS]:
+    for key, inner in list(islice(value.items(), MOST_ITEMS)):
         if not _is_plain(inner):
             yield f"{path}[{_key(key)}]", inner
 
 
 def _parts_of_sequence(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    for index, inner in enumerate(list(value)[:MOST_ITEMS]):
+    for index, inner in enumerate(list(islice(value, MOST_ITEMS))):
         if not _is_plain(inner):
             yield f"{path}[{index}]", inner
 
@@ -205,12 +206,15 @@ def _parts_of_object(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _parts_of_module(path: str, module: torch.nn.Module) -> Iterator[tuple[str, Any]]:
+    attributes = module.__dict__
     for part in ("_parameters", "_buffers", "_modules"):
-        held = module.__dict__.get(part)
-        for name, inner in list(held.items())[:MOST_ITEMS] if held else ():
-            yield f"{path}[{name}]" if name.isdigit() else f"{path}.{name}", inner
-    for name, inner in list(module.__dict__.items())[:MOST_ITEMS]:
-        if name not in _OWN and not name.startswith("_") and not _is_plain(inner) and not name.endswith("_hooks"):
+        held = attributes.get(part)
+        if held:
+            for name, inner in list(islice(held.items(), MOST_ITEMS)):
+                yield f"{path}[{name}]" if name.isdigit() else f"{path}.{name}", inner
+    for name in [name for name in islice(attributes, MOST_ITEMS) if name not in _OWN]:
+        inner = attributes[name]
+        if not name.startswith("_") and not _is_plain(inner) and not name.endswith("_hooks"):
             yield f"{path}.{name}", inner
 
 

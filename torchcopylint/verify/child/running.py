@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
-from . import altered, altering, guard, instrument
-from .observe import Observer, Writes
+from . import altered, altering, guard, instrument, kernel
+from .observe import EVERYTHING, Observer, Writes
 
 try:
     import numpy
@@ -68,6 +68,34 @@ MAY_BE_IMPORTED = frozenset(
 )
 """Top names a script may import. This is for tidiness, not safety: `torch.os` is one attribute away."""
 MAY_NOT = ("torch.multiprocessing", "torch.distributed", "torch.hub", "torch.utils.cpp_extension", "torch.package")
+_WARMING = """\
+import copy
+import torch
+from torch import nn, optim
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(8, 2))
+        self.drop = nn.Dropout(0.1)
+    def forward(self, x):
+        return self.drop(self.layers(x))
+net = Net()
+optimizers = [optim.SGD(net.parameters(), lr=0.1, momentum=0.9), optim.Adam(net.parameters(), lr=0.1)]
+data = torch.utils.data.TensorDataset(torch.randn(4, 1, 4, 4), torch.arange(4) % 2)
+kept = []
+for x, y in torch.utils.data.DataLoader(data, batch_size=2, shuffle=True):
+    for optimizer in optimizers:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y) + nn.functional.mse_loss(net(x)[:, 0], torch.zeros(2))
+        loss.backward()
+        optimizer.step()
+    print(f"{loss.item():.2f}")
+    kept.append(loss.detach().numpy())
+with torch.no_grad():
+    best = copy.deepcopy(net.state_dict())
+"""
+"""What scripts do, done once before they are forked: much is imported, compiled or looked up when it is first used."""
 MOST_PRINTED = 20000
 MOST_SECONDS = 4
 """Scripts that share a process may take so many times the processor time of one, all together."""
@@ -76,24 +104,20 @@ MOST_SECONDS = 4
 def warm() -> dict[str, Any]:
     """Import what torch imports lazily, and use one thread, as only one survives a fork. Returns the hello."""
     torch.set_num_threads(1)
-    layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
-    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-    adam = torch.optim.Adam(layer.parameters(), lr=0.1)
-    script = "import copy\nx = torch.ones(1, 2)\nlayer(x).sum().backward()\nstate = copy.deepcopy(layer.state_dict())\n"
-    numbered = instrument.parse(script)
-    observer = Observer([], [], [])
-    code = compile(instrument.instrumented(numbered, {}), instrument.FILENAME, "exec")
-    names = {"_tcl_": observer, "torch": torch, "layer": layer, "optimizer": optimizer}
-    exec(code, names)
-    optimizer.step()
-    adam.step()
-    observer.finish(None, names)
-    repr(layer[0].weight)
-    list(torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(1))))
+    mark = {"row": _WARMING.count("\n"), "end_row": _WARMING.count("\n"), "column": 0, "end_column": 0, "keeps": True}
+    looks = sorted(EVERYTHING)
+    for kind in ("", "copies"):
+        alter = {"kind": kind, "marks": [0]}
+        request = {"script": _WARMING, "marks": [mark], "alter": alter, "seed": 0, "device": "cpu", "quiet": False}
+        answer = _run({**request, "few": True, "looks": looks, "within": []}, lambda: (guard.Guard((), ""), []))
+        # Else what was to be warm is cold.
+        assert not json.loads(answer)["ended"], answer
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
     if numpy is not None:
         torch.from_numpy(numpy.zeros(2)).sum()
         numpy.random.seed(0)
     guard.readable_roots()
+    kernel.warm()
     # A collection in a fork would touch, and so copy, every page of what is loaded.
     gc.collect()
     gc.freeze()
@@ -171,7 +195,8 @@ def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign))
     }
     seed = int(request["seed"])
-    torch.manual_seed(seed)
+    # `torch.manual_seed` also asks every kind of device, with a stack trace for each.
+    (torch.default_generator if request["device"] == "cpu" else torch).manual_seed(seed)
     random.seed(seed)
     if numpy is not None:
         numpy.random.seed(seed)
