@@ -360,3 +360,15 @@ def test_without_a_gpu_everything_that_is_to_run_there_is_unsupported() -> None:
         verification = verifier.verify(slice_of(text, forced(text), page, device="cuda"), page)
     assert verification.verdict is Verdict.UNSUPPORTED
     assert verification.evidence[0].text == "needs a CUDA device"
+
+
+def test_what_only_goes_wrong_in_blocks_is_not_refuted(verifier: Verifier) -> None:
+    text = "import torch\n\n\ndef power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:\n"
+    text += "    torch.matmul(a, b, out=b)\n    return b\n"
+    (finding,) = [f for f in analyse(text, filename="a.py").findings if f.code == "TCL208"]
+    page = load_pages()["TCL208"]
+    answer = verifier.verify(slice_of(text, finding, page), page)
+    assert answer.verdict is not Verdict.REFUTED
+    # Which sizes go wrong is the library's affair, but a small product is one block.
+    assert verifier.counted is not None
+    assert "64, 64" in str(verifier.counted.assumed)

@@ -210,6 +210,30 @@ def test_a_warning_is_confirmed_by_one_setting_and_says_which(verifier: Verifier
     assert evidence["depends"] == "it depends on the input: equal dtypes: confirmed; others: refuted"
 
 
+def test_large_inputs_are_run_if_small_ones_refute_and_count_if_they_confirm(verifier: Verifier) -> None:
+    asked: list[str] = []
+
+    def attempts(name: str, script: str) -> Iterator[Attempt]:
+        asked.append(name)
+        yield Attempt(script, STEPS, 0)
+
+    def groups(small: str, large: str) -> tuple[Group, ...]:
+        return (Group("small", attempts("small", small)), Group("large", attempts("large", large), doubts=True))
+
+    verdict, evidence = told(verifier, of(*groups(COPIED, SHARED)))
+    assert verdict is Verdict.INCONCLUSIVE
+    assert evidence["differs"] == "it differs between inputs: large: confirmed; small: refuted"
+    assert verifier.counted is not None
+    assert verifier.counted.script == SHARED
+    assert told(verifier, of(*groups(COPIED, COPIED)))[0] is Verdict.REFUTED
+    failing = COPIED.replace("print(x)\n", "print(x.undefined)\n")
+    assert told(verifier, of(*groups(COPIED, failing)))[0] is Verdict.REFUTED
+    assert asked == ["small", "large"] * 3
+    asked.clear()
+    assert told(verifier, of(*groups(SHARED, COPIED)))[0] is Verdict.CONFIRMED
+    assert asked == ["small"]
+
+
 def test_a_guess_confirms_nothing(verifier: Verifier) -> None:
     verdict, evidence = told(verifier, of(Group("", (Attempt(SHARED, STEPS, 0, guessed=True),))))
     assert verdict is Verdict.INCONCLUSIVE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from torchcopylint.base.verification import Evidence, Verdict, Verification
 from torchcopylint.pages import Page
 from torchcopylint.project.pipeline import FileResult, RunResult
 from torchcopylint.project.verdicts import Entry, Verdicts, key_of, user_directory
-from torchcopylint.verify.model import Attempt, Group
 from torchcopylint.verify.reproducer import reproducer, showing
 from torchcopylint.verify.run import Verifier
 from torchcopylint.verify.slicing.slicer import slice_of
@@ -111,29 +110,11 @@ class _Session:
 
     def _run(self, finding: Finding, text: str, page: Page) -> Entry:
         """Run one finding. A fault of ours costs this verdict alone."""
-        used: list[list[Attempt]] = []
         try:
             piece = slice_of(text, finding, page, device=self._how.device)
-            groups = tuple(replace(group, attempts=_noted(group, used)) for group in piece.groups)
-            result = self._verifier.verify(replace(piece, groups=groups), page)
+            result = self._verifier.verify(piece, page)
         except Exception as error:
             reason = f"the verification itself failed: {type(error).__name__}: {error}"[:300]
             return Entry(Verification(Verdict.INCONCLUSIVE, (Evidence("failed", reason),)), "")
-        return Entry(result, _script(result, used))
-
-
-def _noted(group: Group, used: list[list[Attempt]]) -> Iterator[Attempt]:
-    """The attempts of a group, noted as they are taken."""
-    taken: list[Attempt] = []
-    used.append(taken)
-    for attempt in group.attempts:
-        taken.append(attempt)
-        yield attempt
-
-
-def _script(result: Verification, used: list[list[Attempt]]) -> str:
-    """The script that a verdict was reached with: the last that was tried under its setting."""
-    label = next((item.text for item in result.evidence if item.kind == "setting"), "")
-    tried = [attempt for taken in used for attempt in reversed(taken)]
-    fitting = [attempt for attempt in tried if attempt.label == label] or tried[-1:]
-    return showing(fitting[0]) if fitting else ""
+        counted = self._verifier.counted
+        return Entry(result, showing(counted) if counted is not None else "")

@@ -56,12 +56,14 @@ class Group:
 
     `branch`: of a copy that is made under a condition, what happens under this setting: `shares` or `copies`, or empty.
     `heard` is told what came of each attempt before the next one is asked for, so that the search can learn from it.
+    `doubts`: it is run only if all groups before it refuted the finding, and counts only if it confirms it.
     """
 
     label: str
     attempts: Iterable[Attempt]
     heard: Callable[[Run], None] | None = None
     branch: str = ""
+    doubts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

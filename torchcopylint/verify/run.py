@@ -30,7 +30,7 @@ class Verifier:
 
     `timeout` is in seconds, for one run of one script; a finding takes several. `device` is `cpu` or `cuda`. `python`
     is the interpreter that has torch, by default this one. `fork` False starts a process for every script, as it is
-    done where there is no fork.
+    done where there is no fork. `counted` is the attempt that the last verdict rests on, if something was run for it.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Verifier:
         self._lock = threading.Lock()
         self.torch_version = ""
         self.runs = 0
+        self.counted: Attempt | None = None
         self._rule = Rule((), (), (), Role.HERE, conditional=False)
 
     def __enter__(self) -> Verifier:
@@ -84,6 +85,7 @@ class Verifier:
 
     def verify(self, piece: Slice, page: Page | None = None) -> Verification:
         """The verdict on one slice. `page` is its rule's, by default the one of its code. Raises nothing."""
+        self.counted = None
         if piece.unsupported:
             return Verification(Verdict.UNSUPPORTED, (Evidence("unsupported", piece.unsupported),))
         page = page or load_pages()[piece.code]
@@ -103,8 +105,12 @@ class Verifier:
         self._rule = rule
         outcomes: list[Outcome] = []
         for group in piece.groups:
+            if group.doubts and not all(outcome.verdict is Verdict.REFUTED for outcome in outcomes):
+                continue
             whole = any(outcome.attempt is not None and outcome.attempt.whole for outcome in outcomes)
-            outcomes.append(judge_group(group, rule, self._run, whole=whole))
+            outcome = judge_group(group, rule, self._run, whole=whole)
+            if outcome.verdict is Verdict.CONFIRMED or not group.doubts:
+                outcomes.append(outcome)
         if not outcomes:
             nothing = Evidence("unsupported", "there is nothing to run")
             return Verification(Verdict.UNSUPPORTED, (nothing,))
@@ -113,14 +119,15 @@ class Verifier:
         return replace(answer, evidence=in_cells(answer.evidence, piece.cells))
 
     def _answer(self, verdict: Verdict, evidence: tuple[Evidence, ...], outcomes: list[Outcome]) -> Verification:
-        counted = [o for o in outcomes if o.attempt is not None and o.verdict is verdict] or outcomes
+        ran = [o for o in outcomes if o.attempt is not None]
+        counted = [o for kind in (verdict, Verdict.CONFIRMED) for o in ran if o.verdict is kind] or outcomes
         shown: list[Evidence] = list(evidence)
         seeds = []
         for outcome in outcomes:
             if outcome.attempt is not None:
                 seeds.append(outcome.attempt.seed)
         if counted and counted[0].attempt is not None:
-            attempt = counted[0].attempt
+            attempt = self.counted = counted[0].attempt
             shown += [Evidence("setting", attempt.label)] if attempt.label else []
             if counted[0].run is not None and counted[0].run.shortened:
                 shown.append(Evidence("assumed", "a loop does in its first turns what it does in all"))

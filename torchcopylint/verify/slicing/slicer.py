@@ -33,6 +33,8 @@ from torchcopylint.verify.slicing.things import Thing, kind_of
 from torchcopylint.verify.slicing.values import Maker
 
 _SIZES = (4, 6)
+_LARGE = 64
+"""What depends on the amount of data, such as an operation that works in blocks, is not refuted by small inputs."""
 _SIDES = (28, 32, 64, 84, 96, 128, 224)
 """Usual sides of images."""
 _SHARING = frozenset({"two-names-change", "two-tensors-change", "same-object"})
@@ -105,13 +107,23 @@ class _Slicer:
         return frozenset()
 
     def groups(self) -> tuple[Group, ...]:
-        """The settings to try: two seeds with two sizes each on its own."""
+        """The settings to try: two seeds with a size each, and a large one if these refute the finding."""
         settings = [(f"seed {seed}, size {size}", size, seed) for seed, size in enumerate(_SIZES)]
         groups = tuple(Group(label, self._attempts(size, seed), self._hear) for label, size, seed in settings)
+        doubting = Group(f"seed 0, size {_LARGE}", self._enlarged(), self._hear, doubts=True)
         if not self._conditional:
-            return groups
+            return (*groups, doubting)
         copied = Group("inputs that are converted", self._converted(), self._hear, "copies")
-        return (*(replace(group, branch="shares") for group in groups), copied)
+        return (*(replace(group, branch="shares") for group in (*groups, doubting)), copied)
+
+    def _enlarged(self) -> Iterator[Attempt]:
+        """What worked, with large inputs."""
+        if self._worked is not None:
+            plan, like = self._worked
+            attempt = self._attempt(plan, replace(like, size=_LARGE, seed=0))
+            if attempt is not None:
+                self._given = attempt.script
+                yield attempt
 
     def _converted(self) -> Iterator[Attempt]:
         """What worked, with inputs of another type and another order in memory: a conversion then copies."""
