@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import random
+import tempfile
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -417,6 +418,19 @@ def _window(op: Op) -> None:
     getattr(array, op.name.rpartition(".")[2])[0] = 7
     assert array[0] == 7
     assert op.shares == "view"
+
+
+@probe("numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile")
+def _reads_a_file(op: Op) -> None:
+    with tempfile.TemporaryFile() as file:
+        file.write(b"1 2\n3 4\n" if op.name != "numpy.fromfile" else np.ones(4).tobytes())
+        file.seek(0)
+        array = getattr(np, op.name.rpartition(".")[2])(file)
+    assert type(array) is np.ndarray
+    assert array.size == 4
+    assert array.flags.writeable
+    assert op.result == "array"
+    assert op.shares == "fresh"
 
 
 @probe("numpy.ndarray.base")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from torchcopylint.flow import kinds
+from torchcopylint.flow import kinds, packages
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
@@ -95,6 +96,11 @@ class Classes:
     def is_of_another_framework(self) -> bool:
         """Whether the file imports another framework and no torch: what looks like a tensor or model is that one's."""
         return self._imports_another and not self.imports_torch
+
+    @cached_property
+    def deals_in_tensors_only(self) -> bool:
+        """Whether nothing that the file names hands out arrays or frames: see `packages`."""
+        return packages.deals_in_tensors_only(self.program)
 
     def resolve_name(self, dotted: str) -> str:
         """A dotted name as written, resolved by the module's imports."""
@@ -350,12 +356,13 @@ class Classes:
                     }
 
     def appended(self, m: Machine) -> None:
-        """A method has been run: what it has put into lists that fields held before, other methods find there."""
+        """A method has been run: what it has put into containers that fields held before, other methods find there."""
         for name, slot in m.initial_fields.items():
             owner = m.state.object(slot[0])
             local = self.local_class(owner.type) if owner.owner == SELF else None
             for ref in m.state.refs_of(slot) if local is not None else ():
-                cell = m.state.cell((ref, ANY_ELEMENT)) if m.state.object(ref).kind is Kind.LIST else None
+                grown = m.state.object(ref).kind in (Kind.LIST, Kind.DICT)
+                cell = m.state.cell((ref, ANY_ELEMENT)) if grown else None
                 if cell is None or cell.site < 0 or local is None:
                     continue
                 put = [m.state.object(held) for held in cell.refs if PLACEHOLDER not in m.state.object(held).flags]

@@ -16,6 +16,7 @@ from torchcopylint.flow import (
     records,
     runs,
     sharing,
+    sliced,
     slots,
 )
 from torchcopylint.flow import tape as t
@@ -48,6 +49,7 @@ def _item(m: Machine, event: t.Item) -> None:
         m.set(event.out, UNKNOWN if isinstance(base.const, Dotted) else memory.unknown(m, event.site, text))
         return
     slots.field_read(m, base.root, event.site, "item")
+    base = sliced.note(m, base, event)
     each = m.each(memory.by_kind(m, base))
     m.set(event.out, slots.join_values([_item_of(m, one, obj, event, text) for one, obj in each]))
 
@@ -73,7 +75,7 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
 
 @handles(t.StoreItem)
 def _store_item(m: Machine, event: t.StoreItem) -> None:
-    base, value = m.value(event.base), m.value(event.value)
+    base, value = sliced.note(m, m.value(event.base), event), m.value(event.value)
     text = naming.text_of(m, event.base)
     key = indexing.constant(m, event.subscript)
     for single, obj in m.each(memory.by_kind(m, base)):

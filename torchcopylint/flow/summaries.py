@@ -12,6 +12,7 @@ from torchcopylint.flow import (
     grads,
     handing,
     hanging,
+    lending,
     memory,
     naming,
     outer,
@@ -119,6 +120,7 @@ class Summary(NamedTuple):
     hangs: tuple[hanging.Hanging, ...] = ()
     pairs: tuple[tuple[str, str, str], ...] = ()
     replaced: tuple[replacing.Replaced, ...] = ()
+    lent: str = ""
 
 
 def summarise(m: Machine, file: str = "") -> Summary:
@@ -165,6 +167,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         hangs=hanging.of(m),
         pairs=tuple(sorted(m.pairs)),
         replaced=replacing.of(m),
+        lent=lending.of(m) if unit.owner >= 0 else "",
     )
 
 
@@ -330,7 +333,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     handing.add(m, summary.added, bound, site)
     if summary.trains:
         m.trains = m.trains or False
-    return _result(m, summary, bound, arguments, site, name)
+    return lending.take(m, summary.lent, bound.get("self"), _result(m, summary, bound, arguments, site, name))
 
 
 def _hands_back(summary: Summary, parameter: str) -> bool:
