@@ -110,6 +110,7 @@ PHRASES: Mapping[str, str] = {
     "kept.carried": "kept here: `{name}` goes into the next iteration with its graph",
     "shared.copied": "shared here: `copy.copy` makes a tensor over the memory of `{name}`",
     "shared.copied_graph": "shared here: `copy.copy` makes a leaf over the memory of `{name}`, without its graph",
+    "kept.before": "kept here: `{name}` is computed once, before the loop",
     "saved.computed": "saved here: `{name}` is computed, with a graph",
     "read.deepcopy": "read here: `copy.deepcopy` takes no tensor with a graph",
     "kept.context": "kept here: `{name}` holds `{source}`, unseen by autograd",

@@ -101,6 +101,11 @@ def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invok
 def _shows_tensor(m: Machine, op: Op, arguments: Arguments) -> None:
     """What torch computes with is a tensor; what it joins is a list of them, and has no method of that name."""
     first = arguments.at(0)
+    if op.arguments[1:2] == ("target",):
+        # A loss takes two of them.
+        target = operations.argument(op, arguments, 1)
+        memory.evidence_tensor(m, target)
+        m.note_evidence(target, frozenset({"loss"}))
     if not first.refs or kind_of(first, m.state) is not Kind.UNKNOWN or not op.name.startswith("torch."):
         return
     short = op.name.rpartition(".")[2].partition("(")[0]

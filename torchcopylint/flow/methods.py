@@ -165,6 +165,8 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         return Value(kind=Kind.NONE)
     if event.name in ("requires_grad_", "eval", "train"):
         return _returns_itself(m, base, obj, event, arguments)
+    if op is not None:
+        _note_pure(m, op, event, naming.text_of(m, event.base), event.name, base, arguments)
     if (
         op is not None
         and op.shares in ("view", "maybe", "same")
@@ -259,9 +261,15 @@ def _note_pure(
         m.pure_calls[event.out] = (text, name, True, sure)
 
 
+PURE_EVERYWHERE = frozenset({"squeeze", "unsqueeze", "permute", "masked_fill"})
+"""Methods that change their receiver in no library that has them."""
+
+
 def _independently_sure(m: Machine, ref: int, name: str) -> Sure:
     """How sure it is that an object is a tensor, apart from this very call being made on it."""
     obj = m.state.object(ref)
+    if name in PURE_EVERYWHERE and obj.kind in (Kind.UNKNOWN, Kind.TENSOR):
+        return max(obj.sure, Sure.LIKELY)
     if obj.sure is Sure.LIKELY and OUTPUT not in obj.flags and m.evidence.get(ref | 1, frozenset()) <= {name}:
         return Sure.NOT
     return obj.sure

@@ -201,6 +201,9 @@ def _call_known(
     if row.output != "tensors" and not any(s.how is How.DATA for r in first.refs for s in m.state.object(r).shares):
         # Recurrent layers take packed sequences, too; and what has a tensor for its `.data` need not be one.
         activations.known_tensor(m, first)
+    if row.output == "scalar" and len(arguments.positional) == 2:
+        # A loss takes two of them.
+        activations.known_tensor(m, arguments.at(1))
     trainable = row.parameters and obj.requires_grad is not Fact.NO
     made = Object(Kind.TENSOR, Sure.PROVEN, dtype="", text=f"{name}(...)")
     if m.state.mode.inference > 0:

@@ -37,6 +37,7 @@ from torchcopylint.flow.model import (
     SPENT,
     TENSORS,
     UNKNOWN,
+    WRITES_INPUT,
     Fact,
     How,
     Kind,
@@ -250,7 +251,7 @@ def _returns(
                 scalar=obj.scalar,
                 dtype=obj.dtype,
                 type=obj.type,
-                flags=(obj.flags & {OUTPUT, INFERENCE, NO_GRAD_VIEW, EXPANDED, PLACEHOLDER, PARTS})
+                flags=(obj.flags & HANDED_OUT)
                 | ({SPENT} if runs.ran_at(obj.graph) else set())
                 | ({ITSELF} if itself else set()),
             )
@@ -389,6 +390,10 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
         also=also,
     )
     return fact is not None
+
+
+HANDED_OUT = frozenset({OUTPUT, INFERENCE, NO_GRAD_VIEW, EXPANDED, PLACEHOLDER, PARTS, WRITES_INPUT})
+"""What a function's callers know as well of what it has made."""
 
 
 def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Arguments, site: int, name: str) -> Value:
