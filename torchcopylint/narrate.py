@@ -27,7 +27,7 @@ PHRASES: Mapping[str, str] = {
     "shared.parameter": "shared here: `{result}` is put on the storage of `{source}`",
     "shared.assign": "shared here: `{result}` is put on the storage of `{source}`",
     "shared.buffer": "shared here: `{result}` is put on the storage of `{source}`",
-    "shared.table": "shared here: this embedding trains the memory of `{source}` as well",
+    "shared.table": "shared here: `{result}` trains the memory of `{source}` as well",
     "shared.first": "shared here: `{source}` is given away for the first time",
     "shared.multiplied": "shared here: every entry is the same object",
     "shared.comprehension": "shared here: every turn adds the same object",

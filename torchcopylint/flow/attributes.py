@@ -402,6 +402,8 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
     shared = slots.lives_on(m, value, ref)
     if shared is not None and obj.kind in TENSORS:
         sharing.note(m, event.site, ref, value, text, shared, "assign", obj.sure)
+    elif obj.kind is Kind.PARAMETER:
+        sharing.note_again(m, event.site, value, text)
     target = Value((ref,), obj.kind, None, base.marks, base.root)
     writing.write(m, target, event.site, op=".data =", form="assign", name=text, reads_old=False, versioned=False)
 

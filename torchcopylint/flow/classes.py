@@ -14,8 +14,10 @@ from torchcopylint.flow.model import (
     ARGUMENT,
     CONTAINERS,
     EXPANDED,
+    INFERENCE,
     PINNED,
     PLACEHOLDER,
+    READ_ONLY,
     REGISTERED,
     TENSORS,
     WRITES_INPUT,
@@ -309,7 +311,7 @@ class Classes:
             self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
-        lasting = {EXPANDED, PINNED, REGISTERED, WRITES_INPUT}
+        lasting = {EXPANDED, PINNED, REGISTERED, WRITES_INPUT, INFERENCE, READ_ONLY}
         template = unplaced(obj)._replace(graph=frozenset(), flags=obj.flags & lasting)
         if template.kind in TENSORS and template.kind is not Kind.PARAMETER:
             # What a method leaves behind says what kind it is, not which gradient another method will find.

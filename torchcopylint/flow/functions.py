@@ -492,6 +492,10 @@ def _parameter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name:
     result = memory.alias(m, source, event.site, How.PARAMETER, made)
     if shared is not None and not sharing.is_passing(m, event.out):
         sharing.note(m, event.site, result.refs[0], source, text, shared, "parameter", obj.sure)
+    elif shared is None and requires is Fact.YES:
+        use = m.consumer_of(event.out)
+        place = f"{naming.text_of(m, use.base)}.{use.name}" if isinstance(use, t.StoreAttribute) else text
+        sharing.note_again(m, event.site, source, place)
     return result
 
 

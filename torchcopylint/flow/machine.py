@@ -109,6 +109,7 @@ class Machine:
         self.met: set[tuple[int, int]] = set()
         self.in_evaluation: set[int] = set()
         self.tables: dict[int, int] = {}
+        self.given_memory: dict[int, tuple[int, str]] = {}
         self.generators: dict[int, int] = {}
         self.optimizers: dict[int, Built] = {}
         self.wholes: dict[int, tuple[Whole, ...]] = {}

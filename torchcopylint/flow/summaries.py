@@ -12,6 +12,7 @@ from torchcopylint.flow import (
     grads,
     handing,
     hanging,
+    leaving,
     memory,
     naming,
     outer,
@@ -120,6 +121,9 @@ class Summary(NamedTuple):
     hangs: tuple[hanging.Hanging, ...] = ()
     pairs: tuple[tuple[str, str, str], ...] = ()
     replaced: tuple[replacing.Replaced, ...] = ()
+    left: tuple[leaving.Left, ...] = ()
+    function: int = -1
+    """The unit of the function inside of this one that is returned, whichever way it returns."""
 
 
 def summarise(m: Machine, file: str = "") -> Summary:
@@ -166,7 +170,15 @@ def summarise(m: Machine, file: str = "") -> Summary:
         hangs=hanging.of(m),
         pairs=tuple(sorted(m.pairs)),
         replaced=replacing.of(m),
+        left=leaving.left(m),
+        function=-1 if file else _returned_function(m),
     )
+
+
+def _returned_function(m: Machine) -> int:
+    found = {value.const.unit if isinstance(value.const, FunctionReference) else -1 for value in m.returned}
+    number = found.pop() if len(found) == 1 else -1
+    return number if number >= 0 and m.world.is_own(number) and m.world.unit(number).parent == m.unit.number else -1
 
 
 def _is_added(m: Machine, write: Write, storage: int) -> bool:
@@ -329,6 +341,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     replacing.by_call(m, summary.replaced, bound, site)
     handing.take(m, summary.kept, bound, site)
     handing.add(m, summary.added, bound, site)
+    leaving.take(m, summary.left, bound, site)
     if summary.trains:
         m.trains = m.trains or False
     return _result(m, summary, bound, arguments, site, name)
@@ -402,6 +415,8 @@ def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Ar
         return memory.unknown(m, site, f"{name}(...)")
     if not summary.returns_value:
         return Value(kind=Kind.NONE)
+    if summary.function >= 0:
+        return Value(kind=Kind.FUNCTION, const=FunctionReference(summary.function))
     inputs = [*arguments.positional, *arguments.keywords.values()]
     behind = hanging.graphs(m, summary.hangs, bound)
     result = _one_result(m, summary.returned, summary.result, bound, inputs, site, name)
