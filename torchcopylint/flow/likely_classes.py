@@ -1,7 +1,7 @@
 """Of which class of the file a parameter is, as its name and use say, where nothing declares it and no call shows it.
 
 `def train(model, batches)` in a file with one network is about that network; `model.init_hidden(4)` is about the one
-network that has such a method.
+network that has such a method; `agent.reset()` is about the one network that is a `...Agent`, if that has one.
 """
 
 from __future__ import annotations
@@ -65,8 +65,10 @@ def class_of(world: Classes, unit: t.Unit, parameter: t.Parameter) -> int | None
 
     Of several classes that have all that is asked of it there is none that is meant.
     """
-    if not kinds.named_model(parameter.name) or unit.owner >= 0 or unit.parent > 0:
+    if unit.owner >= 0 or unit.parent > 0:
         return None
+    if not kinds.named_model(parameter.name):
+        return _called_like(world, unit, parameter.name)
     uses = {use.removesuffix("()") for use in unit.uses.get(parameter.name, frozenset())} - _OF_ALL_MODULES
     networks = [info for info in world.program.classes if _is_network(world, info)]
     if uses:
@@ -80,9 +82,24 @@ def class_of(world: Classes, unit: t.Unit, parameter: t.Parameter) -> int | None
     return fitting[0].number if len(fitting) == 1 else None
 
 
+def _called_like(world: Classes, unit: t.Unit, name: str) -> int | None:
+    """The one network whose class ends in the name and has all that is used of it: `agent`, of `GRUAgent`."""
+    plain = name.replace("_", "").lower()
+    called = [info for info in world.program.classes if _ends_in(info.name, plain)] if len(plain) > 3 else []
+    uses = {use.removesuffix("()") for use in unit.uses.get(name, frozenset())} - _OF_ALL_MODULES if called else set()
+    fitting = uses and all(_is_network(world, info) and all(_has(world, info, use) for use in uses) for info in called)
+    return called[0].number if fitting and len(called) == 1 else None
+
+
+def _ends_in(name: str, plain: str) -> bool:
+    """Whether the last words of a class's name are `plain`: `ReplayBuffer` ends in `buffer`, `Unbuffer` does not."""
+    ends = name.lower().endswith(plain)
+    return ends and name[len(name) - len(plain)].isupper()
+
+
 def _is_network(world: Classes, info: t.ClassInfo) -> bool:
     kind, _ = world.class_kind(info.number)
-    return kind is Kind.MODULE and not _LOSS.search(info.name) and world.method(info.number, "forward") is not None
+    return kind is Kind.MODULE and not _LOSS.search(info.name)
 
 
 def _has(world: Classes, info: t.ClassInfo, name: str) -> bool:

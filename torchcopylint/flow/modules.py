@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     gradients,
     grads,
     hollow,
+    kinds,
     making,
     memory,
     naming,
@@ -132,8 +133,9 @@ def _output(
     inputs = grads.tensors_in(m, given)
     # What comes back as it was given is no output of a layer: `forward` may return its argument.
     untouched = {*function.refs, *(ref for value in given for ref in value.refs)}
-    # Whether a network cuts the graph of what it is given, only its author knows; no layer of torch does.
-    whole = _is_of_layers(m, function)
+    # Whether a network cuts the graph of what it is given, only its author knows; no layer of torch does, and no
+    # discriminator: what it judges is to learn from it.
+    whole = _is_of_layers(m, function) or kinds.named_judge(name)
     for ref in (*result.refs, *_parts_of(m, result, 2)):
         made = m.state.object(ref)
         if made.kind not in (*TENSORS, Kind.UNKNOWN) or ref in untouched or made.owner not in ("", "local"):

@@ -91,7 +91,7 @@ class Parameters(Classes):
         if kind is Kind.UNKNOWN and self._is_index(m.unit, parameter):
             return Object(Kind.NUMBER, Sure.LIKELY)
         likely = likely_classes.class_of(self, m.unit, parameter) if self.program.classes else None
-        if likely is not None and kind in (Kind.UNKNOWN, Kind.MODULE) and called.kind is Kind.UNKNOWN:
+        if likely is not None and kind in (Kind.UNKNOWN, self.class_kind(likely)[0]) and called.kind is Kind.UNKNOWN:
             return self.instance(likely)._replace(sure=Sure.LIKELY)
         if kind is Kind.UNKNOWN and not self.is_of_another_framework:
             kind, sure = kinds.from_name(parameter.name)
