@@ -11,15 +11,17 @@ from torchcopylint.flow.facts import BackwardAgain, UnitFacts
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
-    """Report each backward pass that needs what an earlier one in the same iteration has freed."""
+    """Report each backward pass that needs what an earlier one has freed, in the same iteration or the one before."""
     for fact in unit.facts:
         if isinstance(fact, BackwardAgain) and not fact.carrier:
             names = {"name": fact.name}
+            kept = (Point(Role.KEPT, fact.kept, "kept.before", {"name": fact.before}),) if fact.before else ()
             yield Report(
                 site=fact.site,
                 points=(
+                    *kept,
                     Point(Role.DISCARDED, fact.freed, "discarded.saved", names),
-                    Point(Role.READ, fact.site, "read.again", names),
+                    Point(Role.READ, fact.site, "read.again.next" if fact.before else "read.again", names),
                 ),
                 values=names,
                 confidence=confidence(fact.sure),

@@ -20,6 +20,7 @@ from torchcopylint.flow import (
     records,
     sharing,
     slots,
+    training_fields,
     writing,
 )
 from torchcopylint.flow import tape as t
@@ -168,6 +169,10 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
     if known is None and name in kinds.BUFFER_NAMES and obj.kind in (Kind.MODULE, Kind.UNKNOWN):
         known = Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO)
     known = known or Object()
+    local = m.world.local_class(obj.type) if known.kind is Kind.OPTIMIZER else None
+    if local is not None and (moved := training_fields.shares_of(m, ref, local, name)):
+        own = m.number("slot", (ref, f".{name}"))
+        return known._replace(shares=(*moved, Share(own, How.OWN, -1, own)))
     if m.world.is_switched(obj.type, name):
         known = known._replace(flags=known.flags | {SWITCHED})
     if obj.kind is Kind.MODULE and known.kind in (*TENSORS, Kind.MODULE, Kind.UNKNOWN):
@@ -397,6 +402,8 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
     shared = slots.lives_on(m, value, ref)
     if shared is not None and obj.kind in TENSORS:
         sharing.note(m, event.site, ref, value, text, shared, "assign", obj.sure)
+    elif obj.kind is Kind.PARAMETER:
+        sharing.note_again(m, event.site, value, text)
     target = Value((ref,), obj.kind, None, base.marks, base.root)
     writing.write(m, target, event.site, op=".data =", form="assign", name=text, reads_old=False, versioned=False)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from torchcopylint.flow import kinds, packages
+from torchcopylint.flow import kinds, packages, training_fields
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
@@ -15,8 +15,10 @@ from torchcopylint.flow.model import (
     ARGUMENT,
     CONTAINERS,
     EXPANDED,
+    INFERENCE,
     PINNED,
     PLACEHOLDER,
+    READ_ONLY,
     REGISTERED,
     TENSORS,
     WRITES_INPUT,
@@ -65,6 +67,7 @@ class Classes:
         self._traced: dict[tuple[int, str], bool] = {}
         self._switched: set[tuple[int, str]] = set()
         self._registered: dict[int, dict[str, bool]] = {}
+        self._trained_by: dict[int, training_fields.Trained] = {}
         self._setters: dict[str, frozenset[int]] | None = None
         self._indexes: dict[int, UnitIndex] = {}
         self._current = -1
@@ -314,7 +317,7 @@ class Classes:
             self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
-        lasting = {EXPANDED, PINNED, REGISTERED, WRITES_INPUT}
+        lasting = {EXPANDED, PINNED, REGISTERED, WRITES_INPUT, INFERENCE, READ_ONLY}
         template = unplaced(obj)._replace(graph=frozenset(), flags=obj.flags & lasting)
         if template.kind in TENSORS and template.kind is not Kind.PARAMETER:
             # What a method leaves behind says what kind it is, not which gradient another method will find.
@@ -369,6 +372,18 @@ class Classes:
                 traced = bool(put) and not cell.plain and all(obj.requires_grad > 0 for obj in put)
                 self._traced[local, name] = traced and self._traced.get((local, name), True)
                 self._note_elements(m, local, name + APPENDED, Value((ref,)))
+
+    def _note_trained(self, number: int, found: training_fields.Trained) -> None:
+        self._trained_by[number] = found
+        fields = self._fields.get(number, {})
+        for name in {name for names in found.values() for name in names}:
+            if name in fields and fields[name].kind is Kind.UNKNOWN:
+                # The constructor has shown what it is after it was put there.
+                fields[name] = fields[name]._replace(kind=Kind.MODULE, sure=Sure.LIKELY)
+
+    def trained_by(self, number: int) -> training_fields.Trained:
+        """Which fields of a class of this file hold what the optimizers in its other fields train."""
+        return self._trained_by.get(number, {})
 
     def holds_traced(self, type_name: str, name: str) -> bool:
         """Whether what methods put into the list in a field carries a graph, all that has been seen of it."""

@@ -6,7 +6,7 @@ from torchcopylint.flow import collecting, memory, naming, ownership, reading, s
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import CONTAINERS, Fact, How, Kind, Value
+from torchcopylint.flow.model import CONTAINERS, Fact, How, Kind, Sure, Value
 from torchcopylint.flow.modes import GRAD_MODES
 from torchcopylint.flow.state import MODE, Mode
 from torchcopylint.flow.tape import Dotted
@@ -102,6 +102,10 @@ def _discard(m: Machine, event: t.Discard) -> None:
     if event.value in m.pure_calls and not _of_constants(m, made) and not _of_a_result(m, made):
         name, op, method, sure = m.pure_calls[event.value]
         m.fact(Discarded(event.site, name, op, method, m.guards > 0, sure))
+        if sure is Sure.NOT and isinstance(made, t.Invoke):
+            # What is done with it later may show what it is.
+            for ref in m.value(made.base).refs:
+                m.dropped.setdefault(ref, []).append(event.site)
 
 
 @handles(t.Return)

@@ -54,6 +54,23 @@ def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
     return False
 
 
+def from_before(m: Machine, loop: t.Loop, through: frozenset[int]) -> t.Bind | None:
+    """The last of the bindings at the sites `through` that stands before a loop which reads the name and never binds
+    it: each turn starts from what it holds."""
+    inside = [event for part in (loop.test, loop.body) for event in t.events(part)]
+    bound = {event.name for event in inside if isinstance(event, t.Bind)}
+    read = {event.name for event in inside if isinstance(event, t.Load)} - bound
+    before = [
+        event
+        for event in m.index.of(t.Bind)
+        if event.site in through
+        and event.name in read
+        and not event.name.startswith(("%", "."))
+        and "#" not in event.name
+    ]
+    return before[-1] if before else None
+
+
 def _goes_on(m: Machine, register: int, name: str) -> bool:
     """Whether a value is made of what a name holds, with nothing in between that cuts the graph: `x = x[kept]`."""
     parts = uses.expression(m, register, name)

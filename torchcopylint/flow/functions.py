@@ -101,6 +101,11 @@ def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invok
 def _shows_tensor(m: Machine, op: Op, arguments: Arguments) -> None:
     """What torch computes with is a tensor; what it joins is a list of them, and has no method of that name."""
     first = arguments.at(0)
+    if op.arguments[1:2] == ("target",):
+        # A loss takes two of them.
+        target = operations.argument(op, arguments, 1)
+        memory.evidence_tensor(m, target)
+        m.note_evidence(target, frozenset({"loss"}))
     if not first.refs or kind_of(first, m.state) is not Kind.UNKNOWN or not op.name.startswith("torch."):
         return
     short = op.name.rpartition(".")[2].partition("(")[0]
@@ -487,6 +492,10 @@ def _parameter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name:
     result = memory.alias(m, source, event.site, How.PARAMETER, made)
     if shared is not None and not sharing.is_passing(m, event.out):
         sharing.note(m, event.site, result.refs[0], source, text, shared, "parameter", obj.sure)
+    elif shared is None and requires is Fact.YES:
+        use = m.consumer_of(event.out)
+        place = f"{naming.text_of(m, use.base)}.{use.name}" if isinstance(use, t.StoreAttribute) else text
+        sharing.note_again(m, event.site, source, place)
     return result
 
 

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import re
 
-from torchcopylint.flow import conversions, grads, memory, naming, numbers, overlaps, reading, refusals, runs, writing
+from torchcopylint.flow import (
+    conversions,
+    grads,
+    memory,
+    naming,
+    numbers,
+    overlaps,
+    reading,
+    refusals,
+    runs,
+    uses,
+    writing,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.machine import Machine
@@ -59,8 +71,32 @@ def is_advanced(m: Machine, index: t.Index) -> Fact:
             return Fact.YES
         if kind in (Kind.NUMBER, Kind.NONE) or value.const is ...:
             continue
+        if is_mask(m, part):
+            return Fact.YES
         answer = Fact.UNKNOWN
     return answer
+
+
+def is_mask(m: Machine, register: int) -> bool:
+    """Whether an index of unknown kind is what a comparison gave: nobody takes an element by `True`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Load):
+        bound = uses.bindings_before(m, made)
+        made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    if not isinstance(made, t.Operate) or kind_of(m.value(made.out), m.state) is not Kind.UNKNOWN:
+        return False
+    if made.symbol in ("&", "|") and len(made.operands) == 2:
+        return any(is_mask(m, operand) for operand in made.operands)
+    return made.symbol in ("<", "<=", ">", ">=", "==", "!=")
+
+
+def is_part_by_mask(m: Machine, event: t.Item) -> bool:
+    """Whether a part is taken by a mask, and then written as only a tensor or an array can be: `x[y > 0][:, 0] = 1`."""
+    use = m.consumer_of(event.out)
+    written = isinstance(use, t.StoreItem) and use.base == event.out and looks_like_array(m, use.subscript)
+    return (
+        written and len(event.subscript) == 1 and isinstance(event.subscript[0], int) and is_mask(m, event.subscript[0])
+    )
 
 
 def sure_copy(m: Machine, index: t.Index) -> Sure:
@@ -68,14 +104,17 @@ def sure_copy(m: Machine, index: t.Index) -> Sure:
     best = Sure.NOT
     for part in index:
         if not isinstance(part, t.Slice):
-            best = max(best, _sure_copy(m, m.value(part)))
+            best = max(best, _sure_copy(m, part))
     return best
 
 
-def _sure_copy(m: Machine, value: Value) -> Sure:
+def _sure_copy(m: Machine, register: int) -> Sure:
+    value = m.value(register)
     kind = kind_of(value, m.state)
     if kind is Kind.LIST:
         return min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT)
+    if kind is Kind.UNKNOWN and is_mask(m, register):
+        return Sure.LIKELY
     if kind not in BUFFERS:
         return Sure.NOT
     found = Sure.PROVEN
@@ -173,7 +212,8 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
         made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf)
     if advanced is Fact.YES:
         reading.read(m, base, event.site, "operand")
-        sure = min(sure_copy(m, event.subscript), obj.sure)
+        sure = sure_copy(m, event.subscript)
+        sure = min(sure, obj.sure) if kind is not Kind.UNKNOWN else sure
         flags = {Sure.PROVEN: {INDEX_COPY}, Sure.LIKELY: {INDEX_COPY_LIKELY}}.get(sure, set())
         return memory.fresh(m, event.site, made._replace(flags=frozenset(flags | {ADVANCED})), "item")
     region = region_of(m, event.subscript)

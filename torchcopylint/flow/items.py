@@ -55,7 +55,9 @@ def _item(m: Machine, event: t.Item) -> None:
 
 
 def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -> Value:
-    if obj.kind is Kind.UNKNOWN and indexing.looks_like_array(m, event.subscript):
+    if obj.kind is Kind.UNKNOWN and (
+        indexing.looks_like_array(m, event.subscript) or indexing.is_part_by_mask(m, event)
+    ):
         return indexing.item_of_buffer(m, single, obj, event, text)
     if obj.kind in BUFFERS:
         return indexing.item_of_buffer(m, single, obj, event, text)

@@ -102,8 +102,11 @@ BUFFER_NAMES = frozenset({"running_mean", "running_var", "num_batches_tracked"})
 """Attribute names that are parameters or buffers on whatever they are found (the best single fact on public code)."""
 
 _MODEL_NAME = re.compile(
-    r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|critic|actor|policy)\d?$", re.I
+    r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|critic|actor|policy|backbone"
+    r"|classifier)\d?$|^(?:gen|disc)$",
+    re.I,
 )
+_JUDGE_NAME = re.compile(r"(?:^|_)(?:disc|discriminator|critic|net_?D)(?:_?[A-Z0-9])?$|^D(?:_[A-Z0-9])?$")
 _LAYER_NAME = re.compile(
     r"^(?:fc|layers?|conv|bn|features?|classifier|backbone|encoder|decoder|lstm|gru|rnn(?:_cell)?|linear|mlp|avgpool|transformer"
     r"|bert|roberta|gpt2?|resnet|vgg|densenet|base_model|feature_extractor|projector|predictor)_?\d*$|(?:_net|_model|_encoder|_decoder)$",
@@ -156,6 +159,12 @@ def named_loss(name: str) -> bool:
 def named_model(name: str) -> bool:
     """Whether a variable's name says that it holds a model."""
     return bool(_MODEL_NAME.search(name.rpartition(".")[2]))
+
+
+@lru_cache(maxsize=4096)
+def named_judge(name: str) -> bool:
+    """Whether a model's name says that it judges what another one makes, so that gradients go through it."""
+    return bool(_JUDGE_NAME.search(name.rpartition(".")[2]))
 
 
 @lru_cache(maxsize=4096)

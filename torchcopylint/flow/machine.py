@@ -86,6 +86,7 @@ class Machine:
         self.data_reads: dict[int, int] = {}
         self.evidence: dict[int, frozenset[str]] = {}
         self.pure_calls: dict[int, tuple[str, str, bool, Sure]] = {}
+        self.dropped: dict[int, list[int]] = {}
         self.mode_factories: set[int] = set()
         self.modes_before: dict[int, Mode] = {}
         self.entered: dict[int, Mode] = {}
@@ -108,6 +109,7 @@ class Machine:
         self.met: set[tuple[int, int]] = set()
         self.in_evaluation: set[int] = set()
         self.tables: dict[int, int] = {}
+        self.given_memory: dict[int, tuple[int, str]] = {}
         self.generators: dict[int, int] = {}
         self.optimizers: dict[int, Built] = {}
         self.wholes: dict[int, tuple[Whole, ...]] = {}

@@ -111,6 +111,10 @@ def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, nam
     """An optimizer: it moves what the parameters that it was given sit on."""
     given = arguments.at(0) if arguments.positional else arguments.keywords.get("params", UNKNOWN)
     generators.note_taken(m, given, site)
+    for ref in parameters_in(m, given):
+        # Whatever has parameters to train is a module.
+        taken = [s.of for s in m.state.object(ref).shares if s.how is How.PARAMETERS]
+        memory.refine(m, Value(tuple(taken)), Kind.MODULE, Sure.LIKELY)
     shares = [
         Share(s.storage, How.PARAMETERS, site, ref, (), s.when, s.sure)
         for ref in parameters_in(m, given)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import kinds
-from torchcopylint.flow.facts import DataAccess
+from torchcopylint.flow.facts import DataAccess, Discarded
 from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
@@ -156,6 +156,8 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, **changes: object) 
                 _note_data_of_tensor(m, obj, sure)
             if obj.kind is Kind.UNKNOWN and kind in BUFFERS:
                 _note_written(m, ref, kind, sure)
+                if kind is Kind.TENSOR and ref in m.dropped:
+                    _note_dropped(m, ref, sure)
 
 
 def _note_written(m: Machine, ref: int, kind: Kind, sure: Sure) -> None:
@@ -169,6 +171,14 @@ def _note_written(m: Machine, ref: int, kind: Kind, sure: Sure) -> None:
     for site, write in m.writes.items():
         if write.sure is Sure.NOT and write.kind is Kind.UNKNOWN and write.storages == (ref,):
             m.writes[site] = write._replace(kind=kind, sure=sure)
+
+
+def _note_dropped(m: Machine, ref: int, sure: Sure) -> None:
+    """What a method was called on, whose result was dropped, turns out to be a tensor."""
+    for site in m.dropped[ref]:
+        for index, fact in enumerate(m.facts.get(site, ())):
+            if isinstance(fact, Discarded) and fact.sure < sure:
+                m.facts[site][index] = fact._replace(sure=sure)
 
 
 def _note_data_of_tensor(m: Machine, obj: Object, sure: Sure) -> None:

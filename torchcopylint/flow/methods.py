@@ -34,6 +34,7 @@ from torchcopylint.flow.facts import DetachedInPlace
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     CONTAINERS,
+    INFERENCE,
     OUTPUT,
     PART,
     TENSORS,
@@ -165,6 +166,8 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         return Value(kind=Kind.NONE)
     if event.name in ("requires_grad_", "eval", "train"):
         return _returns_itself(m, base, obj, event, arguments)
+    if op is not None:
+        _note_pure(m, op, event, naming.text_of(m, event.base), event.name, base, arguments)
     if (
         op is not None
         and op.shares in ("view", "maybe", "same")
@@ -172,6 +175,8 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         and event.name not in ("type", "get", "copy")
     ):
         made = Object(text=naming.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
+        # A view of what a network returns is as much its output as that is.
+        made = made._replace(flags=obj.flags & {OUTPUT, PART})
         when = operations.condition(op.when) if op.shares == "maybe" else ""
         result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when=when or "if it is a tensor")
         if event.name == "to":
@@ -208,9 +213,16 @@ def _computed_of_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, 
     behind = obj.graph if op is None or op.result not in PLAIN_RESULTS else NO_GRAPH
     config = devices.kept(m, event.name, arguments) if op is not None else ()
     made = Object(text=naming.text_of(m, event.out), graph=behind | graph, flags=obj.flags & {PART}, config=config)
+    if op is not None and op.result == "tensor" and m.state.mode.inference > 0 and _is_torchs(obj, event.name):
+        made = made._replace(kind=Kind.TENSOR, sure=Sure.LIKELY, flags=made.flags | {INFERENCE})
     if op is not None and op.result == "tensor" and op.differentiable and obj.requires_grad > 0:
         made = grads.result_of(m, made, [base], True)
     return memory.fresh(m, event.site, made)
+
+
+def _is_torchs(obj: Object, name: str) -> bool:
+    """Whether a method is a tensor's, as what a network returned has them, or as no array has one of that name."""
+    return bool(obj.flags & {OUTPUT, INFERENCE}) or table.array_method(name) is None
 
 
 def _returns_itself(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
@@ -259,9 +271,15 @@ def _note_pure(
         m.pure_calls[event.out] = (text, name, True, sure)
 
 
+PURE_EVERYWHERE = frozenset({"squeeze", "unsqueeze", "permute", "masked_fill"})
+"""Methods that change their receiver in no library that has them."""
+
+
 def _independently_sure(m: Machine, ref: int, name: str) -> Sure:
     """How sure it is that an object is a tensor, apart from this very call being made on it."""
     obj = m.state.object(ref)
+    if name in PURE_EVERYWHERE and obj.kind in (Kind.UNKNOWN, Kind.TENSOR):
+        return max(obj.sure, Sure.LIKELY)
     if obj.sure is Sure.LIKELY and OUTPUT not in obj.flags and m.evidence.get(ref | 1, frozenset()) <= {name}:
         return Sure.NOT
     return obj.sure

@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     gradients,
     grads,
     hollow,
+    kinds,
     making,
     memory,
     naming,
@@ -132,8 +133,9 @@ def _output(
     inputs = grads.tensors_in(m, given)
     # What comes back as it was given is no output of a layer: `forward` may return its argument.
     untouched = {*function.refs, *(ref for value in given for ref in value.refs)}
-    # Whether a network cuts the graph of what it is given, only its author knows; no layer of torch does.
-    whole = _is_of_layers(m, function)
+    # Whether a network cuts the graph of what it is given, only its author knows; no layer of torch does, and no
+    # discriminator: what it judges is to learn from it.
+    whole = _is_of_layers(m, function) or kinds.named_judge(name)
     for ref in (*result.refs, *_parts_of(m, result, 2)):
         made = m.state.object(ref)
         if made.kind not in (*TENSORS, Kind.UNKNOWN) or ref in untouched or made.owner not in ("", "local"):
@@ -201,6 +203,9 @@ def _call_known(
     if row.output != "tensors" and not any(s.how is How.DATA for r in first.refs for s in m.state.object(r).shares):
         # Recurrent layers take packed sequences, too; and what has a tensor for its `.data` need not be one.
         activations.known_tensor(m, first)
+    if row.output == "scalar" and len(arguments.positional) == 2:
+        # A loss takes two of them.
+        activations.known_tensor(m, arguments.at(1))
     trainable = row.parameters and obj.requires_grad is not Fact.NO
     made = Object(Kind.TENSOR, Sure.PROVEN, dtype="", text=f"{name}(...)")
     if m.state.mode.inference > 0:

@@ -48,8 +48,15 @@ MAX_ITEMS = 64
 
 @handles(t.Operate)
 def _operate(m: Machine, event: t.Operate) -> None:
-    values = [m.value(register) for register in event.operands]
+    # What a name held is computed with as it is when all operands have been computed: `x + self.branch(x)`.
+    values = [_as_it_is(m, m.value(register)) for register in event.operands]
     m.set(event.out, operate(m, event.symbol, values, event, event.operands))
+
+
+def _as_it_is(m: Machine, value: Value) -> Value:
+    cell = m.state.cell(value.root) if value.root is not None else None
+    changed = cell is not None and cell.marks != value.marks and cell.refs == value.refs
+    return value._replace(marks=cell.marks) if cell is not None and changed else value
 
 
 def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, operands: tuple[int, ...]) -> Value:

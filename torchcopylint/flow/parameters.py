@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torchcopylint.flow import giving, kinds
+from torchcopylint.flow import giving, kinds, likely_classes
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.classes import MAX_ELEMENTS, SELF, Classes, as_passed
 from torchcopylint.flow.machine import Machine
@@ -90,6 +90,9 @@ class Parameters(Classes):
             return called
         if kind is Kind.UNKNOWN and self._is_index(m.unit, parameter):
             return Object(Kind.NUMBER, Sure.LIKELY)
+        likely = likely_classes.class_of(self, m.unit, parameter) if self.program.classes else None
+        if likely is not None and kind in (Kind.UNKNOWN, self.class_kind(likely)[0]) and called.kind is Kind.UNKNOWN:
+            return self.instance(likely)._replace(sure=Sure.LIKELY)
         if kind is Kind.UNKNOWN and not self.is_of_another_framework:
             kind, sure = kinds.from_name(parameter.name)
             if kind is Kind.TENSOR:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import exclusion, naming
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.earlier import is_begun_on_arms, may_come_from_before
+from torchcopylint.flow.earlier import from_before, is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
+from torchcopylint.flow.loops import Loops
 from torchcopylint.flow.model import CONTAINERS, PART, TENSORS, Fact, Key, Kind, Object, Sure, Value, join_graphs
 
 if TYPE_CHECKING:
@@ -158,6 +159,7 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
     graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in value.refs)) - on_some_paths(m, value)
     _note_again(m, value, graph, site, name)
     if part:
+        _freed_at_its_end(m, value, site, freed=freed)
         return
     if retained:
         runs.retained[site] = (name, value.refs)
@@ -178,6 +180,15 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
         if not obj.graph & saved:
             obj = obj._replace(graph=obj.graph | {_number(site, _RAN)})
         m.state.set_object(ref, obj)
+
+
+def _freed_at_its_end(m: Machine, value: Value, site: int, *, freed: bool) -> None:
+    """Backward ran over a part of a graph that nobody knows, which begins at this value: over its own end for sure."""
+    for ref in value.refs if freed and len(value.refs) == 1 else ():
+        obj = m.state.object(ref)
+        if any(number in m.saves or number in m.module_saves for number in obj.graph if number >= 0):
+            held = {_number(place, _HELD) for place in _bound_at(m, ref)}
+            m.state.set_object(ref, obj._replace(graph=obj.graph | held | {_number(site, _FREED)}))
 
 
 def _bound_at(m: Machine, ref: int, depth: int = MAX_DEPTH) -> Iterator[int]:
@@ -399,6 +410,10 @@ def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relati
             name, kept = carrier
             yield BackwardAgain(site, again.name, where, again.sure, name, kept)
             return
+        before = from_before(m, loop, again.through) if loop is not None else None
+        if before is not None:
+            yield BackwardAgain(site, again.name, where, again.sure, "", before.site, before.name)
+            return
 
 
 def _carrier(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tuple[str, int] | None:
@@ -498,38 +513,3 @@ def _takes_along(m: Machine, register: int, ran: int) -> bool:
     """Whether the value of a register carries a graph that backward at a site has freed (it has run since)."""
     held = list(_held(m, m.value(register).refs, MAX_DEPTH))
     return bool(held) and any(ran in ran_at(obj.graph) for obj in held)
-
-
-class Loops:
-    """Which loops stand around which events of a tape."""
-
-    def __init__(self, tape: t.Tape) -> None:
-        self._around: dict[int, tuple[t.Loop, ...]] = {}
-        pending: list[tuple[t.Tape, tuple[t.Loop, ...]]] = [(tape, ())]
-        while pending:
-            part, loops = pending.pop()
-            for event in part:
-                self._around[event.site] = loops
-                match event:
-                    case t.Branch():
-                        pending += [(arm, loops) for arm in event.arms]
-                    case t.Loop():
-                        pending += [(inner, (*loops, event)) for inner in (event.test, event.body)]
-                        pending.append((event.orelse, loops))
-                    case t.Try():
-                        inner_parts = (event.body, *event.handlers, event.orelse, event.final)
-                        pending += [(inner, loops) for inner in inner_parts]
-
-    def around(self, *sites: int) -> t.Loop | None:
-        """The innermost loop that stands around all of some sites, if there is one."""
-        stacks = [self._around.get(site, ()) for site in sites]
-        common = None
-        for level in zip(*stacks, strict=False):
-            if any(loop is not level[0] for loop in level):
-                break
-            common = level[0]
-        return common
-
-    def only_one(self, site: int, sites: set[int]) -> bool:
-        """Whether a site stands in a loop in which none of the other sites stands."""
-        return self.around(site) is not None and all(self.around(site, s) is None for s in sites if s != site)

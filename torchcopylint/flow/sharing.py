@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import idioms
+from torchcopylint.flow import idioms, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataShared
 from torchcopylint.flow.machine import Machine, PutOn
-from torchcopylint.flow.model import How, Kind, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, LOCAL, How, Kind, Sure, Value
 from torchcopylint.flow.reading import MAX_CHAIN
 
 _TAKING_OFF = frozenset({"delattr", "__delattr__", "_parameters"})
@@ -24,6 +24,20 @@ def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str,
     m.put_on[site] = PutOn(ref, storages, shared, owner)
     context = idioms.CONVERSION if m.world.converts(m) else ""
     m.fact(DataShared(site, text, shared, form, sure, context=context))
+
+
+def note_again(m: Machine, site: int, source: Value, text: str) -> None:
+    """A plain tensor becomes the memory of a parameter, `text`: the second that gets it shares it with the first."""
+    if len(source.refs) != 1 or source.refs[0] & 1:
+        return
+    obj = m.state.object(source.refs[0])
+    if obj.kind is not Kind.TENSOR or obj.owner not in ("", LOCAL, ARGUMENT):
+        return
+    first, held = m.given_memory.setdefault(source.refs[0], (site, text))
+    arms = m.index.on_arms
+    if first < site and held != text and first not in arms and site not in arms:
+        name = naming.key_text(m, source.root) or obj.text
+        m.fact(DataShared(site, text, name, "table", obj.sure, first))
 
 
 def replaced(m: Machine, value: Value, place: str) -> None:

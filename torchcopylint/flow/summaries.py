@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     handing,
     hanging,
     lending,
+    leaving,
     memory,
     naming,
     outer,
@@ -38,6 +39,7 @@ from torchcopylint.flow.model import (
     SPENT,
     TENSORS,
     UNKNOWN,
+    WRITES_INPUT,
     Fact,
     How,
     Kind,
@@ -121,6 +123,9 @@ class Summary(NamedTuple):
     pairs: tuple[tuple[str, str, str], ...] = ()
     replaced: tuple[replacing.Replaced, ...] = ()
     lent: str = ""
+    left: tuple[leaving.Left, ...] = ()
+    function: int = -1
+    """The unit of the function inside of this one that is returned, whichever way it returns."""
 
 
 def summarise(m: Machine, file: str = "") -> Summary:
@@ -168,7 +173,15 @@ def summarise(m: Machine, file: str = "") -> Summary:
         pairs=tuple(sorted(m.pairs)),
         replaced=replacing.of(m),
         lent=lending.of(m) if unit.owner >= 0 else "",
+        left=leaving.left(m),
+        function=-1 if file else _returned_function(m),
     )
+
+
+def _returned_function(m: Machine) -> int:
+    found = {value.const.unit if isinstance(value.const, FunctionReference) else -1 for value in m.returned}
+    number = found.pop() if len(found) == 1 else -1
+    return number if number >= 0 and m.world.is_own(number) and m.world.unit(number).parent == m.unit.number else -1
 
 
 def _is_added(m: Machine, write: Write, storage: int) -> bool:
@@ -253,7 +266,7 @@ def _returns(
                 scalar=obj.scalar,
                 dtype=obj.dtype,
                 type=obj.type,
-                flags=(obj.flags & {OUTPUT, INFERENCE, NO_GRAD_VIEW, EXPANDED, PLACEHOLDER, PARTS})
+                flags=(obj.flags & HANDED_OUT)
                 | ({SPENT} if runs.ran_at(obj.graph) else set())
                 | ({ITSELF} if itself else set()),
             )
@@ -331,6 +344,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     replacing.by_call(m, summary.replaced, bound, site)
     handing.take(m, summary.kept, bound, site)
     handing.add(m, summary.added, bound, site)
+    leaving.take(m, summary.left, bound, site)
     if summary.trains:
         m.trains = m.trains or False
     return lending.take(m, summary.lent, bound.get("self"), _result(m, summary, bound, arguments, site, name))
@@ -394,12 +408,18 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
     return fact is not None
 
 
+HANDED_OUT = frozenset({OUTPUT, INFERENCE, NO_GRAD_VIEW, EXPANDED, PLACEHOLDER, PARTS, WRITES_INPUT})
+"""What a function's callers know as well of what it has made."""
+
+
 def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Arguments, site: int, name: str) -> Value:
     if summary.unknown:
         stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
         return memory.unknown(m, site, f"{name}(...)")
     if not summary.returns_value:
         return Value(kind=Kind.NONE)
+    if summary.function >= 0:
+        return Value(kind=Kind.FUNCTION, const=FunctionReference(summary.function))
     inputs = [*arguments.positional, *arguments.keywords.values()]
     behind = hanging.graphs(m, summary.hangs, bound)
     result = _one_result(m, summary.returned, summary.result, bound, inputs, site, name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import builtins
 
-from torchcopylint.flow import custom, idioms, imports, kinds
+from torchcopylint.flow import custom, idioms, imports, kinds, training_fields
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.classes import Export, unplaced
 from torchcopylint.flow.machine import Machine
@@ -129,6 +129,8 @@ class World(Parameters):
         self._note_export_elements(machine)
         if unit.owner >= 0 and machine.initial_fields:
             self.appended(machine)
+        if unit.owner >= 0 and unit.name == "__init__":
+            self._note_trained(unit.owner, training_fields.learn(machine))
         if unit.owner >= 0 and machine.switched:
             self.note_switched(machine)
         if unit.kind != "class" and machine.state.alive and machine.state.mode.recording is Fact.NO:

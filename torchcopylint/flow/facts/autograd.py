@@ -197,6 +197,7 @@ class BackwardAgain(NamedTuple):
     """At `site`, backward runs over the graph of `name`, of which backward at `freed` has freed what was saved.
 
     `carrier` is the name that took the graph into the loop's next turn, bound at `kept`; empty outside of loops.
+    `before` is the name of what was computed before the loop, at `kept`, where each turn runs over that.
     """
 
     site: int
@@ -205,6 +206,7 @@ class BackwardAgain(NamedTuple):
     sure: Sure
     carrier: str
     kept: int
+    before: str = ""
 
 
 class RetainedForNothing(NamedTuple):

@@ -1,0 +1,142 @@
+"""Of which class of the file a parameter is, as its name and use say, where nothing declares it and no call shows it.
+
+`def train(model, batches)` in a file with one network is about that network; `model.init_hidden(4)` is about the one
+network that has such a method; `agent.reset()` is about the one network that is a `...Agent`, if that has one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import kinds
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import Kind
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.classes import Classes
+
+_LOSS = re.compile(r"loss|criterion|penalty|metric|wrapper|regulari[sz]er", re.I)
+_OF_ALL_MODULES = frozenset(
+    {
+        "add_module",
+        "apply",
+        "bfloat16",
+        "buffers",
+        "children",
+        "compile",
+        "cpu",
+        "cuda",
+        "double",
+        "eval",
+        "float",
+        "forward",
+        "get_parameter",
+        "get_submodule",
+        "half",
+        "load_state_dict",
+        "module",
+        "modules",
+        "named_buffers",
+        "named_children",
+        "named_modules",
+        "named_parameters",
+        "parameters",
+        "register_backward_hook",
+        "register_buffer",
+        "register_forward_hook",
+        "register_full_backward_hook",
+        "register_parameter",
+        "requires_grad_",
+        "share_memory",
+        "state_dict",
+        "to",
+        "train",
+        "training",
+        "type",
+        "zero_grad",
+    }
+)
+"""What every module has (`module` is what wrappers have)."""
+
+
+def class_of(world: Classes, unit: t.Unit, parameter: t.Parameter) -> int | None:
+    """The class of this file that a parameter named like a model is surely meant to be an instance of, if there is one.
+
+    Of several classes that have all that is asked of it there is none that is meant.
+    """
+    if unit.owner >= 0 or unit.parent > 0:
+        return None
+    if not kinds.named_model(parameter.name):
+        return _called_like(world, unit, parameter.name)
+    uses = {use.removesuffix("()") for use in unit.uses.get(parameter.name, frozenset())} - _OF_ALL_MODULES
+    networks = [info for info in world.program.classes if _is_network(world, info)]
+    if uses:
+        fitting = [info for info in networks if all(_has(world, info, name) for name in uses)]
+    else:
+        given = _given_to(world, unit, parameter.name)
+        parts = _parts(world)
+        fitting = [info for info in networks if info.number not in parts]
+        if not given or len(fitting) != 1 or not _takes(world, fitting[0], given):
+            return None
+    return fitting[0].number if len(fitting) == 1 else None
+
+
+def _called_like(world: Classes, unit: t.Unit, name: str) -> int | None:
+    """The one network whose class ends in the name and has all that is used of it: `agent`, of `GRUAgent`."""
+    plain = name.replace("_", "").lower()
+    called = [info for info in world.program.classes if _ends_in(info.name, plain)] if len(plain) > 3 else []
+    uses = {use.removesuffix("()") for use in unit.uses.get(name, frozenset())} - _OF_ALL_MODULES if called else set()
+    fitting = uses and all(_is_network(world, info) and all(_has(world, info, use) for use in uses) for info in called)
+    return called[0].number if fitting and len(called) == 1 else None
+
+
+def _ends_in(name: str, plain: str) -> bool:
+    """Whether the last words of a class's name are `plain`: `ReplayBuffer` ends in `buffer`, `Unbuffer` does not."""
+    ends = name.lower().endswith(plain)
+    return ends and name[len(name) - len(plain)].isupper()
+
+
+def _is_network(world: Classes, info: t.ClassInfo) -> bool:
+    kind, _ = world.class_kind(info.number)
+    return kind is Kind.MODULE and not _LOSS.search(info.name)
+
+
+def _has(world: Classes, info: t.ClassInfo, name: str) -> bool:
+    return world.method(info.number, name) is not None or any(
+        name in world.fields(number) for number in world.lineage(info.number)
+    )
+
+
+def _parts(world: Classes) -> set[int]:
+    """The classes of which other classes make instances, or inherit."""
+    found: set[int] = set()
+    for unit in world.program.units if len(world.program.classes) > 1 else ():
+        for event in unit.definitions if unit.owner >= 0 else ():
+            if isinstance(event, t.Load) and (number := world.class_named(event.name)) is not None:
+                found.add(number)
+    for info in world.program.classes:
+        found.update(number for number in world.lineage(info.number) if number != info.number)
+    return found
+
+
+def _given_to(world: Classes, unit: t.Unit, name: str) -> set[int]:
+    """With how many positional arguments a name is called, and nothing else."""
+    found: set[int] = set()
+    for event in world.index(unit).of(t.Call):
+        made = unit.definitions[event.function]
+        if isinstance(made, t.Load) and made.name == name:
+            found.add(
+                len(event.arguments)
+                if all(not (argument.keyword or argument.stars) for argument in event.arguments)
+                else -1
+            )
+    return found
+
+
+def _takes(world: Classes, info: t.ClassInfo, given: set[int]) -> bool:
+    forward = world.method(info.number, "forward")
+    if forward is None:
+        return False
+    taken = world.unit(forward).parameters[1:]
+    return all(0 <= count <= len(taken) for count in given) and all(one.kind == "plain" for one in taken)
