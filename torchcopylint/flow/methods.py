@@ -300,8 +300,8 @@ def _requires_grad(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t
     if values:
         wanted = values[0].const if isinstance(values[0].const, bool) else None
     for ref in arguments.positional[0].refs:
-        grads.note_switched(m, ref, wanted, at.site, at.name)
-        attributes.set_requires_grad(m, ref, wanted)
+        if not grads.note_switched(m, ref, wanted, at.site, at.name):
+            attributes.set_requires_grad(m, ref, wanted)
     return arguments.positional[0]
 
 
