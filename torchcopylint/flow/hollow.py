@@ -20,7 +20,7 @@ _REGISTERING = frozenset(
 
 
 def is_hollow(world: World, number: int) -> bool:
-    """Whether the instances of a class hold nothing but numbers and texts, so that they train nothing.
+    """Whether the instances of a class hold nothing but numbers, texts and plain tensors, so that they train nothing.
 
     A field that is set to a parameter of the constructor holds a number if that is what the default is.
     """
@@ -60,7 +60,7 @@ def _worked_with(units: list[t.Unit]) -> set[str]:
 
 
 def _is_plain(world: World, number: int, obj: Object) -> bool:
-    if obj.kind in _PLAIN:
+    if obj.kind in _PLAIN or (obj.kind is Kind.TENSOR and obj.requires_grad <= 0):
         return True
     initial = world.method(number, "__init__")
     if obj.kind is not Kind.UNKNOWN or initial is None:

@@ -255,6 +255,9 @@ def _note_pure(
     """An out-of-place operation: if its result is dropped, nothing has happened."""
     pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
     if pure and "out" not in arguments.keywords and not name.endswith("_"):
+        if devices.is_there(m, base, name, arguments) is Fact.YES:
+            # It is where it is sent: the call is one too many, and nothing is lost with its result.
+            return
         sure = min((_independently_sure(m, ref, name) for ref in base.refs), default=Sure.NOT)
         m.pure_calls[event.out] = (text, name, True, sure)
 
