@@ -178,7 +178,7 @@ class TestShown:
 class TestFaults:
     def test_a_cell_that_is_no_python_is_left_out_and_named(self) -> None:
         found = convert(notebook("a = 1", "b = 2\nif x = 3:\n    pass", "c = 4"))
-        assert found.text == "# %% cell 1\na = 1\n\n# %% cell 2\n\n\n\n\n# %% cell 3\nc = 4\n\n"
+        assert found.text == "# %% cell 1\na = 1\n\n# %% cell 2\nb, = get_ipython()\n\n\n\n# %% cell 3\nc = 4\n\n"
         (fault,) = found.faults
         assert fault.reason.startswith("invalid syntax")
         assert (fault.position, fault.line) == (Position(6, 4), "if x = 3:")
@@ -187,7 +187,27 @@ class TestFaults:
     def test_whatever_it_is_the_rest_parses(self, source: str) -> None:
         found = convert(notebook(source, "b = 2"))
         assert len(found.faults) == 1
-        assert [type(statement) for statement in ast.parse(found.text).body] == [ast.Assign]
+        binds = [ast.Assign] if "=" in source else []
+        assert [type(statement) for statement in ast.parse(found.text).body] == [*binds, ast.Assign]
+
+    @pytest.mark.parametrize(
+        ("source", "stands"),
+        [
+            ("loss = # your code", "loss, = get_ipython()"),
+            ("x, *y = f(\n    a=1,\n)\nz += ?", "x, y, z, = get_ipython()\n\n\n"),
+            ("for i, j in <pairs>:\n    out = i", "i, j, out, = get_ipython()\n"),
+            (
+                "import torch\nfrom torch import nn\nnet = ?",
+                "import torch; net, = get_ipython()\nfrom torch import nn\n",
+            ),
+            ("def f(x):\n    # here\nclass C(?):\n    pass", "f, C, = get_ipython()\n\n\n"),
+            ("with open(p) as fh:\n    lr: float = ?", "fh, lr, = get_ipython()\n"),
+            ("x.y = z[0] = ?\nif x == 3 ?", "\n"),
+            ("'''\na = 1\n'''\nprint(b=2) ?", "\n\n\n"),
+        ],
+    )
+    def test_its_imports_stay_and_its_names_are_unknown(self, source: str, stands: str) -> None:
+        assert convert(notebook(source)).text == f"# %% cell 1\n{stands}\n\n"
 
     def test_nested_too_deep_is_for_the_limits_to_say(self) -> None:
         source = "(" * 2000 + ")" * 2000

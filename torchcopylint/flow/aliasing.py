@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchcopylint.flow import keeping, naming, runs
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
 
 WHOLE_MODULE = frozenset({How.PARAMETERS, How.STATE})
+_ORDERS = frozenset({"<", ">", "<=", ">="})
 MAX_PAIRS = 4
 """So many modules may be meant where one of several is."""
 MAX_DEPTH = 3
@@ -244,7 +245,11 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
     found = []
     for ref, places in held.items():
         obj = m.state.object(ref)
-        if obj.kind in (Kind.MODULE, Kind.UNKNOWN) and len(places) > 1:
+        if (
+            obj.kind in (Kind.MODULE, Kind.UNKNOWN)
+            and len(places) > 1
+            and not _is_compared(m, {name for _, name in places})
+        ):
             (first, source), *others = sorted(places)
             lasting = first < 0 and not keeping.is_reset(m, source)
             for site, field in others:
@@ -260,6 +265,16 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
             source = min(held[copied.of])[1]
             found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, copied=copied.site))
     return found
+
+
+def _is_compared(m: Machine, fields: Collection[str]) -> bool:
+    """Whether a unit asks which of two fields is less, as nobody can of two models: `self.loss < self.best_loss`."""
+    for event in m.index.of(t.Operate):
+        if event.symbol in _ORDERS:
+            operands = [m.unit.definitions[register] for register in event.operands if register >= 0]
+            if any(isinstance(made, t.Attribute) and made.name in fields for made in operands):
+                return True
+    return False
 
 
 def _is_none_elsewhere(m: Machine, field: str) -> bool:
@@ -317,7 +332,7 @@ def _compares(m: Machine, register: int, depth: int) -> bool:
     event = m.unit.definitions[register] if register >= 0 else None
     if isinstance(event, t.Logic) and depth:
         return any(_compares(m, operand, depth - 1) for operand in event.operands)
-    return isinstance(event, t.Operate) and event.symbol in ("<", ">", "<=", ">=")
+    return isinstance(event, t.Operate) and event.symbol in _ORDERS
 
 
 def note_zip(m: Machine, values: Sequence[Value], site: int) -> None:

@@ -8,7 +8,9 @@ from torchcopylint.flow import (
     conversions,
     devices,
     grads,
+    idioms,
     imports,
+    inquiries,
     keeping,
     kinds,
     layout,
@@ -33,6 +35,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FIELD,
     GLOBAL,
+    GRADLESS,
     NO_TENSOR,
     OUTPUT,
     PLACEHOLDER,
@@ -206,7 +209,7 @@ def _of_tensor(m: Machine, base: Value, ref: int, obj: Object, name: str, site: 
 
 
 def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) -> Value:
-    if site >= 0:
+    if site >= 0 and not inquiries.is_inquiry(m, out):
         # Where a summary leads through `.data`, it was read in the function.
         m.fact(
             DataAccess(
@@ -398,6 +401,8 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
     sure = data_evidence(m, obj, text)
     gradient = text.endswith(".grad")
     context, buffer = m.world.context(m), _is_buffer(obj, text)
+    if _is_own_conversion(m, ref, event.value):
+        context = context or idioms.CONVERSION
     m.fact(DataAccess(event.site, text, "assign", "=", gradient, obj.scalar, obj.kind, sure, context, False, buffer))
     shared = slots.lives_on(m, value, ref)
     if shared is not None and obj.kind in TENSORS:
@@ -406,6 +411,15 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
         sharing.note_again(m, event.site, value, text)
     target = Value((ref,), obj.kind, None, base.marks, base.root)
     writing.write(m, target, event.site, op=".data =", form="assign", name=text, reads_old=False, versioned=False)
+
+
+def _is_own_conversion(m: Machine, ref: int, register: int) -> bool:
+    """Whether what is stored is an object's own `.data`, converted: `p.data = p.data.to(device)`, as modules do it."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    converted = False
+    while isinstance(made, t.Invoke) and made.name in sharing.CONVERSIONS:
+        made, converted = m.unit.definitions[made.base], True
+    return converted and isinstance(made, t.Attribute) and made.name == "data" and ref in m.value(made.base).refs
 
 
 def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, value: Value, text: str) -> None:
@@ -417,8 +431,8 @@ def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Objec
             return
         m.fact(AttributeSet(event.site, text, "requires_grad", _constant_text(value), obj.kind, obj.sure))
         return
-    grads.note_switched(m, ref, wanted, event.site, text)
-    set_requires_grad(m, ref, wanted)
+    if not grads.note_switched(m, ref, wanted, event.site, text):
+        set_requires_grad(m, ref, wanted)
 
 
 def _keeps_option(m: Machine, event: t.StoreAttribute, obj: Object) -> bool:
@@ -444,7 +458,7 @@ def set_requires_grad(m: Machine, ref: int, wanted: bool | None) -> None:
         obj = obj._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
     fact = Fact.UNKNOWN if wanted is None else Fact.YES if wanted else Fact.NO
     leaf = Fact.YES if obj.leaf is Fact.UNKNOWN and not obj.graph else obj.leaf
-    m.state.set_object(ref, obj._replace(requires_grad=fact, leaf=leaf))
+    m.state.set_object(ref, obj._replace(requires_grad=fact, leaf=leaf, flags=obj.flags - {GRADLESS}))
 
 
 @handles(t.DeleteItem)

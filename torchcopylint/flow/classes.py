@@ -75,6 +75,7 @@ class Classes:
         self._decorators = _decorators_of(program)
         self._bases: dict[int, list[tuple[int | None, str]]] = {}
         self._lineages: dict[int, list[int]] = {}
+        self._overriding: dict[int, tuple[int, ...]] = {}
         self._method_names: set[str] = set()
         self._class_kinds: dict[int, tuple[Kind, Sure]] = {}
         self._class_names = {info.name: info.number for info in program.classes}
@@ -195,6 +196,21 @@ class Classes:
     def _is_overridden(self, number: int, name: str) -> bool:
         heirs = (one.number for one in self.program.classes if one.number != number and name in one.methods)
         return any(number in self.lineage(heir) for heir in heirs)
+
+    def overriding(self, unit: int) -> tuple[int, ...]:
+        """The methods of this file's classes that override a method."""
+        if unit not in self._overriding:
+            found = self.program.units[unit] if self.is_own(unit) else None
+            heirs = self.program.classes if found is not None and found.owner >= 0 and found.name != "__init__" else ()
+            self._overriding[unit] = tuple(
+                heir.methods[found.name]
+                for heir in heirs
+                if found is not None
+                and heir.number != found.owner
+                and found.name in heir.methods
+                and found.owner in self.lineage(heir.number)
+            )
+        return self._overriding[unit]
 
     def _own_method(self, number: int, name: str) -> int | None:
         if self.is_own_class(number):

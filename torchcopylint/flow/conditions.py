@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import dtypes, kinds, reading, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import NO_TENSOR, TENSORS, TESTED, Kind, Object, Sure, Value
+from torchcopylint.flow.model import GRADLESS, NO_TENSOR, TENSORS, TESTED, Kind, Object, Sure, Value
 from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.state import TRAINING, kind_of
 from torchcopylint.flow.tape import Dotted
@@ -37,6 +37,8 @@ def assume(m: Machine, register: int, truth: bool) -> None:
             _assume_none(m, event, truth == (event.symbol == "is"))
     elif isinstance(event, t.Attribute) and event.name == "training" and not truth:
         m.state.put(TRAINING, False)
+    elif isinstance(event, t.Attribute) and event.name == "requires_grad" and not truth:
+        _assume_no_grad(m, event.base)
     elif isinstance(event, t.Call):
         function = m.value(event.function)
         if function.const == "builtins.isinstance" and len(event.arguments) == 2:
@@ -50,6 +52,14 @@ def assume(m: Machine, register: int, truth: bool) -> None:
                 _become_no_tensor(m, event.arguments[0].register)
     if isinstance(event, t.Invoke) and event.name == "is_floating_point":
         _assume_dtype(m, event, dtypes.FLOATING if truth else dtypes.INTEGRAL)
+
+
+def _assume_no_grad(m: Machine, register: int) -> None:
+    """Here, a value requires no grad. Where paths meet again the flag goes, and what was known before holds."""
+    for ref in m.value(register).refs:
+        obj = m.state.object(ref)
+        if obj.kind in TENSORS:
+            m.state.set_object(ref, obj._replace(flags=obj.flags | {GRADLESS}))
 
 
 def _assume_dtype(m: Machine, event: t.Invoke, dtype: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import collecting, memory, naming, ownership, reading, slots
+from torchcopylint.flow import collecting, memory, naming, ownership, reading, slots, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.machine import Machine, handles
@@ -89,6 +89,17 @@ def _of_a_result(m: Machine, made: t.Event | None) -> bool:
     return False
 
 
+def _is_repeated(m: Machine, event: t.Discard) -> bool:
+    """Whether a loop does nothing else, and the same in each turn: to time it, or to warm something up."""
+    for loop in m.index.of(t.Loop) if uses.loops_around(m, event.site) else ():
+        if loop.body and loop.body[-1] == event:
+            bound = {one.name for one in loop.body if isinstance(one, t.Bind)}
+            loaded = {one.name for one in loop.body if isinstance(one, t.Load)}
+            calls = [one for one in loop.body if isinstance(one, t.Call | t.Invoke)]
+            return not bound & loaded and len(calls) == 1 and not any(t.inner_tapes(one) for one in loop.body)
+    return False
+
+
 @handles(t.Discard)
 def _discard(m: Machine, event: t.Discard) -> None:
     value = m.value(event.value)
@@ -99,7 +110,9 @@ def _discard(m: Machine, event: t.Discard) -> None:
         return
     if isinstance(made, t.Invoke | t.Call) and made.site in m.writes:
         m.writes[made.site] = m.writes[made.site]._replace(dropped=True)
-    if event.value in m.pure_calls and not _of_constants(m, made) and not _of_a_result(m, made):
+    if event.value not in m.pure_calls or _is_repeated(m, event):
+        return
+    if not _of_constants(m, made) and not _of_a_result(m, made):
         name, op, method, sure = m.pure_calls[event.value]
         m.fact(Discarded(event.site, name, op, method, m.guards > 0, sure))
         if sure is Sure.NOT and isinstance(made, t.Invoke):

@@ -37,8 +37,11 @@ def named(m: Machine, short: str, arguments: Arguments) -> str:
         return "cpu"
     if given is None and short in ("to", "cuda") and len(arguments.positional) > 1:
         given = arguments.positional[1]
-    if given is None or isinstance(given.const, Dotted):
-        return "cuda" if short == "cuda" and given is None else ""
+    if given is None:
+        return "cuda" if short == "cuda" else ""
+    if isinstance(given.const, Dotted):
+        # `torch.float16` is no place; `settings.device` is one.
+        return str(given.const) if given.const.rpartition(".")[2].endswith(_DEVICE) else ""
     if given.refs:
         # One and the same object names one and the same place.
         return f"@{given.refs[0]}" if len(given.refs) == 1 and not given.refs[0] & 1 else ""

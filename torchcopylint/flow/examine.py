@@ -41,6 +41,7 @@ from torchcopylint.flow.facts import (
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, Fact, Kind, Object
 from torchcopylint.flow.outside import Outside
+from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.summaries import argument_paths
 from torchcopylint.flow.world import World
 
@@ -89,6 +90,9 @@ def _unit_facts(
     stated = [fact for site in sorted(m.facts) for fact in m.facts[site]]
     stated = [fact for fact in stated if not isinstance(fact, DataShared) or not sharing.stands_in(m, fact)]
     stated = [fact for fact in stated if not isinstance(fact, DataShared) or not _is_given_away(m, fact)]
+    if m.unit.number == 0 and any(isinstance(fact, DataShared) for fact in stated) and not _writes(world):
+        # A script or a notebook that only compares two layers, say: neither ever changes.
+        stated = [fact for fact in stated if not isinstance(fact, DataShared)]
     found = [_settled(m, fact) if isinstance(fact, DataShared) else fact for fact in stated]
     found = [fact for fact in found if not isinstance(fact, ConditionalWrite) or conditional.still_held(m, fact)]
     found = [lasting.settled(m, fact) if isinstance(fact, Constructed) else fact for fact in found]
@@ -204,6 +208,35 @@ def _is_given_away(m: Machine, fact: DataShared) -> bool:
         return False
     name = put.source.partition(".")[0].partition("[")[0] if put is not None else ""
     return name in m.world.given_away(m.unit.number) and all(use.loads for use in uses.of_name(m, name))
+
+
+_ENDING = frozenset({*sharing.CONVERSIONS, "apply", "load_state_dict"})
+"""Methods that put the tensors of a module on other memory, or write them."""
+
+
+def _writes(world: World) -> bool:
+    """Whether anything in a file trains, writes or moves a tensor, or hands a module to somebody unknown, who may."""
+    for m in world.machines.values():
+        if m.trains or any(write.form != "assign" for write in m.writes.values()):
+            return True
+        events: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+        for event in events:
+            if isinstance(event, t.Invoke) and event.name in _ENDING and m.value(event.base).refs:
+                return True
+            handed = [ref for argument in event.arguments for ref in m.value(argument.register).refs]
+            if any(m.state.object(ref).kind is Kind.MODULE for ref in handed) and not _is_told(m, event):
+                return True
+    return False
+
+
+def _is_told(m: Machine, event: t.Call | t.Invoke) -> bool:
+    """Whether it is known what a call calls: torch, Python, something of the file, or a method of a known kind."""
+    called = m.value(event.function if isinstance(event, t.Call) else event.base)
+    if isinstance(called.const, FunctionReference | ClassReference):
+        return True
+    if called.refs:
+        return all(m.state.object(ref).kind is not Kind.UNKNOWN for ref in called.refs)
+    return m.dotted_of(event).startswith(("torch.", "builtins."))
 
 
 def _settled(m: Machine, fact: DataShared) -> DataShared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchcopylint.flow import hollow
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import Kind, Object
@@ -117,6 +118,7 @@ def _class(world: World, info: t.ClassInfo) -> ClassFacts:
         fields={name: global_type(world, obj) for name, obj in sorted(world.fields(info.number).items())},
         registered=dict(world.registered(info.number)),
         reads=frozenset(e.name for unit in units for e in unit.definitions if isinstance(e, t.Attribute)),
+        hollow=hollow.is_hollow(world, info.number),
     )
 
 

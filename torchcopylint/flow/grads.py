@@ -9,6 +9,7 @@ from torchcopylint.flow import dtypes, gradients, keeping, naming, reading, runs
 from torchcopylint.flow.facts import InferenceMisused, LeafWritten, RequiresGradRefused, Saved
 from torchcopylint.flow.model import (
     CONTAINERS,
+    GRADLESS,
     INFERENCE,
     LOCAL,
     RETAINS,
@@ -238,6 +239,8 @@ def _check_leaf(m: Machine, target: Value, at: Site, view: bool) -> None:
 
 def _leaf_written(m: Machine, ref: int, at: Site, view: bool) -> LeafWritten | None:
     obj = m.state.object(ref)
+    if GRADLESS in obj.flags:
+        return None
     if obj.kind in TENSORS and obj.leaf is Fact.YES and obj.requires_grad > 0:
         return _leaf_fact(m, ref, obj, obj, at, view, -1)
     unknown = obj.leaf is obj.requires_grad is Fact.UNKNOWN
@@ -348,16 +351,21 @@ def retain_grad(m: Machine, value: Value) -> None:
         m.state.set_object(ref, obj._replace(flags=obj.flags | {RETAINS}))
 
 
-def note_switched(m: Machine, ref: int, wanted: bool | None, site: int, name: str) -> None:
-    """`requires_grad` is set: torch refuses to switch it off for what is computed, and on for integers."""
+def note_switched(m: Machine, ref: int, wanted: bool | None, site: int, name: str) -> bool:
+    """`requires_grad` is set: torch refuses to switch it off for what is computed, and on for integers.
+
+    Whether it is surely left as it was: who catches that, or goes on in the next cell, has what was there before.
+    """
     obj = m.state.object(ref)
     if obj.kind not in TENSORS:
-        return
+        return False
     if wanted is False and obj.leaf is Fact.NO and obj.requires_grad > 0 and not obj.flags & {INFERENCE}:
         sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
         m.fact(RequiresGradRefused(site, name, "nonleaf", obj.site, "", sure))
     elif wanted is True and obj.dtype in dtypes.INTEGERS:
         m.fact(RequiresGradRefused(site, name, "integer", obj.site, obj.dtype, obj.sure))
+        return True
+    return False
 
 
 def note_made(m: Machine, dtype: str, at: Site) -> None:

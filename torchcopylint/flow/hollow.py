@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.kinds import PARAMETER_NAMES
 from torchcopylint.flow.model import Kind, Object
 
 if TYPE_CHECKING:
@@ -19,22 +20,47 @@ _REGISTERING = frozenset(
 
 
 def is_hollow(world: World, number: int) -> bool:
-    """Whether the instances of a class of this file hold nothing but numbers and texts, so that they train nothing.
+    """Whether the instances of a class hold nothing but numbers, texts and plain tensors, so that they train nothing.
 
     A field that is set to a parameter of the constructor holds a number if that is what the default is.
     """
-    if not world.is_own_class(number) or [name for _, name in world.bases(number)] not in [[base] for base in _BARE]:
+    if not world.is_own_class(number):
+        facts = world.outside.class_facts(number)
+        return facts is not None and facts.hollow
+    if [name for _, name in world.bases(number)] not in [[base] for base in _BARE]:
         return False
     units = [unit for unit in world.program.units if unit.owner == number]
     named = (event.name for unit in units for event in unit.definitions if isinstance(event, t.Load | t.Invoke))
     if any(name in _REGISTERING for name in named):
         return False
     fields = world.fields(number)
-    return bool(fields) and all(_is_plain(world, number, obj) for obj in fields.values())
+    used = _worked_with(units)
+    return bool(fields) and all(
+        _is_plain(world, number, obj) or (obj.kind is Kind.UNKNOWN and name not in used) for name, obj in fields.items()
+    )
+
+
+def _worked_with(units: list[t.Unit]) -> set[str]:
+    """The fields that some unit calls, hands to a call first, or takes a method, a field or an element of.
+
+    What is only counted with, or says a size or a device, is neither a module nor a parameter.
+    """
+    found = set(PARAMETER_NAMES)
+    for unit in units:
+        for event in unit.definitions:
+            if isinstance(event, t.Call):
+                registers = [event.function, *(argument.register for argument in event.arguments[:1])]
+            elif isinstance(event, t.Attribute | t.Item | t.Invoke):
+                registers = [event.base]
+            else:
+                continue
+            made = [unit.definitions[register] for register in registers if register >= 0]
+            found |= {one.name for one in made if isinstance(one, t.Attribute)}
+    return found
 
 
 def _is_plain(world: World, number: int, obj: Object) -> bool:
-    if obj.kind in _PLAIN:
+    if obj.kind in _PLAIN or (obj.kind is Kind.TENSOR and obj.requires_grad <= 0):
         return True
     initial = world.method(number, "__init__")
     if obj.kind is not Kind.UNKNOWN or initial is None:

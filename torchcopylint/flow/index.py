@@ -52,6 +52,12 @@ class UnitIndex:
         return frozenset(event.site for arm in arms for event in t.events(arm))
 
     @cached_property
+    def on_some_paths(self) -> frozenset[int]:
+        """The sites that stand on an arm of a condition, or in a `try` or its handlers."""
+        tries = [part for event in self.of(t.Try) for part in t.inner_tapes(event)]
+        return self.on_arms | {event.site for part in tries for event in t.events(part)}
+
+    @cached_property
     def loops(self) -> dict[int, tuple[int, ...]]:
         """The loops that the event at each site stands in, the outermost first, by their sites."""
         found: dict[int, tuple[int, ...]] = {}

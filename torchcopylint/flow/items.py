@@ -80,7 +80,7 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
     base, value = sliced.note(m, m.value(event.base), event), m.value(event.value)
     text = naming.text_of(m, event.base)
     key = indexing.constant(m, event.subscript)
-    for single, obj in m.each(memory.by_kind(m, base)):
+    for single, obj in m.each(memory.by_kind(m, _without_lists(m, base))):
         if obj.kind in BUFFERS or (obj.kind is Kind.UNKNOWN and indexing.looks_like_array(m, event.subscript)):
             if not event.augmented:
                 indexing.store_into_buffer(m, single, event, value, text)
@@ -111,6 +111,18 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
                     slots.note_put_again(m, m.state.cell((ref, ANY_ELEMENT)), value, event.site, text)
                 # It may be an array or a tensor, which copies what is stored into it.
                 slots.bind_slot(m, (ref, ANY_ELEMENT), value, event.site, weak=True)
+
+
+def _without_lists(m: Machine, base: Value) -> Value:
+    """A value, without what is one of the elements of another thing that it may be.
+
+    `if not isinstance(x, list): x = [x]` leaves a list alone, whatever its elements turn out to be.
+    """
+    if len(base.refs) < 2:
+        return base
+    lists = [ref for ref in base.refs if m.state.object(ref).kind in (Kind.LIST, Kind.TUPLE)]
+    held = {inner for ref in lists for slot in m.state.slot_names(ref) for inner in m.state.refs_of(slot)}
+    return base._replace(refs=tuple(ref for ref in base.refs if ref not in held or ref in lists))
 
 
 def _is_module(m: Machine, base: int, obj: Object) -> bool:

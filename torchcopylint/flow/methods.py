@@ -267,6 +267,9 @@ def _note_pure(
     """An out-of-place operation: if its result is dropped, nothing has happened."""
     pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
     if pure and "out" not in arguments.keywords and not name.endswith("_"):
+        if devices.is_there(m, base, name, arguments) is Fact.YES:
+            # It is where it is sent: the call is one too many, and nothing is lost with its result.
+            return
         sure = min((_independently_sure(m, ref, name) for ref in base.refs), default=Sure.NOT)
         m.pure_calls[event.out] = (text, name, True, sure)
 
@@ -318,8 +321,8 @@ def _requires_grad(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t
     if values:
         wanted = values[0].const if isinstance(values[0].const, bool) else None
     for ref in arguments.positional[0].refs:
-        grads.note_switched(m, ref, wanted, at.site, at.name)
-        attributes.set_requires_grad(m, ref, wanted)
+        if not grads.note_switched(m, ref, wanted, at.site, at.name):
+            attributes.set_requires_grad(m, ref, wanted)
     return arguments.positional[0]
 
 

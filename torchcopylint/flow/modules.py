@@ -415,7 +415,9 @@ def _call_other(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments
 
 
 def _computes(name: str) -> bool:
-    return name.startswith(("forward", "encode", "decode", "predict", "generate", "sample"))
+    """Whether a method's name says that it computes what backward can go through. What predicts, samples or generates
+    records nothing in most libraries, and returns classes or tokens."""
+    return name.startswith(("forward", "encode", "decode"))
 
 
 def _note_apply(m: Machine, arguments: Arguments) -> None:
@@ -506,7 +508,9 @@ def _register_buffer(m: Machine, base: Value, event: t.Invoke, arguments: Argume
     value = arguments.at(1) if len(arguments.positional) > 1 else arguments.keywords.get("tensor", UNKNOWN)
     if isinstance(key, str):
         shared = slots.lives_on(m, value, -1)
-        if shared is not None:
+        already = m.state.refs_of((base.refs[0], f".{key}"))
+        # What is there under that name is registered again, and shared with nobody.
+        if shared is not None and not set(already) & set(value.refs):
             sharing.note(m, event.site, -1, value, f"{text}.{key}", shared, "buffer", Sure.PROVEN)
         if not value.refs:
             value = memory.fresh(

@@ -61,7 +61,8 @@ class Base(NamedTuple):
 
 class ClassFacts(NamedTuple):
     """A class, for those who use it from elsewhere: its methods by the numbers of their functions, what its fields are,
-    which of them `__init__` surely sets to parameters, and which fields its own code reads."""
+    which of them `__init__` surely sets to parameters, and which fields its own code reads. `hollow` is whether its
+    instances hold numbers and texts only (see the module of that name)."""
 
     name: str
     bases: tuple[Base, ...]
@@ -69,6 +70,7 @@ class ClassFacts(NamedTuple):
     fields: Mapping[str, Object]
     registered: Mapping[str, bool]
     reads: frozenset[str]
+    hollow: bool = False
 
 
 class ModuleFacts(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import memory, reading, slots
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import SentAndWritten, Write
 from torchcopylint.flow.kinds import QUEUE
 from torchcopylint.flow.model import (
@@ -63,7 +64,7 @@ def note_write(m: Machine, write: Write) -> None:
     """State a fact for each queue that holds the memory which a write has just changed."""
     for ref, (site, name) in m.queues.items():
         cell = m.state.cell((ref, ANY_ELEMENT))
-        if cell is None:
+        if cell is None or _is_answered(m, site, write.site):
             continue
         for held in _tensors(m, cell, _DEPTH):
             for share in m.state.object(held).shares:
@@ -74,6 +75,12 @@ def note_write(m: Machine, write: Write) -> None:
                     said = name if held in cell.refs else m.state.object(held).text
                     m.fact(SentAndWritten(write.site, site, said, m.state.object(ref).text, links, sure))
                     break
+
+
+def _is_answered(m: Machine, sent: int, written: int) -> bool:
+    """Whether something waits for others between the two places: in a loop over them, which surely has turns."""
+    asks = [event for event in m.index.of(t.Invoke) if event.name in _ANSWERS and sent < event.site < written]
+    return any(not event.arguments for event in asks)
 
 
 def _hits(m: Machine, write: Write, share: Share) -> bool:

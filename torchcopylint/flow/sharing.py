@@ -12,7 +12,8 @@ from torchcopylint.flow.reading import MAX_CHAIN
 _TAKING_OFF = frozenset({"delattr", "__delattr__", "_parameters"})
 """Names that say that parameters are taken off modules: `del module._parameters["weight"]`."""
 _LAYERS = frozenset({Kind.MODULE, Kind.UNKNOWN})
-_CONVERSIONS = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "type_as"})
+CONVERSIONS = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "type_as"})
+"""Methods of tensors that copy only if they have to."""
 
 
 def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str, form: str, sure: Sure) -> None:
@@ -76,7 +77,7 @@ def stands_in(m: Machine, fact: DataShared) -> bool:
 def is_passing(m: Machine, register: int) -> bool:
     """Whether what a call returns is an operand and nothing else, perhaps after a conversion: nobody holds it."""
     event = m.consumer_of(register)
-    while isinstance(event, t.Invoke) and event.base == register and event.name in _CONVERSIONS:
+    while isinstance(event, t.Invoke) and event.base == register and event.name in CONVERSIONS:
         register = event.out
         event = m.consumer_of(register)
     return isinstance(event, t.Operate)

@@ -207,10 +207,15 @@ def _is_write(m: Machine, register: int) -> bool:
 
 
 def bindings_before(m: Machine, load: t.Load) -> list[int]:
-    """What a name was bound to before it is loaded: the last two bindings, which may be the arms of one condition."""
+    """What a name was bound to before it is loaded: the last binding, and the one before unless the last one surely
+    took its place: they may be the arms of one condition."""
     uses = of_name(m, load.name)
-    position = next((use.position for use in uses if use.register == load.out and use.loads), 0)
-    return [use.register for use in uses if not use.loads and use.position < position][-2:]
+    look = next((use for use in uses if use.register == load.out and use.loads), None)
+    bound = [use for use in uses if not use.loads and look is not None and use.position < look.position]
+    alone = look is not None and bool(bound) and look.loops[: len(bound[-1].loops)] == bound[-1].loops
+    if alone and bound[-1].site not in m.index.on_some_paths:
+        return [bound[-1].register]
+    return [use.register for use in bound[-2:]]
 
 
 def loops_around(m: Machine, site: int) -> tuple[int, ...]:

@@ -245,6 +245,8 @@ class World(Parameters):
         number = m.unit.parent
         while number >= 0:
             unit = self.program.units[number]
+            if unit.owner >= 0 and unit.parameters and unit.parameters[0].name == name:
+                return self._own_object(m, unit, name)
             export = self._exports.get(number, {}).get(name) if unit.kind != "class" else None
             if export is not None:
                 if export.obj is None:
@@ -268,13 +270,23 @@ class World(Parameters):
                 return Value(kind=Kind.IMPORTED, const=dotted)
         return Value()
 
+    def _own_object(self, m: Machine, unit: t.Unit, name: str) -> Value:
+        """`self` of the method that a function is defined in. What it is that is a module shows by its use."""
+        obj = self.instance(unit.owner)
+        if obj.kind is not Kind.INSTANCE or "classmethod" in self.decorators(unit.number):
+            return Value()
+        ref = m.number("outer", name)
+        m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=GLOBAL))
+        return Value((ref,), obj.kind)
+
     # -- calls
 
     def called(self, unit: int, caller: int, mode: Mode) -> None:
-        """A function of this file is called in a grad mode by another."""
-        modes = self.call_modes.setdefault(unit, [])
-        if (caller, mode) not in modes:
-            modes.append((caller, mode))
+        """A function of this file is called in a grad mode by another, and so may be what overrides it."""
+        for called in (unit, *(one for one in self.overriding(unit) if one != caller)):
+            modes = self.call_modes.setdefault(called, [])
+            if (caller, mode) not in modes:
+                modes.append((caller, mode))
 
     def summary(self, unit: int) -> Summary | None:
         """The summary of a function, if it has been run already."""

@@ -18,6 +18,7 @@ import re
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any, NamedTuple
 
 from torchcopylint.base.finding import Position
@@ -40,6 +41,13 @@ _HELP = re.compile(r"%{0,2}[^\W\d][\w.*]*(?:\[[^\]]*\][\w.*]*)*\?{1,2}[ \t;]*(?:
 _AUTOMAGIC = re.compile(r"(?:pip3?|conda|mamba|uv) +(?:install|uninstall|list|freeze|show|update)\b|cd +\S")
 _TOKEN = re.compile(r"'''|\"\"\"|'(?:\\.|[^'\\])*'?|\"(?:\\.|[^\"\\])*\"?|#.*|[()\[\]{}]")
 _UNKNOWN = "get_ipython()"
+_BINDING = re.compile(
+    r"(?:(?:async[ \t]+)?(?:def|class|for)|with\b.*\bas)[ \t]+"
+    r"(?P<bound>[^\W\d][\w, \t]*?)(?:[ \t]+in\b|[ \t]*[(:])"
+    r"|(?P<target>[^\W\d*][\w, \t*]*?)[ \t]*(?::[^=]*)?(?:[-+*/@%&|^]|//|\*\*|<<|>>)?=(?!=)"
+)
+"""A line that binds names, of a cell that cannot be parsed."""
+_IMPORT = re.compile(r"(?:import|from)[ \t]+[\w.]")
 
 
 class Fault(NamedTuple):
@@ -83,7 +91,7 @@ def convert(text: str) -> Notebook:
             line = lines[position.row - 1] if position.row <= len(lines) else ""
             # The line with the name stands in the row above the first one of the cell.
             faults.append(Fault(reason, Position(row + position.row, position.column), line))
-            python = "\n" * (len(lines) - 1)
+            python = "\n".join(_stand_in(lines))
         # A comment at the end of a cell does not reach into the next: an empty line keeps them apart.
         python, shown = _showing(python)
         parts.append(f"# %% cell {number}{shown}\n{python}\n\n")
@@ -237,7 +245,10 @@ def _timed(code: str, indent: str) -> str:
     """What stands for a magic: the statement that it runs in order to time it, or nothing."""
     timing = _TIMING.match(code)
     if timing and timing[2].strip() and _accepted(f"pass; {timing[2]}"):
-        return f"{indent}{'pass; '.ljust(len(timing[1]))}{timing[2]}"
+        tree = _tree(timing[2].strip())
+        # What is run to be timed is not run for its result: nobody drops that.
+        begin = "_ = " if tree and tree.body and isinstance(tree.body[0], ast.Expr) else "pass; "
+        return f"{indent}{begin.ljust(len(timing[1]))}{timing[2]}"
     return f"{indent}pass"
 
 
@@ -262,6 +273,32 @@ def _after(line: str, depth: int, quote: str) -> tuple[int, str]:
         elif match[0] in ")]}":
             depth = max(depth - 1, 0)
     return depth, quote
+
+
+def _stand_in(lines: Sequence[str]) -> list[str]:
+    """As many lines in the place of a cell that is no Python: its imports, and its names bound to nobody knows what.
+
+    Who runs the notebook has put the cell right, and what stood under these names before is not what stands there then.
+    """
+    kept = [""] * len(lines)
+    names: dict[str, None] = {}
+    depth, quote, continued = 0, "", False
+    for index, line in enumerate(lines):
+        code = line.strip()
+        if not depth and not quote and not continued:
+            match = _BINDING.match(code)
+            if line == line.lstrip() and _IMPORT.match(line) and _accepted(line):
+                kept[index] = line
+            elif match:
+                bound = re.split(r"[,\s*]+", match["bound"] or match["target"])
+                if not any(iskeyword(name) for name in bound):
+                    names.update(dict.fromkeys(name for name in bound if name.isidentifier()))
+        depth, quote = _after(line, depth, quote)
+        continued = line.endswith("\\")
+    if names and kept[0]:
+        kept[0] += "; "
+    kept[0] += f"{', '.join(names)}, = {_UNKNOWN}" if names else ""
+    return kept
 
 
 def _showing(python: str) -> tuple[str, str]:

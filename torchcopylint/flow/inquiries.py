@@ -1,0 +1,27 @@
+"""Values that are only asked what they are like, not what is in them: `p.data.size()`, `isinstance(x.data, cls)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+_QUESTIONS = ("shape", "size", "dim", "ndim", "ndimension", "numel", "nelement", "device", "dtype", "is_cuda", "layout")
+_ASKED = frozenset({*_QUESTIONS, "get_device", "element_size", "is_floating_point", "is_complex", "is_contiguous"})
+_ALIKE = frozenset(["zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"])
+_BUILTINS = frozenset(["builtins.isinstance", "builtins.len", "builtins.type"])
+
+
+def is_inquiry(m: Machine, register: int) -> bool:
+    """Whether all that becomes of what is in a register is a question about its type, shape, place or the like."""
+    event = m.consumer_of(register) if register >= 0 else None
+    if isinstance(event, t.Attribute) or (isinstance(event, t.Invoke) and event.base == register):
+        plain = isinstance(event, t.Invoke) and event.name == "type" and not event.arguments
+        return event.name in _ASKED or plain
+    if isinstance(event, t.Call | t.Invoke) and event.arguments and event.arguments[0].register == register:
+        dotted = m.dotted_of(event)
+        return dotted in _BUILTINS or (dotted.startswith("torch.") and dotted.rpartition(".")[2] in _ALIKE)
+    return False
