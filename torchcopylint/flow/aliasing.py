@@ -168,7 +168,7 @@ def _names_of_one(m: Machine, refs: tuple[int, ...]) -> list[tuple[int, str]]:
     keys = {key for ref in refs for key in m.state.holders.get(ref, ()) if _is_place(m, key)}
     cells = [(key, cell) for key in keys if (cell := m.state.cell(key)) is not None and cell.refs == refs]
     names = sorted((cell.site, naming.key_text(m, key)) for key, cell in cells)
-    bound = [bind.value for _, name in names for bind in m.index.binds.get(name, ()) if bind.value >= 0]
+    bound = [bind.value for _, name in names[:1] for bind in m.index.binds.get(name, ()) if bind.value >= 0]
     if any(isinstance(m.unit.definitions[register], _TAKEN) for register in bound):
         # An element of something, which is another one at every look.
         return []
