@@ -93,6 +93,12 @@ KNOWN: tuple[Entry, ...] = (
         "a copy with two names is taken to be wanted",
     ),
     Entry(
+        "graph-accumulated bad 6",
+        ("through a second name", "unpacked from a tuple", "variables as attributes of self"),
+        Difference(missing=("TCL304[figure]@10 warning/high",)),
+        "a sum is followed to where it ends through names that hold nothing else",
+    ),
+    Entry(
         "graph-accumulated bad 3",
         ("conditional expression", "through a second name", "unpacked from a tuple"),
         Difference(missing=("TCL304@19 warning/high",)),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchcopylint.base.finding import Role
+from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import confidence
+from torchcopylint.checks._common import at_most, confidence, mode_is_on
 from torchcopylint.flow.facts import Accumulated, UnitFacts
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each addition of a value with its graph to what outlives the iteration, if backward has used the graph."""
     for fact in unit.facts:
-        if isinstance(fact, Accumulated) and fact.form != "item":
+        if isinstance(fact, Accumulated) and fact.form == "figure":
+            yield from _figure(unit, fact)
+        elif isinstance(fact, Accumulated) and fact.form != "item":
             names = {"name": fact.name, "source": fact.source}
             points = [
                 Point(Role.READ, fact.ran, "read.run", names),
@@ -26,3 +28,15 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 confidence=confidence(fact.sure),
                 variant="collected" if fact.form == "collected" else "",
             )
+
+
+def _figure(unit: UnitFacts, fact: Accumulated) -> Iterator[Report]:
+    """A sum of which nobody uses the graph: in an evaluation that records, say."""
+    mode = mode_is_on(unit, fact.assumed, local=False)
+    if mode is None or mode is Confidence.LOW:
+        return
+    names = {"name": fact.name, "source": fact.source}
+    points = [Point(Role.KEPT, fact.site, "kept.sum", names)]
+    if fact.ran >= 0:
+        points.append(Point(Role.READ, fact.ran, "read.figure", names))
+    yield Report(fact.site, tuple(points), names, at_most(mode, confidence(fact.sure)), "figure")

@@ -52,25 +52,28 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     paired = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldsPaired)]
     for fact in aliased:
         met = [pair for pair in paired if {pair.field, pair.other} == {fact.field, fact.source}]
+        met = [pair for pair in met if pair.handed is fact.handed]
         if met and fact.only:
             # One that is set in training is `None` until then.
             first = min(met, key=lambda pair: (pair.form == "modes", pair.site))
-            values = {"name": f"self.{fact.field}", "source": f"self.{fact.source}"}
-            met_as = {**values, "source": f"self.{first.other}"}
+            me = "" if fact.handed else "self."
+            values = {"name": f"self.{fact.field}", "source": f"{me}{fact.source}"}
+            met_as = {**values, "source": f"{me}{first.other}"}
             yield Report(
                 site=fact.site,
                 points=(_shared(fact.site, values), Point(Role.READ, first.site, f"read.{first.form}", met_as)),
                 values=values,
                 # What has parameters and a state is a module.
                 confidence=at_most(
-                    Confidence.MEDIUM if first.form == "modes" else Confidence.HIGH,
+                    # Each call is given what the constructor was given: so say the names alone.
+                    Confidence.MEDIUM if first.form == "modes" or fact.handed else Confidence.HIGH,
                     confidence(max(fact.sure, Sure.LIKELY)),
                 ),
             )
     steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
     for fact in aliased:
-        if (fact.record or fact.separate) and steps:
-            write = min(steps, key=lambda step: step.site)
+        if (fact.record or fact.separate) and (steps or fact.trained is not None):
+            write = fact.trained or min(steps, key=lambda step: step.site)
             values = {"name": f"self.{fact.field}", "source": f"self.{fact.source}"}
             yield Report(
                 site=fact.site,

@@ -60,9 +60,11 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
         if restored or loaded:
             read = min([r.site for r in restored] or [m.site for m in loaded])
             yield _report_class(fact, read, min(steps, key=lambda w: w.site) if steps else None)
+        elif fact.record and steps:
+            yield _report_class(fact, None, min(steps, key=lambda w: w.site))
 
 
-def _report_class(fact: Kept, read: int, step: Write | None) -> Report:
+def _report_class(fact: Kept, read: int | None, step: Write | None) -> Report:
     name = f"self.{fact.field}"
     source = fact.source.removesuffix(".state_dict()")
     return Report(
@@ -70,7 +72,7 @@ def _report_class(fact: Kept, read: int, step: Write | None) -> Report:
         points=(
             Point(Role.SHARED, fact.shared, "shared.state", {"source": source, "result": name, "when": ""}),
             *((written_point(step),) if step is not None else ()),
-            Point(Role.READ, read, "read.field", {"name": name}),
+            *((Point(Role.READ, read, "read.field", {"name": name}),) if read is not None else ()),
         ),
         values={"name": name, "source": source, "cause": step.cause if step is not None else "training"},
         confidence=at_most(Confidence.MEDIUM, confidence(fact.sure)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchcopylint.flow import keeping, naming, runs
@@ -11,10 +11,14 @@ from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, Mod
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, Fact, How, Key, Kind, Sure, Value
 
 if TYPE_CHECKING:
+    from torchcopylint.flow.facts import Write
     from torchcopylint.flow.machine import Machine
 
 WHOLE_MODULE = frozenset({How.PARAMETERS, How.STATE})
 _ORDERS = frozenset({"<", ">", "<=", ">="})
+_TAKEN = (t.Iterate, t.Item, t.Unpack)
+AVERAGE = "average"
+"""The form of a pair in which one module goes on from what it is towards the other."""
 MAX_PAIRS = 4
 """So many modules may be meant where one of several is."""
 MAX_DEPTH = 3
@@ -23,10 +27,26 @@ MAX_DEPTH = 3
 
 def note_pair(m: Machine, one: Value, other: Value, site: int, form: str) -> None:
     """Two modules (or what iterates over their parameters) meet: `load` from one to the other, or `zip` of both."""
-    first, second = modules_behind(m, one, MAX_DEPTH), modules_behind(m, other, MAX_DEPTH)
+    held = m.state.refs_of(one.root) if form == "load" and one.root is not None else ()
+    if set(one.refs) < set(held):
+        # A method is called on each of the objects that a name may hold, one by one.
+        one = one._replace(refs=held)
+    note_met(m, one, other, (modules_behind(m, one, MAX_DEPTH), modules_behind(m, other, MAX_DEPTH)), site, form)
+
+
+def note_met(
+    m: Machine, one: Value, other: Value, modules: tuple[frozenset[int], frozenset[int]], site: int, form: str
+) -> None:
+    """The same, where it is known which `modules` are behind the two values; see `modules_behind`."""
+    first, second = modules
     given = _parameter_of(m, first), _parameter_of(m, second)
     if all(given) and given[0] != given[1]:
         m.pairs.add((*given, form))
+    elif form == AVERAGE and any(given):
+        # A running average of what each call is given.
+        field, parameter = field_of(m, second if given[0] else first), given[0] or given[1]
+        if field:
+            m.fact(FieldsPaired(site, field, parameter, form, handed=True))
     if form == "load" and m.unit.name == "__init__" and first != second:
         # What a state is loaded into is a module, or an optimizer, whatever else is known of it.
         one_field, other_field = _held_by(m, first or frozenset(one.refs)), _held_by(m, second)
@@ -85,23 +105,29 @@ def _called(m: Machine, value: Value, depth: int) -> str:
 def modules_behind(m: Machine, value: Value, depth: int) -> frozenset[int]:
     """The modules whose parameters a value is, or iterates over; empty if it is not sure which."""
     found: set[int] = set()
+    if all(m.state.object(ref).kind is Kind.MODULE and not ref & 1 for ref in value.refs):
+        return frozenset(value.refs)
+    if depth and len(value.refs) > 1 and all(m.state.object(ref).kind is Kind.STATE_DICT for ref in value.refs):
+        # What the one that there is, of several modules, has as its state.
+        return frozenset().union(*(modules_behind(m, Value((ref,), value.kind), 0) for ref in value.refs))
     if len(value.refs) != 1 or value.refs[0] & 1:
         return frozenset()
     obj = m.state.object(value.refs[0])
-    if obj.kind is Kind.MODULE:
-        return frozenset(value.refs)
-    for share in obj.shares:
+    whole = [share for share in obj.shares if share.how in WHOLE_MODULE]
+    for share in whole:
         kind = m.state.object(share.of).kind
         # What has `parameters()` is a module; a state dict may be that of anything.
-        whole = kind is Kind.MODULE or (kind is Kind.UNKNOWN and share.how is How.PARAMETERS)
-        if whole and share.how in WHOLE_MODULE and share.sure:
+        is_whole = kind is Kind.MODULE or (kind is Kind.UNKNOWN and share.how is How.PARAMETERS)
+        if is_whole and (share.sure or (len(whole) > 1 and not share.when)):
             found.add(share.of)
     if not found and obj.kind in CONTAINERS and depth:
         for slot in m.state.slot_names(value.refs[0]):
             cell = m.state.cell(slot)
             if cell is not None:
                 found |= modules_behind(m, Value(cell.refs, cell.kind), depth - 1)
-    return frozenset() if any(ref & 1 for ref in found) else frozenset(found)
+    # The parts of a module that are known by name belong to it.
+    parts = {ref for ref in found for key in m.state.holders.get(ref, ()) if isinstance(key, tuple) and key[0] in found}
+    return frozenset() if any(ref & 1 for ref in found) else frozenset(found - parts)
 
 
 def _fields_behind(m: Machine, value: Value, depth: int) -> list[str]:
@@ -110,7 +136,8 @@ def _fields_behind(m: Machine, value: Value, depth: int) -> list[str]:
     for ref in value.refs if len(value.refs) <= MAX_PAIRS else ():
         obj = m.state.object(ref)
         sources = [share.of for share in obj.shares if share.how in WHOLE_MODULE] or [ref]
-        for source in sources if obj.kind not in CONTAINERS or len(obj.shares) > 1 else ():
+        holds = obj.kind in CONTAINERS and obj.kind is not Kind.STATE_DICT and len(obj.shares) < 2
+        for source in sources if not holds else ():
             field = field_of(m, frozenset({source}))
             found.update({field: None} if field else {})
         for slot in m.state.slot_names(ref) if obj.kind in CONTAINERS and depth else ():
@@ -122,6 +149,9 @@ def _fields_behind(m: Machine, value: Value, depth: int) -> list[str]:
 def _names_of(m: Machine, modules: frozenset[int]) -> list[tuple[int, str]]:
     """The names and fields that hold one of some modules itself, by where they were bound."""
     best: list[tuple[int, str]] = []
+    if len(modules) > 1:
+        # One of several, by a condition: names that hold the same one are bound from one another.
+        return _names_of_one(m, tuple(sorted(modules)))
     for ref in sorted(modules):
         names = []
         for key in m.state.holders.get(ref, ()):
@@ -132,6 +162,27 @@ def _names_of(m: Machine, modules: frozenset[int]) -> list[tuple[int, str]]:
         if len(names) > len(best):
             best = names
     return best
+
+
+def _names_of_one(m: Machine, refs: tuple[int, ...]) -> list[tuple[int, str]]:
+    """A name for one of some modules, and those that are bound to what it holds."""
+    keys = {key for ref in refs for key in m.state.holders.get(ref, ()) if _is_place(m, key)}
+    cells = [(key, cell) for key in keys if (cell := m.state.cell(key)) is not None and cell.refs == refs]
+    names = sorted((cell.site, naming.key_text(m, key)) for key, cell in cells)
+    bound = [bind.value for _, name in names[:1] for bind in m.index.binds.get(name, ()) if bind.value >= 0]
+    if any(isinstance(m.unit.definitions[register], _TAKEN) for register in bound):
+        # An element of something, which is another one at every look.
+        return []
+    return names[:1] + [place for place in names[1:] if is_bound_from(m, place[0], names[0][1])]
+
+
+def is_bound_from(m: Machine, site: int, source: str) -> bool:
+    """Whether a name or a field is bound, at a site, to just what the place `source` holds: `self.slow = self.net`."""
+    stored: list[t.Bind | t.StoreAttribute] = [*m.index.of(t.Bind), *m.index.of(t.StoreAttribute)]
+    registers = [event.value for event in stored if event.site == site]
+    made = [m.unit.definitions[register] for register in registers if register >= 0]
+    looks = bool(made) and all(isinstance(event, t.Load | t.Attribute) for event in made)
+    return looks and all(naming.text_of(m, register) == source for register in registers)
 
 
 def _is_place(m: Machine, key: Key) -> bool:
@@ -182,23 +233,24 @@ def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
     Or it is a shallow copy of one that was trained on.
     """
     key = value.root
-    if not value.marks or len(value.refs) != 1:
+    if not value.marks or not value.refs:
         return
-    _note_shallow(m, value, site, consumer)
+    if len(value.refs) == 1:
+        _note_shallow(m, value, site, consumer)
     if not isinstance(key, str):
         return
-    obj, cell = m.state.object(value.refs[0]), m.state.cell(key)
-    if obj.kind is not Kind.MODULE or cell is None or cell.site < 0 or cell.refs != value.refs:
+    objects, cell = [m.state.object(ref) for ref in value.refs], m.state.cell(key)
+    if any(obj.kind is not Kind.MODULE for obj in objects) or cell is None or cell.site < 0 or cell.refs != value.refs:
         return
     for mark in sorted(value.marks):
         write = m.writes.get(mark.write)
         if write is None or mark.own or mark.late or write.form != "step":
             continue
         others = [name for bound, name in _names_of(m, frozenset(value.refs)) if bound < cell.site]
-        if others and put_aside(m.unit.tape, cell.site, mark.write):
+        if others and (put_aside(m.unit.tape, cell.site, mark.write) or _carried(m, cell.site, site, mark.write)):
             name = naming.key_text(m, key)
             # What an optimizer moves by its parameters is a module.
-            sure = max(obj.sure, Sure.LIKELY)
+            sure = max(Sure.LIKELY, min(obj.sure for obj in objects))
             m.fact(ModuleKept(site, name, others[0], cell.site, mark.write, consumer, sure))
             return
 
@@ -228,6 +280,12 @@ def put_aside(tape: t.Tape, bound: int, written: int) -> bool:
     return False
 
 
+def _carried(m: Machine, bound: int, used: int, written: int) -> bool:
+    """Whether a loop that writes binds a name for its next turn, which uses that before it binds it again."""
+    common = set(m.index.loops.get(bound, ())) & set(m.index.loops.get(written, ()))
+    return used < bound and bool(common & set(m.index.loops.get(used, ())))
+
+
 def _has_site(tape: t.Tape, site: int) -> bool:
     return any(event.site == site for event in t.events(tape))
 
@@ -237,32 +295,33 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
     if m.unit.owner < 0 or not m.unit.parameters:
         return []
     me = m.number("argument", m.unit.parameters[0].name)
-    held: dict[int, list[tuple[int, str]]] = {}
+    held: dict[tuple[int, ...], list[tuple[int, str]]] = {}
     for slot in m.state.slot_names(me):
         cell = m.state.cell(slot)
-        if cell is not None and len(cell.refs) == 1 and slot[1].startswith("."):
-            held.setdefault(cell.refs[0], []).append((cell.site, slot[1][1:]))
-    found = []
-    for ref, places in held.items():
-        obj = m.state.object(ref)
-        if (
-            obj.kind in (Kind.MODULE, Kind.UNKNOWN)
-            and len(places) > 1
-            and not _is_compared(m, {name for _, name in places})
-        ):
+        if cell is not None and cell.refs and slot[1].startswith("."):
+            held.setdefault(cell.refs, []).append((cell.site, slot[1][1:]))
+    found = list(_handed_fields(m, held)) if m.unit.name == "__init__" else []
+    for refs, places in held.items():
+        obj = m.state.object(refs[0])
+        modules = all(m.state.object(ref).kind in (Kind.MODULE, Kind.UNKNOWN) for ref in refs)
+        if modules and len(places) > 1 and not _is_compared(m, {name for _, name in places}):
             (first, source), *others = sorted(places)
+            if len(refs) > 1:
+                whole = f"{m.unit.parameters[0].name}.{source}"
+                others = [place for place in others if is_bound_from(m, place[0], whole)]
             lasting = first < 0 and not keeping.is_reset(m, source)
             for site, field in others:
-                record = lasting and _on_record(m, site)
-                apart = first < 0 and _are_made_apart(m, field, source)
+                record = lasting and is_on_record(m, site)
+                maker = _made_apart_by(m, field, source) if first < 0 else None
+                apart, trained = maker is not None, _step_below(m, maker)
                 only = m.unit.name == "__init__" or all(_is_none_elsewhere(m, name) for name in (field, source))
-                found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, record, apart, only=only))
-        copied = (
-            next((s for s in obj.shares if s.how is How.COPY and s.sure), None) if obj.kind is Kind.MODULE else None
-        )
-        if copied is not None and copied.of in held:
+                fact = FieldAliased(field, source, site, obj.sure, m.unit.name, record, apart, only=only)
+                found.append(fact._replace(trained=trained))
+        single = len(refs) == 1 and obj.kind is Kind.MODULE
+        copied = next((s for s in obj.shares if s.how is How.COPY and s.sure), None) if single else None
+        if copied is not None and (copied.of,) in held:
             site, field = min(places)
-            source = min(held[copied.of])[1]
+            source = min(held[copied.of,])[1]
             found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, copied=copied.site))
     return found
 
@@ -277,6 +336,16 @@ def _is_compared(m: Machine, fields: Collection[str]) -> bool:
     return False
 
 
+def _handed_fields(m: Machine, held: Mapping[tuple[int, ...], Sequence[tuple[int, str]]]) -> Iterator[FieldAliased]:
+    """The fields that a constructor sets to what it is handed in, as it is, and that nobody else sets."""
+    for refs, places in held.items():
+        given = _parameter_of(m, frozenset(refs))
+        for site, field in places if given and given not in m.world.given_away(m.unit.number) else ():
+            if is_bound_from(m, site, given) and m.world.setters(field) <= {m.unit.number}:
+                sure = m.state.object(refs[0]).sure
+                yield FieldAliased(field, given, site, sure, m.unit.name, only=True, handed=True)
+
+
 def _is_none_elsewhere(m: Machine, field: str) -> bool:
     """Whether nobody else in the file sets a field of that name to anything but `None`."""
     for number in m.world.setters(field) - {m.unit.number}:
@@ -288,13 +357,34 @@ def _is_none_elsewhere(m: Machine, field: str) -> bool:
     return True
 
 
-def _are_made_apart(m: Machine, field: str, source: str) -> bool:
-    """Whether the constructor puts two modules into two fields, and gives the parameters of `source` alone to an
-    optimizer, or loads the state of `source` into the other one."""
+def _made_apart_by(m: Machine, field: str, source: str) -> int | None:
+    """The constructor, of this class or of one below it, that puts two modules into two fields, and gives the
+    parameters of `source` alone to an optimizer, or loads the state of `source` into the other one."""
     initial = m.world.method(m.unit.owner, "__init__")
-    made = m.world.machine_of(initial) if initial is not None and initial != m.unit.number else None
+    initials = [initial] if initial is not None else []
+    for info in m.world.program.classes:
+        if m.unit.owner in m.world.lineage(info.number) and "__init__" in info.methods:
+            initials.append(info.methods["__init__"])
+    return next((number for number in initials if _makes_apart(m, number, field, source)), None)
+
+
+def _step_below(m: Machine, maker: int | None) -> Write | None:
+    """Where a class that is not this one, of whose constructors `maker` is one, steps an optimizer."""
+    owner = m.world.unit(maker).owner if maker is not None else m.unit.owner
+    return min(_steps_of(m, owner), key=lambda write: write.site, default=None) if owner != m.unit.owner else None
+
+
+def _steps_of(m: Machine, owner: int) -> list[Write]:
+    methods = [machine for machine in m.world.machines.values() if machine.unit.owner == owner]
+    return [write for machine in methods for write in machine.writes.values() if write.form == "step"]
+
+
+def _makes_apart(m: Machine, initial: int, field: str, source: str) -> bool:
+    made = m.world.machine_of(initial) if initial != m.unit.number else None
     if made is None:
         return False
+    if _is_deep_copy(made, field, source):
+        return True
     me = made.number("argument", made.unit.parameters[0].name)
     if (field, source) in made.loaded_fields:
         return True
@@ -312,10 +402,27 @@ def _are_made_apart(m: Machine, field: str, source: str) -> bool:
         for share in made.state.object(ref).shares
         if made.state.object(ref).kind is Kind.OPTIMIZER
     }
-    return bool(trained & moved) and not mine & moved
+    return (bool(trained & moved) and not mine & moved) or _steps_by(m, made, source) > _steps_by(m, made, field)
 
 
-def _on_record(m: Machine, site: int) -> bool:
+def _is_deep_copy(made: Machine, field: str, source: str) -> bool:
+    """Whether a constructor sets a field to a deep copy of what another one holds."""
+    for stored in made.index.stores.get(field, ()):
+        event = made.unit.definitions[stored.value] if stored.value >= 0 else None
+        if isinstance(event, t.Call | t.Invoke) and event.arguments and made.dotted_of(event) == "copy.deepcopy":
+            given = made.unit.definitions[event.arguments[0].register]
+            if isinstance(given, t.Attribute) and given.name == source:
+                return True
+    return False
+
+
+def _steps_by(m: Machine, made: Machine, field: str) -> bool:
+    """Whether a method of a class steps an optimizer that a module in a field holds itself: `self.net.optimizer`."""
+    steps = _steps_of(m, made.unit.owner)
+    return any(write.root.partition(".")[2].startswith(f"{field}.") for write in steps)
+
+
+def is_on_record(m: Machine, site: int) -> bool:
     """Whether a place is reached where one number is less than another, as where something is the best so far."""
     for branch in m.index.of(t.Branch):
         for arm in branch.arms:

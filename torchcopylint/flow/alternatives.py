@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import Kind, Value
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -20,6 +21,17 @@ def are_chosen(m: Machine, register: int, site: int) -> bool:
     """
     name = _bound_to(m, register)
     return bool(name) and any(_binds(arm, name) for arm in _other_arms(m.unit.tape, site))
+
+
+def are_all_hit(m: Machine, value: Value, written: set[int]) -> bool:
+    """Whether a value is the state dict of one of several modules, each of which was `written` if it is that one.
+
+    `model = A() if small else B()`: what is done to the model is done to the one that there is.
+    """
+    objects = [m.state.object(ref) for ref in value.refs]
+    taken = {obj.site for obj in objects if obj.kind is Kind.STATE_DICT}
+    alike = len(taken) == 1 and all(obj.kind is Kind.STATE_DICT for obj in objects)
+    return alike and all(any(share.storage | 1 in written for share in obj.shares) for obj in objects)
 
 
 def _bound_to(m: Machine, register: int) -> str:

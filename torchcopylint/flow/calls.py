@@ -155,6 +155,11 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
         if obj.kind is Kind.UNKNOWN and kinds.named_model(name):
             memory.refine(m, function, Kind.MODULE, Sure.HINT)
             return modules.call_module(m, function, arguments, event.site, name)
+    elif function.refs and all(m.state.object(ref).kind is Kind.MODULE for ref in function.refs):
+        if function.root.__class__ is tuple:
+            aliasing.note_called(m, function, event.site)
+        made = unknowns.call_unknown(m, arguments, event.site, name)
+        return modules.output_of_one(m, function, arguments, made, event.site, name)
     return unknowns.call_unknown(m, arguments, event.site, name)
 
 

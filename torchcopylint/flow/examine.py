@@ -15,6 +15,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     control,
     definitions,
     fields,
+    gathered,
     items,
     iteration,
     keeping,
@@ -30,6 +31,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
 )
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import (
+    Accumulated,
     CallerSuffers,
     ConditionalWrite,
     Constructed,
@@ -104,7 +106,9 @@ def _unit_facts(
     found += suffered.get(unit.number, [])
     found += aliasing.aliased_fields(m)
     found += aliasing.paired_by_mode(m)
-    found += runs.found(m)
+    ran = runs.found(m)
+    found += ran
+    found += gathered.found(m, {fact.site for fact in ran if isinstance(fact, Accumulated)})
     found += keeping.found(m)
     found += mapping.found(m)
     found += callbacks.found(m)

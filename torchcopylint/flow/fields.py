@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import kinds, naming, uses
+from torchcopylint.flow import aliasing, kinds, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldMet, Kept
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, TENSORS, How, Kind, Object, Share, Slot, Sure, Value
@@ -60,9 +60,16 @@ def kept(m: Machine) -> list[Kept]:
                             whole=not _taken_from(m, share) or _has_parameters(m, share.storage),
                             sources=_names_of(m, share.storage),
                             calls=uses.own_calls(m),
+                            record=share.how is How.STATE and _is_record(m, slot[1][1:], cell.site),
                         )
                     )
     return list(dict.fromkeys(found))
+
+
+def _is_record(m: Machine, field: str, site: int) -> bool:
+    """Whether a field is set where something is the best so far, and nobody in the file reads it."""
+    read = any(e.name == field for unit in m.world.program.units for e in m.world.index(unit).of(t.Attribute))
+    return not read and aliasing.is_on_record(m, site)
 
 
 def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[int]) -> list[Kept]:

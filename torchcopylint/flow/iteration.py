@@ -33,7 +33,7 @@ def iterate(m: Machine, iterable: Value, site: int, text: str, tag: str = "") ->
         if iterable.kind is Kind.STRING:
             return Value(kind=Kind.STRING)
         return memory.unknown(m, site, f"{text}[...]", f"element{tag}")
-    return slots.join_values([_element_of(m, iterable, ref, site, text, tag) for ref in iterable.refs])
+    return slots.join_values([_element_of(m, iterable, ref, site, text, tag) for ref in m.each(iterable.refs)])
 
 
 def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag: str) -> Value:

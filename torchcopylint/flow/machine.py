@@ -19,7 +19,7 @@ from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
-    from torchcopylint.flow.facts import FieldKeepsGraph, Place, Relation
+    from torchcopylint.flow.facts import Accumulated, FieldKeepsGraph, Place, Relation
     from torchcopylint.flow.ownership import Built, Whole
     from torchcopylint.flow.reading import Chain
     from torchcopylint.flow.world import World
@@ -70,6 +70,7 @@ class Machine:
         self.facts: dict[int, list[Relation]] = {}
         self.writes: dict[int, Write] = {}
         self.pairs: set[tuple[str, str, str]] = set()
+        self.gathered: dict[int, Accumulated] = {}
         self.loaded_fields: set[tuple[str, str]] = set()
         self.called_fields: dict[str, dict[Fact, int]] = {}
         self.switched: set[int] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import (
+    aliasing,
     generators,
     handing,
     memory,
@@ -158,6 +159,7 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
     summary = m.world.summary(initial) if initial is not None else None
     if summary is not None:
         handing.take(m, summary.kept, {**given, summary.parameters[0]: made}, site)
+        aliasing.pair_arguments(m, summary.pairs, given, site)
     if initial is None and obj.kind is Kind.INSTANCE:
         records.fill(m, reference.number, made.refs[0], arguments, site)
     if obj.kind is Kind.OPTIMIZER:

@@ -90,6 +90,14 @@ def call_module(m: Machine, function: Value, arguments: Arguments, site: int, na
     return result
 
 
+def output_of_one(m: Machine, function: Value, arguments: Arguments, result: Value, site: int, name: str) -> Value:
+    """What one of several modules returns, nobody knows which: it carries a graph to its parameters."""
+    aliasing.note_use(m, function, site, "call")
+    trained = {m.state.object(ref).requires_grad for ref in function.refs}
+    obj = Object(Kind.MODULE, requires_grad=trained.pop() if len(trained) == 1 else Fact.UNKNOWN)
+    return _output(m, function, obj, arguments, result, site, name)
+
+
 def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
     obj = m.state.object(function.refs[0])
     aliasing.note_use(m, function, site, "call")
@@ -146,7 +154,9 @@ def _output(
             fact = min(fact, Fact.UNKNOWN)
         if fact > 0:
             number = site * 8 + 7
-            graph = graph | frozenset(grads.save(m, function, number, Saved(site, f"{name}(...)", "network", name)))
+            kept = grads.save(m, function, number, Saved(site, f"{name}(...)", "network", name))
+            # Of one of several networks, the graph is known, and not what it needs.
+            graph = graph | frozenset(kept if len(function.refs) == 1 else [number])
             m.module_saves[number] = function
             if ref not in result.refs:
                 graph |= {runs.branch(m, number, m.runs.groups.get(ref | 1, ref))}

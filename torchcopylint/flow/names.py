@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import aliasing, imports, indexing, kinds, memory, naming, rebinding, runs
+from torchcopylint.flow import aliasing, gathered, imports, indexing, kinds, memory, naming, rebinding, runs
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import OTHERWISE, TENSORS, UNKNOWN, Fact, Kind, Object, Value
@@ -120,8 +120,10 @@ def _note_sum(m: Machine, event: t.Bind, value: Value) -> None:
         return
     for own, other in (terms, terms[::-1]):
         source = m.unit.definitions[own]
-        if isinstance(source, t.Load) and source.name == event.name and m.runs.sites:
+        if isinstance(source, t.Load) and source.name == event.name:
             name, added = event.name.partition("#")[0], naming.spelling(m, other)
+            if form == "sum":
+                gathered.note(m, event.site, m.value(other), name, added)
             if runs.accumulate(m, event.site, m.value(own), m.value(other), name, added, form):
                 runs.mark_sum(m, event.site, value)
 

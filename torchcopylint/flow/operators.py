@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import (
     aliasing,
     collecting,
+    gathered,
     grads,
     indexing,
     memory,
@@ -173,6 +174,8 @@ def _is_sum(m: Machine, event: t.Augment, target: Value, value: Value) -> bool:
     form = "collected" if kind_of(target, m.state) in CONTAINERS else "sum"
     if form == "collected":
         value = slots.join_values([slots.slot_value(m, slot) for ref in value.refs for slot in m.state.slot_names(ref)])
+    if form == "sum":
+        gathered.note(m, event.site, value, name, source)
     return runs.accumulate(m, event.site, target, value, name, source, form)
 
 

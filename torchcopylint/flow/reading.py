@@ -144,6 +144,7 @@ def _read_after(
         and overlap(region, share.region) is Fact.YES
     )
     each = (whole and _is_element(value.root)) or all(_is_hit(m, other, share, region) for other in value.refs)
+    each = each or alternatives.are_all_hit(m, value, written)
     meets = there and each
     # Two names for what a conversion has returned share that, whether it has copied or not.
     one = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import builtins
 
-from torchcopylint.flow import custom, idioms, imports, kinds, training_fields
+from torchcopylint.flow import custom, idioms, imports, kinds, mixing, training_fields
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.classes import Export, unplaced
 from torchcopylint.flow.machine import Machine
@@ -80,6 +80,7 @@ class World(Parameters):
         for number in sorted(self._arguments):
             if self._arguments[number] != self._seen_arguments.get(number, {}) and self._bound_otherwise(number):
                 callers |= self._run_again(number)
+        callers |= mixing.by_constructor(self)
         for number in sorted(callers):
             self.run_unit(number)
         if self._module_asked or self.machines[0].cut_short:
@@ -127,6 +128,7 @@ class World(Parameters):
         self._bind_parameters(machine)
         machine.run_unit()
         self._note_export_elements(machine)
+        mixing.note(machine)
         if unit.owner >= 0 and machine.initial_fields:
             self.appended(machine)
         if unit.owner >= 0 and unit.name == "__init__":
@@ -296,6 +298,10 @@ class World(Parameters):
         if unit not in self._summaries and self._current > 0:
             self._too_early.setdefault(self._current, set()).add(unit)
         return self._summaries.get(unit)
+
+    def tell(self, unit: int, summary: Summary) -> None:
+        """From now on, a function of this file has another summary."""
+        self._summaries[unit] = summary
 
     def converts(self, m: Machine) -> bool:
         """Whether a unit, by its name, converts modules: what it takes over is dropped elsewhere."""

@@ -166,7 +166,8 @@ class Kept(NamedTuple):
     `how`, since `shared`; `shallow` if it is a new container of the same tensors, or an element that was put into one.
     `storages` are those of what is shared; `whole` is whether `source` is a module. `sources` are the names that other
     methods may have for it: fields that hold it, or its own, if it is handed in. `calls` are the methods of `self` that
-    `method` goes through itself, and those that these go through.
+    `method` goes through itself, and those that these go through. `record` is whether that happens where one number is
+    less than another, for nobody in the file.
     """
 
     field: str
@@ -181,6 +182,7 @@ class Kept(NamedTuple):
     whole: bool = False
     sources: frozenset[str] = frozenset()
     calls: frozenset[str] = frozenset()
+    record: bool = False
 
 
 class FieldMet(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from torchcopylint.flow.facts.memory import Write
 from torchcopylint.flow.model import Fact, Kind, Sure
 
 
@@ -209,7 +210,8 @@ class FieldAliased(NamedTuple):
     `record` is whether that happens where one number is less than another, and `source` holds one module for good.
     `separate` is whether the constructor has made two modules of them, of which an optimizer trains `source` alone.
     `copied` is where the one was made by a shallow copy of the other, which shares the parameters; -1 if they are one.
-    `only` is whether nobody else sets the field, but to `None`.
+    `only` is whether nobody else sets the field, but to `None`. Where it is `handed`, `source` is a parameter of the
+    constructor instead. `trained` is where a class below this one trains `source`, if it is `separate` there.
     """
 
     field: str
@@ -221,15 +223,19 @@ class FieldAliased(NamedTuple):
     separate: bool = False
     copied: int = -1
     only: bool = False
+    handed: bool = False
+    trained: Write | None = None
 
 
 class FieldsPaired(NamedTuple):
     """At `site`, the modules that two fields of `self` have held since before the method meet: see `ModulePaired`.
 
-    Or, as the `form` `modes`, the method calls `field` with recording off, and `other` with recording on.
+    Or, as the `form` `modes`, the method calls `field` with recording off, and `other` with recording on. Where it is
+    `handed`, `other` is a parameter of the method, and `field` a running average of it.
     """
 
     site: int
     field: str
     other: str
     form: str
+    handed: bool = False
