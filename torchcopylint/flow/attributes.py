@@ -32,6 +32,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FIELD,
     GLOBAL,
+    LOCAL,
     NO_TENSOR,
     OUTPUT,
     PLACEHOLDER,
@@ -216,6 +217,7 @@ def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
                 m.world.context(m),
                 kinds.named_loss(text),
                 _is_buffer(obj, text),
+                _is_unheld(m, base, obj),
             )
         )
         m.data_reads[out] = site
@@ -242,6 +244,16 @@ def data_evidence(m: Machine, obj: Object, text: str) -> Sure:
     if obj.kind is Kind.UNKNOWN and m.world.imports_torch and kinds.named_loss(text):
         return Sure.HINT
     return Sure.NOT
+
+
+def _is_unheld(m: Machine, base: Value, obj: Object) -> bool:
+    """Whether a tensor has just been computed, or is a view of what has been, and no name or slot holds its memory."""
+    if base.root is not None or obj.kind is not Kind.TENSOR:
+        return False
+    below = [share.storage for share in obj.shares]
+    if any(m.state.object(s).owner not in ("", LOCAL) or m.state.object(s).kind is not Kind.TENSOR for s in below):
+        return False
+    return all(str(key).startswith("%") for storage in below for key, _ in m.state.holders_of(storage))
 
 
 def _is_buffer(obj: Object, text: str) -> bool:
