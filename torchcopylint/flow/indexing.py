@@ -56,11 +56,20 @@ def is_advanced(m: Machine, index: t.Index) -> Fact:
             scalar = all(m.state.object(ref).scalar > 0 for ref in value.refs) if kind in BUFFERS else False
             if kind in BUFFERS and scalar:
                 continue
+            if kind is Kind.LIST and _holds_slices(m, value):
+                continue
             return Fact.YES
         if kind in (Kind.NUMBER, Kind.NONE) or value.const is ...:
             continue
         answer = Fact.UNKNOWN
     return answer
+
+
+def _holds_slices(m: Machine, value: Value) -> bool:
+    """Whether a list is made of what no tensor takes for a position: such a list is taken for a tuple."""
+    slots_of = [slot for ref in value.refs for slot in m.state.slot_names(ref)]
+    held = [m.state.cell(slot) for slot in slots_of]
+    return bool(held) and all(cell is not None and cell.kind is Kind.OTHER for cell in held)
 
 
 def sure_copy(m: Machine, index: t.Index) -> Sure:
