@@ -69,7 +69,8 @@ print("first and last loss:", round(losses[0], 3), round(losses[-1], 3))
 # In[5]:
 
 
-predictions = model(X_test).data.numpy()  # expect: TCL104
+outputs = model(X_test)
+predictions = outputs.data.numpy()  # expect: TCL104
 residuals = y_test.numpy()
 residuals -= predictions  # expect: TCL402
 print("largest residual:", np.abs(residuals).max().round(3))
