@@ -12,9 +12,13 @@ from torchcopylint.flow.model import Sure
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
-    """Report each `.data` of a tensor that nothing is written through. A name such as `loss` is evidence enough."""
+    """Report each `.data` of a tensor that nothing is written through. A name such as `loss` is evidence enough.
+
+    What has just been computed, `torch.cat(rows).data`, shares memory with nobody.
+    """
     for fact in unit.facts:
-        if isinstance(fact, DataAccess) and fact.form == "read" and not fact.gradient and fact.sure is not Sure.NOT:
+        read = isinstance(fact, DataAccess) and fact.form == "read" and not fact.gradient
+        if isinstance(fact, DataAccess) and read and not fact.unheld and fact.sure is not Sure.NOT:
             yield Report(
                 site=fact.site,
                 points=(Point(Role.READ, fact.site, "read.data", {"name": fact.name}),),

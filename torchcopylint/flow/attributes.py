@@ -7,6 +7,7 @@ from torchcopylint.flow import (
     callbacks,
     conversions,
     devices,
+    dtypes,
     grads,
     idioms,
     imports,
@@ -36,6 +37,7 @@ from torchcopylint.flow.model import (
     FIELD,
     GLOBAL,
     GRADLESS,
+    LOCAL,
     NO_TENSOR,
     OUTPUT,
     PLACEHOLDER,
@@ -224,6 +226,7 @@ def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
                 m.world.context(m),
                 kinds.named_loss(text),
                 _is_buffer(obj, text),
+                _is_unheld(m, base, obj),
             )
         )
         m.data_reads[out] = site
@@ -250,6 +253,20 @@ def data_evidence(m: Machine, obj: Object, text: str) -> Sure:
     if obj.kind is Kind.UNKNOWN and m.world.imports_torch and kinds.named_loss(text):
         return Sure.HINT
     return Sure.NOT
+
+
+def _is_unheld(m: Machine, base: Value, obj: Object) -> bool:
+    """Whether a tensor that takes no gradient has just been computed, and no name or slot holds its memory.
+
+    Where there is a gradient to cut, `.detach()` would do it.
+    """
+    graphless = obj.requires_grad is Fact.NO or obj.dtype in (*dtypes.INTEGERS, dtypes.INTEGRAL)
+    if base.root is not None or obj.kind is not Kind.TENSOR or not graphless:
+        return False
+    below = [share.storage for share in obj.shares]
+    if any(m.state.object(s).owner not in ("", LOCAL) or m.state.object(s).kind is not Kind.TENSOR for s in below):
+        return False
+    return all(str(key).startswith("%") for storage in below for key, _ in m.state.holders_of(storage))
 
 
 def _is_buffer(obj: Object, text: str) -> bool:

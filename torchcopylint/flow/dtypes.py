@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.model import ANY_ELEMENT, REPEATS, REPEATS_LIKELY, Fact, Kind, Value
@@ -26,6 +27,10 @@ KEEPING = frozenset(
     | {"tile", "pad", "sort", "unique", "take", "fliplr", "flipud", "rot90"}
 )
 """Operations that make something new of the dtype that they are given."""
+_ARITHMETIC = frozenset(
+    {f"__{side}{name}__" for side in ("", "r") for name in ("add", "sub", "mul", "pow")} | {"add", "sub", "mul", "pow"}
+)
+_JOINING = frozenset({"cat", "concat", "concatenate"})
 _DOUBLES = frozenset({"numpy.zeros", "numpy.ones", "numpy.empty"})
 """What makes float64 of a shape, where torch would take its default."""
 MAX_LITERAL = 40
@@ -59,9 +64,24 @@ def chosen(m: Machine, arguments: Arguments) -> str:
     return found.pop() if whole and len(found) == 1 else ""
 
 
-def is_fraction(short: str, arguments: Arguments) -> bool:
-    """Whether an operation, by the last part of its name, makes floats. A rounded quotient may be an integer."""
-    return short in FRACTIONAL and "rounding_mode" not in arguments.keywords
+def is_fraction(m: Machine, short: str, arguments: Arguments) -> bool:
+    """Whether an operation, by the last part of its name, makes floats of tensors. A rounded quotient may be an
+    integer."""
+    return (short in FRACTIONAL and "rounding_mode" not in arguments.keywords) or _is_promoted(m, short, arguments)
+
+
+def _is_promoted(m: Machine, short: str, arguments: Arguments) -> bool:
+    """Whether an operation on tensors makes floats since one of the operands is a float, whatever the other one is."""
+    if short in _JOINING:
+        slots = [slot for ref in arguments.at(0).refs for slot in m.state.slot_names(ref)]
+        cells = [cell for cell in map(m.state.cell, slots) if cell is not None]
+        return any(_are_floats(m, cell.refs) for cell in cells)
+    operands = arguments.positional if short in _ARITHMETIC else []
+    return any(_are_floats(m, value.refs) or isinstance(value.const, float) for value in operands)
+
+
+def _are_floats(m: Machine, refs: Sequence[int]) -> bool:
+    return bool(refs) and all(m.state.object(ref).dtype in (*FLOATS, FLOATING, DEFAULT) for ref in refs)
 
 
 def same(one: str, other: str) -> Fact:

@@ -163,6 +163,11 @@ def _number(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
     return Value(kind=Kind.NUMBER)
 
 
+@special("builtins.slice")
+def _slice(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return Value(kind=Kind.OTHER)
+
+
 @special("builtins.str", "builtins.repr", "builtins.format")
 def _string(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for value in arguments.positional:

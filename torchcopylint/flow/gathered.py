@@ -9,6 +9,7 @@ from torchcopylint.flow import runs
 from torchcopylint.flow.earlier import is_begun_on_arms
 from torchcopylint.flow.facts import Accumulated
 from torchcopylint.flow.figures import Looks, is_figure_for_callers
+from torchcopylint.flow.loops import Loops
 from torchcopylint.flow.model import PART, TENSORS, Fact, Kind, Object, Sure, Value
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def _carries_network(m: Machine, obj: Object, text: str) -> bool:
 
 def found(m: Machine, known: set[int]) -> Iterator[Relation]:
     """The sums of a unit that nobody uses but as numbers; not those at the sites `known`."""
-    loops = runs.Loops(m.unit.tape) if m.gathered else None
+    loops = Loops(m.unit.tape) if m.gathered else None
     for site, fact in sorted(m.gathered.items()):
         if loops is None or site in known or not fact.name.isidentifier() or is_begun_on_arms(m, site, fact.name):
             continue

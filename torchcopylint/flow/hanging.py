@@ -118,8 +118,12 @@ def graphs(m: Machine, items: tuple[Hanging, ...], bound: dict[str, Value]) -> l
     return found
 
 
-def carry(m: Machine, hanging: list[tuple[str, frozenset[int]]], result: Value, site: int) -> None:
-    """A call returns what hangs on such graphs."""
+def carry(
+    m: Machine, hanging: list[tuple[str, frozenset[int]]], result: Value, site: int, bound: dict[str, Value]
+) -> None:
+    """A call returns what hangs on such graphs. What was passed and comes back holds what it held."""
+    if hanging and any(result.refs == value.refs for value in bound.values()):
+        return
     for part, graph in hanging if len(result.refs) == 1 else ():
         value = slots.slot_value(m, (result.refs[0], part)) if part else result
         for ref in value.refs:

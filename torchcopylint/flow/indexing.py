@@ -68,6 +68,8 @@ def is_advanced(m: Machine, index: t.Index) -> Fact:
             scalar = all(m.state.object(ref).scalar > 0 for ref in value.refs) if kind in BUFFERS else False
             if kind in BUFFERS and scalar:
                 continue
+            if kind is Kind.LIST and _holds_slices(m, value):
+                continue
             return Fact.YES
         if kind in (Kind.NUMBER, Kind.NONE) or value.const is ...:
             continue
@@ -97,6 +99,13 @@ def is_part_by_mask(m: Machine, event: t.Item) -> bool:
     return (
         written and len(event.subscript) == 1 and isinstance(event.subscript[0], int) and is_mask(m, event.subscript[0])
     )
+
+
+def _holds_slices(m: Machine, value: Value) -> bool:
+    """Whether a list is made of what no tensor takes for a position: such a list is taken for a tuple."""
+    slots_of = [slot for ref in value.refs for slot in m.state.slot_names(ref)]
+    held = [m.state.cell(slot) for slot in slots_of]
+    return bool(held) and all(cell is not None and cell.kind is Kind.OTHER for cell in held)
 
 
 def sure_copy(m: Machine, index: t.Index) -> Sure:

@@ -16,12 +16,19 @@ if TYPE_CHECKING:
 Order: TypeAlias = "tuple[int | str, ...]"
 """Which dimension of the memory each one is; or `swap` and two of them, `reverse`, or `?` for some other order."""
 PERMUTED, EXPANDED, COUNT, UNIT = "permuted", "expanded", "dimensions", "one of size one"
+LIKE = "like what is permuted"
 MOST_DIMENSIONS = 6
 _SWAPPING = frozenset({"transpose", "swapaxes", "swapdims"})
 _EXPANDING = frozenset({"expand", "expand_as", "broadcast_to"})
 _LAST_TWO = frozenset({"mT", "mH", "adjoint"})
 _SIZED = frozenset({"view", "reshape", "expand"})
 _SIZED_MAKERS = frozenset({"empty", "ones", "rand", "randn", "zeros"})
+_ELEMENTWISE = frozenset(
+    {f"__{side}{name}__" for side in ("", "r") for name in ("add", "sub", "mul", "truediv", "pow")}
+    | {"__neg__", "add", "sub", "mul", "div", "pow", "clone", "abs", "exp", "log", "sqrt", "neg"}
+    | {"clamp", "relu", "sigmoid", "tanh", "where", "masked_fill", "dropout", "softmax", "log_softmax"}
+)
+"""Operations whose result lies in memory as what they are given does: its dimensions may be out of order as well."""
 
 
 def order_of(name: str, arguments: Arguments) -> Order:
@@ -53,7 +60,7 @@ def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> O
         return made._replace(config=(*made.config, (EXPANDED, True)))
     order = order_of(name, arguments)
     known = dict(source.config)
-    if not order or PERMUTED in known or (name == "t" and known.get(COUNT) != 2):
+    if not order or PERMUTED in known or LIKE in known or (name == "t" and known.get(COUNT) != 2):
         return made
     if COUNT not in known and _exchanges_batch(order):
         # Between batch first and sequence first one goes there and back: what came in may be the other way round.
@@ -69,7 +76,10 @@ def _exchanges_batch(order: Order) -> bool:
 
 
 def counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
-    """What an operation is told of its result's dimensions: how many there are, and if one is of size one."""
+    """What is known of the dimensions of an operation's result: how many there are, if one is of size one, and if they
+    may be out of order."""
+    if name in _ELEMENTWISE:
+        return ((LIKE, True),) if any(_is_like(m, value) for value in arguments.positional) else ()
     if name == "unsqueeze" or arguments.flag("keepdim") is True:
         return ((UNIT, True),)
     if name in _SIZED:
@@ -82,6 +92,11 @@ def counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, obj
     count = None if sizes is None else len(sizes) or None
     unit = ((UNIT, True),) if any(size.const == 1 for size in sizes or ()) else ()
     return unit if count is None else ((COUNT, count), *unit)
+
+
+def _is_like(m: Machine, value: Value) -> bool:
+    """Whether something may lie in memory with its dimensions out of order."""
+    return any({PERMUTED, LIKE} & dict(m.state.object(ref).config).keys() for ref in value.refs)
 
 
 def all_grow(m: Machine, values: Sequence[Value]) -> bool:

@@ -279,11 +279,15 @@ PURE_EVERYWHERE = frozenset({"squeeze", "unsqueeze", "permute", "masked_fill"})
 
 
 def _independently_sure(m: Machine, ref: int, name: str) -> Sure:
-    """How sure it is that an object is a tensor, apart from this very call being made on it."""
+    """How sure it is that an object is a tensor, apart from this very call being made on it.
+
+    What a network returns is one, but one of several things may be a state with methods of its own.
+    """
     obj = m.state.object(ref)
     if name in PURE_EVERYWHERE and obj.kind in (Kind.UNKNOWN, Kind.TENSOR):
         return max(obj.sure, Sure.LIKELY)
-    if obj.sure is Sure.LIKELY and OUTPUT not in obj.flags and m.evidence.get(ref | 1, frozenset()) <= {name}:
+    returned = OUTPUT in obj.flags and PART not in obj.flags
+    if obj.sure is Sure.LIKELY and not returned and m.evidence.get(ref | 1, frozenset()) <= {name}:
         return Sure.NOT
     return obj.sure
 

@@ -89,6 +89,8 @@ def _origins(m: Machine, register: int) -> list[Whole]:
                 pending += [(bound, positions) for bound in uses.bindings_before(m, event)]
             case t.Item():
                 pending.append((event.base, positions))
+            case t.Augment():
+                pending.append((event.target, positions))
             case t.Attribute() if event.name == "data":
                 pending.append((event.base, positions))
             case t.Make() if positions and not any(event.stars) and 0 <= positions[-1] < len(event.items):

@@ -277,7 +277,7 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     elif dtype in dtypes.INTEGERS and "dtype" in op.when and not op.dtype and not dtype_argument(arguments):
         # `integers.to(something)`: a device keeps the dtype, another tensor need not.
         dtype = dtype if all(v.kind is Kind.STRING for v in arguments.positional[1:]) else ""
-    if not dtype and made.kind in TENSORS and dtypes.is_fraction(short, arguments):
+    if not dtype and made.kind in TENSORS and dtypes.is_fraction(m, short, arguments):
         dtype = dtypes.FLOATING
     flags = {BLANK} if short in FACTORIES else set()
     if short in _WITH_DIMENSIONS or (source.refs and kind_of(source, m.state) is Kind.LIST):

@@ -28,11 +28,15 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
     if m.on_purpose:
         return
     bare, wrapped = _ends_here(m, value)
-    if not bare and not wrapped:
+    reduced = not bare and not wrapped
+    if reduced:
         register, value = _of_which(m, register, value)
         bare, wrapped = _ends_here(m, value)
     found = [m.state.object(ref) for ref in value.refs]
     cut = _cut_behind(m, register, site) if bare or wrapped else None
+    if cut is not None and wrapped and reduced and cut[2] not in _WRAPPING:
+        # `x = Variable(x.data, requires_grad=True)`, and then `x.sum().backward()`: the gradient of `x` is wanted.
+        return
     if cut is None and wrapped and kinds.named_loss(name):
         cut = _wrapped_behind(m, register, site) or _wrapped_by_helper(m, register, site)
     if cut is not None:

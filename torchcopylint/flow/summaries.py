@@ -429,7 +429,7 @@ def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Ar
         # Several losses that come back need not have a graph in common.
         m.runs.parts.update(ref | 1 for ref in held.refs)
         m.runs.groups.update((ref | 1, part.group) for ref in held.refs)
-    hanging.carry(m, behind, result, site)
+    hanging.carry(m, behind, result, site, bound)
     return result
 
 

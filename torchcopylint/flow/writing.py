@@ -14,10 +14,12 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARGUMENT,
     BLANK,
+    CONTAINERS,
     FIELD,
     GLOBAL,
     INDEX_COPY,
     INDEX_COPY_LIKELY,
+    LOCAL,
     MAX_MARKS,
     UNVERSIONED,
     Cell,
@@ -227,6 +229,8 @@ def _mark_holders(m: Machine, roots: tuple[Key | None, ...], share: Share, regio
         if through is not None and isinstance(through.origin, tuple):
             written_through.add(through.origin)
     for key, cell in m.state.holders_of(share.storage):
+        if isinstance(key, tuple) and _is_let_go(m, key[0]):
+            continue
         marks = set(cell.marks)
         own = key in written_through or any(_is_tied(m, key, root) for root in written_through)
         if own and not fact.reads_old and not region and not fact.derived:
@@ -239,6 +243,18 @@ def _mark_holders(m: Machine, roots: tuple[Key | None, ...], share: Share, regio
                     marks.add(Mark(fact.site, own))
         if marks != cell.marks and len(marks) <= MAX_MARKS:
             m.state.put_cell(key, cell._replace(marks=frozenset(marks)))
+
+
+def _is_let_go(m: Machine, ref: int) -> bool:
+    """Whether an object was made here, to hold others, and what held it holds it no more: nobody will look into it.
+
+    On the next turn of a loop its name may stand for it again, but that is what it was when the loop began.
+    """
+    obj = m.state.object(ref)
+    if obj.kind not in CONTAINERS or obj.owner not in ("", LOCAL):
+        return False
+    held = m.state.holders.get(ref, ())
+    return bool(held) and not any(ref in m.state.refs_of(key) for key in held)
 
 
 def _is_tied(m: Machine, key: Key, root: Key | None) -> bool:

@@ -12,7 +12,8 @@ class DataAccess(NamedTuple):
     """At `site`, `.data` of `name` is used: `form` is `read`, `method`, `augmented`, `item` or `assign`, `op` how.
 
     `op` is `[0]` for a read that goes on so. `gradient` is whether `name` is a `.grad`, `scalar` whether it has no
-    dimensions, `context` the idiom that it stands in (see `idioms`), `buffer` whether it is a buffer of a module.
+    dimensions, `context` the idiom that it stands in (see `idioms`), `buffer` whether it is a buffer of a module,
+    `unheld` whether it has just been computed and nobody else holds it.
     """
 
     site: int
@@ -26,6 +27,7 @@ class DataAccess(NamedTuple):
     context: str
     named_loss: bool
     buffer: bool = False
+    unheld: bool = False
 
 
 class DataShared(NamedTuple):
