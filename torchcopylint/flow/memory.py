@@ -31,6 +31,7 @@ from torchcopylint.flow.model import (
     Share,
     Sure,
     Value,
+    bounded,
     join_objects,
 )
 
@@ -77,7 +78,7 @@ def alias(
     ]
     if when or not shares:
         shares.append(Share(ref, How.OWN, site, ref))
-    m.state.make(ref, obj._replace(shares=tuple(shares), site=site, flags=_flags(m, source, how, obj)))
+    m.state.make(ref, obj._replace(shares=bounded(tuple(shares)), site=site, flags=_flags(m, source, how, obj)))
     marks = frozenset({mark._replace(late=True) for mark in source.marks}) if source.marks else source.marks
     return Value((ref,), obj.kind, marks=marks, root=source.root)
 

@@ -280,6 +280,7 @@ UNKNOWN = Value()
 NO_MARKS: frozenset[Mark] = frozenset()
 ANY_ELEMENT = "[*]"
 MAX_REFS = 8
+MAX_SHARES = 24
 MAX_MARKS = 12
 MAX_TURNS = 12
 """After so many turns a loop's head that still changes becomes unknown. Two or three are usual."""
@@ -349,7 +350,16 @@ def join_shares(a: tuple[Share, ...], b: tuple[Share, ...]) -> tuple[Share, ...]
         return a
     both = set(a) & set(b)
     joined = {share if share in both else share._replace(sure=False) for share in {*a, *b}}
-    return tuple(sorted(joined, key=_share_order))
+    return bounded(tuple(sorted(joined, key=_share_order)))
+
+
+def bounded(shares: tuple[Share, ...]) -> tuple[Share, ...]:
+    """Shares of which there are too many, as parts of parts by way of every arm of many conditions: of each storage,
+    some part that nobody knows."""
+    if len(shares) <= MAX_SHARES:
+        return shares
+    first = {(share.storage, share.when): share for share in reversed(shares)}
+    return tuple(share._replace(region=(Part("?"),), sure=False) for share in reversed(first.values()))
 
 
 def _share_order(share: Share) -> tuple[int, str, int, int, str, bool]:
