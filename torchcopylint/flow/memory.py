@@ -145,8 +145,11 @@ def bind(m: Machine, key: Key, value: Value, site: int) -> None:
 _OF_ANY_FRAMEWORK = CONTAINERS | {Kind.ARRAY, Kind.BYTES, Kind.NUMBER, Kind.STRING}
 
 
-def refine(m: Machine, value: Value, kind: Kind, sure: Sure, **changes: object) -> None:
-    """What is unknown of a value's objects becomes known, if it may be torch's or NumPy's at all."""
+def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", **changes: object) -> None:
+    """What is unknown of a value's objects becomes known, if it may be torch's or NumPy's at all.
+
+    `by` is the method that is called on it, if that is what shows it: its own dropped results it does not tell of.
+    """
     if sure < Sure.PROVEN and kind not in _OF_ANY_FRAMEWORK and m.world.is_of_another_framework:
         return
     for ref in value.refs:
@@ -158,7 +161,7 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, **changes: object) 
             if obj.kind is Kind.UNKNOWN and kind in BUFFERS:
                 _note_written(m, ref, kind, sure)
                 if kind is Kind.TENSOR and ref in m.dropped:
-                    _note_dropped(m, ref, sure)
+                    _note_dropped(m, ref, sure, by)
 
 
 def _note_written(m: Machine, ref: int, kind: Kind, sure: Sure) -> None:
@@ -174,11 +177,11 @@ def _note_written(m: Machine, ref: int, kind: Kind, sure: Sure) -> None:
             m.writes[site] = write._replace(kind=kind, sure=sure)
 
 
-def _note_dropped(m: Machine, ref: int, sure: Sure) -> None:
+def _note_dropped(m: Machine, ref: int, sure: Sure, by: str) -> None:
     """What a method was called on, whose result was dropped, turns out to be a tensor."""
     for site in m.dropped[ref]:
         for index, fact in enumerate(m.facts.get(site, ())):
-            if isinstance(fact, Discarded) and fact.sure < sure:
+            if isinstance(fact, Discarded) and fact.sure < sure and fact.op != by:
                 m.facts[site][index] = fact._replace(sure=sure)
 
 

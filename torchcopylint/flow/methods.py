@@ -111,7 +111,7 @@ def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
     found = table.evidence(name)
     by_name = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
     if found:
-        memory.refine(m, base, by_name[found], Sure.LIKELY)
+        memory.refine(m, base, by_name[found], Sure.LIKELY, by=name)
         m.note_evidence(base, frozenset({name}))
     else:
         obj = m.state.object(base.refs[0])
