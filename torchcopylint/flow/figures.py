@@ -19,7 +19,7 @@ _NUMBERS = frozenset(
 )
 _SAME = frozenset({"cpu", "cuda", "to", "float", "double", "half", "mean", "sum", "squeeze", "view", "reshape", "sqrt"})
 _LOOKING = re.compile(
-    r"^(?:print\w*|float|int|round|str|repr|format|isnan|isfinite|exp|info|debug|warning|warn|error|log|log_\w+|logging|write"
+    r"^(?:print\w*|float|int|round|str|repr|format|isnan|isfinite|exp|info|debug|warning|warn|error|log|log_(?!softmax|sigmoid|prob|normal|det)\w+|logging|write"
     r"|add_scalars?|set_postfix\w*|set_description\w*|save|dump|dumps|savez|savetxt|plot|len)$"
 )
 """Functions and methods, by the last part of their names, that look at a number or write it down."""
