@@ -198,6 +198,9 @@ class World(Parameters):
             _, dot, last = name.partition("(")[0].rpartition(".")
             if dot and last in MODES_BY_NAME:
                 return MODES_BY_NAME[last]
+            if any(mode in last for mode in _MODES):
+                # Somebody's own, from elsewhere: `@smart_inference_mode()`.
+                return Mode(Fact.UNKNOWN)
         if unit.owner >= 0 and unit.kind == "function" and self.is_function_class(unit.owner):
             return Mode(Fact.NO)
         if unit.kind in ("module", "class"):
