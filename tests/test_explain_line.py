@@ -97,6 +97,7 @@ class TestWithAHiddenFinding:
 
     def test_by_another_finding_that_says_more(self, lint: Lint, project: Path) -> None:
         text = "from torch import nn\na, b = nn.Linear(2, 2), nn.Linear(2, 2)\na.weight.data = b.weight.data\n"
+        text += "b.weight.data.zero_()\n"
         write(project, a_py=text)
         shown, _, hidden = explained(lint, "a.py:3").partition("Findings that are not shown:\n")
         assert "error[TCL102]" in shown
@@ -111,7 +112,7 @@ class TestWithoutAFinding:
         assert "No finding is shown here.\n\nNothing is known of:\n" in out
         unknown, _, known = out.partition("Nothing is known of:\n")[2].partition("\nWhat is known:\n")
         assert {"  `helper`", "  `x`", "  `helper(x)`"} <= set(unknown.splitlines())
-        assert "  `model` is a module (a guess, by its name)" in known
+        assert "  `model` is a module (likely, by its use)" in known
 
     def test_it_says_which_facts_were_stated(self, lint: Lint, project: Path) -> None:
         write(project, train_py=TRAIN)

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import libcst
 import pytest
 
+from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow.light import read, read_expression
 from torchcopylint.flow.lower import lower
 from torchcopylint.source.text import Undecodable, decode
@@ -157,6 +158,8 @@ def test_what_python_refuses_has_no_light_tree(text: str) -> None:
 @pytest.mark.parametrize("joined", ["+".join("a" * 200_000), f"a{'.b' * 100_000}"], ids=["sum", "attributes"])
 def test_what_is_too_deep_for_the_recursion_of_the_parser_has_none(joined: str) -> None:
     assert read(f"x = {joined}\n") is None
+    with deep_recursion():
+        assert read(f"x = {joined}\n") is None
 
 
 @pytest.mark.parametrize("text", ["not (valid", "", "a b", "\x00"])

@@ -15,7 +15,7 @@ import ast
 import warnings
 from types import SimpleNamespace as Node
 
-from torchcopylint.base.recursion import deep_recursion
+from torchcopylint.base.recursion import deep_recursion, usual_recursion
 from torchcopylint.flow.light import shapes as s
 from torchcopylint.flow.light.expressions import expression
 from torchcopylint.flow.light.statements import Reader
@@ -26,8 +26,9 @@ def read(text: str) -> Node | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # Not under the deeper limit: Python makes its tree by recursion in C, which that limit would let overflow.
-            tree = ast.parse(text)
+            # Another file may be read while the one that imports it is followed, under the deeper limit.
+            with usual_recursion():
+                tree = ast.parse(text)
         with deep_recursion():
             return s.Module(body=Reader(text).block(tree.body))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
