@@ -98,6 +98,14 @@ def test_a_file_that_ends_workers_does_not_take_those_with_it_that_use_it(
         (tmp_path / f"{name}.py").write_text(f"from lib.signal import touch\n{FAULT}touch(w)\n")
     names = ["lib/signal.py", *(f"{name}.py" for name in users)]
     asked = [Request(str(tmp_path / name), name, DEFAULT_LIMITS, str(tmp_path)) for name in names]
+    # The worker that has the file takes long to start; those who use the file wait for it all the same.
+    start, waits = processes._Worker._start, iter([1.0])
+
+    def late(worker: processes._Worker) -> subprocess.Popen[bytes]:
+        time.sleep(next(waits, 0))
+        return start(worker)
+
+    monkeypatch.setattr(processes._Worker, "_start", late)
     found = examined(asked, 2)
     assert {name for name, file in found.items() if file.outcome is Outcome.FAILED} == {"lib/signal.py"}
     assert all("TCL103" in [f.code for f in found[f"{name}.py"].findings] for name in users)

@@ -136,9 +136,15 @@ class _Worker:
 
     def ask(self, request: Request) -> Seen:
         """What a file came to. Raises `CannotStart` and `Died`."""
-        process = self._process or self._start()
         key = key_of(request.root, request.limits, request.path)
+        # Before there is a process: who uses the file waits for it, however long that takes to start.
         self._exchange.begin(self, key)
+        try:
+            return self._examined(self._process or self._start(), request, key)
+        finally:
+            self._exchange.done(self)
+
+    def _examined(self, process: subprocess.Popen[bytes], request: Request, key: str) -> Seen:
         try:
             _write(process, to_plain(request))
             return self._answer(process)
@@ -146,8 +152,6 @@ class _Worker:
             self._process = None
             self._exchange.lose(key)
             raise Died(_ending(process)) from None
-        finally:
-            self._exchange.done(self)
 
     def _answer(self, process: subprocess.Popen[bytes]) -> Seen:
         """Talk with the process until it answers. Raises many things if it does not, or talks nonsense."""
