@@ -213,3 +213,12 @@ def test_loops_that_end_elsewhere_in_the_altered_run_are_no_difference(verifier:
     assert early[""]
     assert early["skipped"] not in ("", early[""])
     assert {kind for attempt, kind, _ in asked if attempt.whole} == {"", "skipped"}
+
+
+def test_what_warms_the_process_runs_to_its_end(verifier: Open) -> None:
+    from torchcopylint.verify.child.running import WARMING
+
+    run = verifier.alone(WARMING)
+    assert (run.failed, run.ended, run.blocked) == ("", "", ())
+    # What needs a package besides torch would leave forks cold where that is not installed.
+    assert "numpy" not in WARMING

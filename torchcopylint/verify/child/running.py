@@ -68,7 +68,7 @@ MAY_BE_IMPORTED = frozenset(
 )
 """Top names a script may import. This is for tidiness, not safety: `torch.os` is one attribute away."""
 MAY_NOT = ("torch.multiprocessing", "torch.distributed", "torch.hub", "torch.utils.cpp_extension", "torch.package")
-_WARMING = """\
+WARMING = """\
 import copy
 import torch
 from torch import nn, optim
@@ -91,7 +91,7 @@ for x, y in torch.utils.data.DataLoader(data, batch_size=2, shuffle=True):
         loss.backward()
         optimizer.step()
     print(f"{loss.item():.2f}")
-    kept.append(loss.detach().numpy())
+    kept.append(loss.detach())
 with torch.no_grad():
     best = copy.deepcopy(net.state_dict())
 """
@@ -101,18 +101,25 @@ MOST_SECONDS = 4
 """Scripts that share a process may take so many times the processor time of one, all together."""
 
 
-def warm() -> dict[str, Any]:
-    """Import what torch imports lazily, and use one thread, as only one survives a fork. Returns the hello."""
-    torch.set_num_threads(1)
-    mark = {"row": _WARMING.count("\n"), "end_row": _WARMING.count("\n"), "column": 0, "end_column": 0, "keeps": True}
-    looks = sorted(EVERYTHING)
+def _exercise() -> None:
+    """Run what scripts do, as it is and altered. Should it fail, forks begin cold, and nothing is lost."""
+    last = WARMING.count("\n")
+    mark = {"row": last, "end_row": last, "column": 0, "end_column": 0, "keeps": True}
+    told = {"script": WARMING, "marks": [mark], "seed": 0, "device": "cpu", "quiet": False, "few": True, "within": []}
     for kind in ("", "copies"):
-        alter = {"kind": kind, "marks": [0]}
-        request = {"script": _WARMING, "marks": [mark], "alter": alter, "seed": 0, "device": "cpu", "quiet": False}
-        answer = _run({**request, "few": True, "looks": looks, "within": []}, lambda: (guard.Guard((), ""), []))
-        # Else what was to be warm is cold.
-        assert not json.loads(answer)["ended"], answer
+        request = {**told, "alter": {"kind": kind, "marks": [0]}, "looks": sorted(EVERYTHING)}
+        _run(request, lambda: (guard.Guard((), ""), []))
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+
+
+def warm(*, forks: bool) -> dict[str, Any]:
+    """Import what torch imports lazily, and use one thread, as only one survives a fork. Returns the hello.
+
+    `forks`: this process runs many scripts, each in a fork, and what one of them would do first is done here.
+    """
+    torch.set_num_threads(1)
+    if forks:
+        _exercise()
     if numpy is not None:
         torch.from_numpy(numpy.zeros(2)).sum()
         numpy.random.seed(0)

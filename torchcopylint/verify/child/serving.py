@@ -39,15 +39,15 @@ def main(arguments: list[str]) -> int:
     # What torch prints while it is imported must not be taken for an answer.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    forks = hasattr(os, "fork") and "--here" not in arguments
     try:
         # Here, so that what has no torch can say so.
         from . import running
 
-        hello = running.warm()
+        hello = running.warm(forks=forks)
     except ImportError as error:
         _say(out, {"torch": "", "reason": str(error)})
         return 0
-    forks = hasattr(os, "fork") and "--here" not in arguments
     _say(out, {**hello, "forks": forks})
     scout: Scout | None = None
     try:
