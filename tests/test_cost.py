@@ -104,11 +104,11 @@ def test_a_loop_that_leads_to_nothing_of_its_earlier_turns_takes_two() -> None:
 
 
 def test_parts_of_parts_by_way_of_many_arms_are_not_all_told_apart() -> None:
-    arms = "".join(f"        if flag{n}:\n            rows = rows[:-size{n}]\n" for n in range(3))
-    names = ", ".join(f"flag{n}, size{n}" for n in range(3))
+    arms = "".join(f"        if flag{n}:\n            rows = rows[:-size{n}]\n" for n in range(2))
+    names = ", ".join(f"flag{n}, size{n}" for n in range(2))
     body = f"    rows = np.arange(9)\n    for turn in range(3):\n{arms}    return rows\n"
     text = f"import numpy as np\ndef split({names}):\n{body}"
     world = run(lower(parse(text)).program, None)
     found = [len(obj.shares) for m in world.machines.values() for _, obj in m.state.objects()]
-    # Without a bound there are several times as many after each turn.
+    # Without a bound there are several times as many after each turn, until the machine gives up and knows of one.
     assert 1 < max(found) <= MAX_SHARES
