@@ -276,7 +276,7 @@ def told_of(lowered: Lowered, facts: FileFacts) -> list[Told]:
     return [
         Told(rule.page, report, statements[report.site])
         for rule in load_rules()
-        for report in rule.reports(facts.units)
+        for report in rule.of_file(facts, statements)
     ]
 
 

@@ -40,6 +40,8 @@ PHRASES: Mapping[str, str] = {
     "shared.tensor": "shared here: a tensor on the memory of `{source}`",
     "shared.legacy": "shared here, if the dtype fits: else a converted copy of `{source}`",
     "shared.negative": "shared here: a view that goes backwards",
+    "shared.handed": "shared here: the kept `{source}` is handed to a transform",
+    "shared.memo": "shared here: `{source}` is kept for every later call with the same arguments",
     "shared.readonly": "shared here: an array that must not be written",
     "kept.append": "kept here: `{container}` gets the memory of `{name}`, not a copy",
     "kept.item": "kept here: `{container}` gets the memory of `{name}`, not a copy",

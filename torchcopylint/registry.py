@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from torchcopylint import checks
+from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Report
-from torchcopylint.flow.facts import UnitFacts
+from torchcopylint.flow.facts import FileFacts, UnitFacts
 from torchcopylint.pages import Page, load_pages
 
 Check: TypeAlias = "Callable[[UnitFacts], Iterator[Report]]"
@@ -24,12 +25,37 @@ class Rule(NamedTuple):
     """A page and the check that goes with it.
 
     `check_class`, if there is one, sees all methods of a class at once, and `check_file` all units of a file.
+    A rule that goes `into_helpers` sees units a second time, with the functions and methods that they call in them.
     """
 
     page: Page
     check: Check
     check_class: ClassCheck | None
     check_file: ClassCheck | None = None
+    into_helpers: bool = False
+
+    def of_file(self, facts: FileFacts, statements: Sequence[int]) -> Iterator[Report]:
+        """What the rule reports of a file; of units with their helpers in them, what the units alone do not show.
+
+        `statements` are the sites of the statements around the sites of the program.
+        """
+        found = list(self.reports(facts.units))
+        yield from found
+        expanded = facts.expanded
+        if not self.into_helpers or not expanded.units:
+            return
+        told = {site for report in found for site in (report.site, *(point.site for point in report.points))}
+        # What is told where a helper is called is not told once more where the helper does it, nor beside it.
+        spoken = {statements[report.site] for report in found}
+        numbers = {unit.qualname: unit for unit in expanded.units}
+        for report in self.reports([numbers.get(unit.qualname, unit) for unit in facts.units]):
+            way = expanded.places.get(report.site, (report.site,))
+            put = {report.site, *(point.site for point in report.points if point.role in _PUTTING)}
+            known = way[-1] in told or any(statements[site] in spoken for site in way)
+            if not known and put.isdisjoint(expanded.handed):
+                told.add(way[-1])
+                spoken.add(statements[way[-1]])
+                yield _placed(report, expanded.places)
 
     def reports(self, units: Sequence[UnitFacts]) -> Iterator[Report]:
         """What the rule reports of a file's units. Of most units nothing is stated, so that no check has to look."""
@@ -57,5 +83,15 @@ def load_rules() -> tuple[Rule, ...]:
         if stem in modules:
             module = importlib.import_module(f"torchcopylint.checks.{stem}")
             others = (getattr(module, "check_class", None), getattr(module, "check_file", None))
-            found.append(Rule(page, module.check, *others))
+            found.append(Rule(page, module.check, *others, getattr(module, "INTO_HELPERS", False)))
     return tuple(found)
+
+
+_PUTTING = frozenset({Role.SHARED, Role.KEPT})
+"""Steps that put something aside, which who hands it to a helper does not."""
+
+
+def _placed(report: Report, places: Mapping[int, tuple[int, ...]]) -> Report:
+    """A report with the sites of the program."""
+    points = tuple(point._replace(site=places.get(point.site, (point.site,))[-1]) for point in report.points)
+    return report._replace(site=places.get(report.site, (report.site,))[-1], points=points)

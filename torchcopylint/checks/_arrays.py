@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchcopylint.base.report import Report
+from torchcopylint.base.finding import Confidence, Role
+from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
     DIRECT_FORMS,
+    LOOKED_AT,
+    at_most,
     confidence,
+    edited_alone,
+    edits_field,
+    fields_collected,
     first_of_each,
     first_reads,
+    links_of,
     once_a_sharing,
     order_of,
     read_point,
@@ -23,10 +30,11 @@ from torchcopylint.flow.model import FIELD, How, Sure
 
 def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
     """Writes on one side of such a sharing while the other side is read later, or belongs to the caller."""
+    alone = edited_alone(unit)
     owns = first_reads(unit, own=True)
     others = first_reads(unit, own=False)
     found = []
-    reaching = []
+    reaching, edits = [], []
     for write in unit.writes.values():
         if write.form not in DIRECT_FORMS:
             continue
@@ -36,14 +44,21 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
         if reads:
             found.append((write, min(reads, key=order_of)))
         elif suffers_caller(unit, write) and write.named and how in {link.how for link in write.chain}:
-            links = tuple(reversed([link for link in write.chain if link.how is not None]))
+            links = links_of(write)
             if any(link.when for link in links) or set(write.storages) & unit.returns_sources:
                 continue
             reaching.append((write, links))
         elif how is How.NUMPY and _edits_field(write, owns.get(write.site, [])):
-            links = tuple(reversed([link for link in write.chain if link.how is not None]))
-            points = (*shared_points(links), written_point(write))
-            yield Report(write.site, points, _values(write, write.owner_name, ""), confidence(write.sure), "field")
+            yield _of_field(write, write.owner_name, confidence(write.sure))
+        elif write.site in alone and how in {link.how for link in write.chain}:
+            mine = owns.get(write.site, [])
+            parameter = alone[write.site] if how is How.NUMPY and _is_data(write, mine) else ""
+            if parameter or edits_field(unit, write, mine):
+                edits.append((write, links_of(write)))
+    for write, _ in first_of_each(edits):
+        sure = at_most(Confidence.MEDIUM, confidence(write.sure))
+        yield _of_field(write, alone[write.site] or write.owner_name, sure)
+    yield from _collected(unit, how, {write.site for write, _ in found})
     for write, links in first_of_each(reaching):
         points = (*shared_points(links), written_point(write))
         yield Report(write.site, points, _values(write, write.owner_name, ""), confidence(write.sure), "caller")
@@ -52,6 +67,29 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         sure = confidence(write.sure, max(read.sure, Sure.LIKELY))
         yield Report(write.site, points, _values(write, read.name, when), sure, "conditional" if when else "")
+
+
+def _collected(unit: UnitFacts, how: How, told: set[int]) -> Iterator[Report]:
+    """A method puts a field into a list of its object, by way of NumPy, and writes the field in place."""
+    for fact, write in fields_collected(unit):
+        if how in {link.how for link in fact.links} and write.site not in told:
+            kept = Point(
+                Role.KEPT, fact.site, "kept.append", {"name": fact.links[-1].result, "container": fact.container}
+            )
+            points = (*shared_points(fact.links), kept, written_point(write))
+            sure = at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure))
+            yield Report(write.site, points, _values(write, fact.container, ""), sure)
+
+
+def _of_field(write: Write, source: str, sure: Confidence) -> Report:
+    points = (*shared_points(links_of(write)), written_point(write))
+    return Report(write.site, points, _values(write, source, ""), sure, "field")
+
+
+def _is_data(write: Write, owns: list[ReadAfter]) -> bool:
+    """Whether an array that surely sits on what it was taken from is edited under a name, and then looked at."""
+    surely = write.named and all(link.sure and not link.when for link in write.chain)
+    return surely and any(read.consumer in LOOKED_AT for read in owns)
 
 
 def _edits_field(write: Write, owns: list[ReadAfter]) -> bool:

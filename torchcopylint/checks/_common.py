@@ -6,8 +6,17 @@ from collections.abc import Iterator
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.flow.facts import Collected, Link, ReadAfter, UnitFacts, ViewRefused, Write
-from torchcopylint.flow.model import ARGUMENT, Fact, How, Sure
+from torchcopylint.flow.facts import (
+    Collected,
+    EditedAlone,
+    FieldCollected,
+    Link,
+    ReadAfter,
+    UnitFacts,
+    ViewRefused,
+    Write,
+)
+from torchcopylint.flow.model import ARGUMENT, FIELD, Fact, How, Sure
 
 PLAIN_HOWS = frozenset({None, How.VIEW, How.INDEX, How.ROW})
 """Ways to share that keep the version counter and the graph: views and plain second names."""
@@ -108,6 +117,17 @@ def first_read_of(unit: UnitFacts, fact: Collected) -> ReadAfter | None:
     return min(reads, key=order_of, default=None)
 
 
+def fields_collected(unit: UnitFacts) -> Iterator[tuple[FieldCollected, Write]]:
+    """Where a method puts a field into a container of its object by reference, and where it writes that field."""
+    for fact in unit.facts:
+        if not isinstance(fact, FieldCollected) or not fact.lasting or unit.name == "__init__":
+            continue
+        writes = [write for write in unit.writes.values() if write.form in DIRECT_FORMS]
+        later = [write for write in writes if write.owner_name == fact.field and write.owner == FIELD]
+        if later:
+            yield fact, min(later, key=lambda write: write.site)
+
+
 def is_parameter_snapshot(unit: UnitFacts, fact: Collected) -> bool:
     """Whether what is collected are values of a module's parameters, which an optimizer moves on."""
     of_module = any(link.how in (How.PARAMETERS, How.FIELD) for link in fact.links)
@@ -167,12 +187,44 @@ def suffers_caller(unit: UnitFacts, write: Write) -> bool:
     return not unit.name.endswith("_") and not unit.name.startswith("__") and not unit.takes_inplace
 
 
-def mode_is_on(unit: UnitFacts, assumed: bool, local: bool, asked: bool = False) -> Confidence | None:
+LOOKED_AT = frozenset({"return", "operand", "look", "argument"})
+"""Reads for which a value was made what it is."""
+
+
+def links_of(write: Write) -> tuple[Link, ...]:
+    """How what was written came to share the memory of its owner, in the order of the program."""
+    return tuple(reversed([link for link in write.chain if link.how is not None]))
+
+
+def edited_alone(unit: UnitFacts) -> dict[int, str]:
+    """The writes that make of something, from itself alone, what is wanted for the moment.
+
+    For each, the parameter of a module that it reaches, if any.
+    """
+    return {fact.site: fact.parameter for fact in unit.facts if isinstance(fact, EditedAlone)}
+
+
+def edits_field(unit: UnitFacts, write: Write, owns: list[ReadAfter]) -> bool:
+    """Whether a method surely writes, under another name, what a field of its object keeps, for what it returns.
+
+    To be asked of writes that are `edited_alone`.
+    """
+    if write.owner != FIELD or not write.owner_name.startswith(f"{unit.receiver}.") or len(write.storages) != 1:
+        return False
+    surely = write.named and all(link.sure and not link.when for link in write.chain)
+    looked_at = unit.returns_value and any(read.consumer in LOOKED_AT for read in owns)
+    return surely and looked_at and unit.name != "__init__" and not unit.name.endswith("_")
+
+
+def mode_is_on(
+    unit: UnitFacts, assumed: bool, local: bool, asked: bool = False, aside: bool = False
+) -> Confidence | None:
     """How sure it is that autograd records in a unit; `None` if callers turn it off, for all one can see.
 
     Functions that write parameters are usually called under `no_grad` (48 of 48 in public code), so a function needs
     evidence of its own: it calls `backward()`, switches grad mode off for a part of itself, made the leaf itself, or
     has `asked` for the gradient. A neighbour that writes parameters and switches grad mode off itself is evidence, too.
+    `forward` runs with recording on, but what stands `aside` in it, under a condition, may be there for tests.
     """
     if not assumed:
         return Confidence.HIGH
@@ -180,7 +232,9 @@ def mode_is_on(unit: UnitFacts, assumed: bool, local: bool, asked: bool = False)
         return None
     if unit.trains or unit.called_without_grad is Fact.NO or local:
         return Confidence.HIGH
-    if asked or unit.has_no_grad or (unit.class_name and unit.name in ("forward", "__init__", "training_step")):
+    if asked or unit.has_no_grad or (unit.class_name and unit.name in ("__init__", "training_step")):
+        return Confidence.MEDIUM
+    if unit.class_name and unit.name == "forward" and not aside:
         return Confidence.MEDIUM
     return Confidence.LOW
 

@@ -1,4 +1,4 @@
-"""TCL503: a function writes its argument, to return it or by another name, and a caller still uses what it passed."""
+"""TCL503: a function writes its argument, to return it or what it computes of it, and a caller still uses that."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             ),
             values={**names, "name": fact.second or fact.name},
             confidence=confidence(fact.sure),
-            variant="second" if fact.second else "",
+            variant="second" if fact.second else "worked" if fact.worked else "",
         )

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
+    ARRAY_HOWS,
     DIRECT_FORMS,
     at_most,
     confidence,
+    fields_collected,
     first_read_of,
     is_parameter_snapshot,
     read_point,
@@ -17,7 +19,7 @@ from torchcopylint.checks._common import (
     written_point,
     written_since,
 )
-from torchcopylint.flow.facts import Collected, FieldCollected, UnitFacts
+from torchcopylint.flow.facts import Collected, FieldCollected, UnitFacts, Write
 from torchcopylint.flow.model import FIELD, Kind
 
 
@@ -52,22 +54,32 @@ def check(unit: UnitFacts) -> Iterator[Report]:
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     """Report where a method writes a field in place, and puts it into a list that another field holds, as it is.
 
-    Where the writing is done elsewhere, such a list may be one of all tensors that there are.
+    Or a view of it, or a part, in a record. Where the writing is done elsewhere, other than in a method that goes
+    through this one, such a list may be one of all tensors that there are.
     """
     for unit in methods:
+        # Of an array and a tensor on one memory TCL401 and TCL402 tell.
+        arrays = {fact for fact, _ in fields_collected(unit) if ARRAY_HOWS & {link.how for link in fact.links}}
         for fact in unit.facts:
-            if not isinstance(fact, FieldCollected) or not fact.lasting or unit.name == "__init__":
+            if not isinstance(fact, FieldCollected) or not fact.lasting or unit.name == "__init__" or fact in arrays:
                 continue
-            writes = [write for write in unit.writes.values() if write.form in DIRECT_FORMS]
-            later = [write for write in writes if write.owner_name == fact.field and write.owner == FIELD]
-            if later:
-                write = min(later, key=lambda w: w.site)
+            around = [one for one in methods if one is unit or one.name in fact.callers]
+            found = [(write, one is unit) for one in around for write in one.writes.values() if _hits(write, fact)]
+            if found:
+                write, _ = min(found, key=lambda pair: (not pair[1], pair[0].site))
                 yield Report(
                     site=fact.site,
                     points=(
+                        *shared_points(fact.links),
                         Point(Role.KEPT, fact.site, "kept.append", {"name": fact.field, "container": fact.container}),
                         written_point(write),
                     ),
                     values={"name": fact.field, "cause": write.cause or write.op},
                     confidence=at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure)),
                 )
+
+
+def _hits(write: Write, fact: FieldCollected) -> bool:
+    """Whether a write goes into the field that is collected; of an element of it, one that goes into all of it."""
+    direct = write.form in DIRECT_FORMS and write.owner_name == fact.field and write.owner == FIELD
+    return direct and (fact.whole or not (write.partial or write.derived))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchcopylint.base.report import Report
+from torchcopylint.base.finding import Confidence, Role
+from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
     DIRECT_FORMS,
+    at_most,
     confidence,
     first_reads,
     order_of,
@@ -14,8 +16,8 @@ from torchcopylint.checks._common import (
     shared_points,
     written_point,
 )
-from torchcopylint.flow.facts import Link, ReadAfter, UnitFacts, Write
-from torchcopylint.flow.model import FIELD, How, Kind
+from torchcopylint.flow.facts import Link, ReadAfter, SampleEdited, UnitFacts, Write
+from torchcopylint.flow.model import FIELD, MEMO, How, Kind
 
 FETCHING = frozenset({"__getitem__", "__getitems__", "get"})
 """Methods that hand out a sample and leave the data as it is."""
@@ -23,7 +25,9 @@ PARTS = frozenset({How.INDEX, How.ROW})
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
-    """Report the first write into each stored sample that is handed out afterwards."""
+    """Report the first write into each stored sample that is handed out afterwards, and into what a memo keeps."""
+    yield from _memos(unit)
+    yield from _transforms(unit)
     if unit.class_number < 0 or unit.name not in FETCHING or unit.class_kind is Kind.MODULE:
         return
     reads_after = {own: first_reads(unit, own=own) for own in (True, False)}
@@ -39,6 +43,30 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         seen.add(stored)
         handed_out = [read for read in reads if read.consumer == "return"]
         yield _report(write, links, min(handed_out or reads, key=order_of, default=None))
+
+
+def _transforms(unit: UnitFacts) -> Iterator[Report]:
+    seen: set[str] = set()
+    for fact in unit.facts:
+        if isinstance(fact, SampleEdited) and fact.name not in seen:
+            seen.add(fact.name)
+            values = {"name": fact.name, "op": fact.op, "source": fact.source}
+            handed = Point(Role.SHARED, fact.handed, "shared.handed", values)
+            edited = Point(Role.WRITTEN, fact.site, "written", values)
+            yield Report(
+                fact.site, (handed, edited), values, at_most(Confidence.MEDIUM, confidence(fact.sure)), "transform"
+            )
+
+
+def _memos(unit: UnitFacts) -> Iterator[Report]:
+    seen: set[str] = set()
+    for site, write in sorted(unit.writes.items()):
+        changes = write.reads_old or write.partial or write.form == "item"
+        if write.owner == MEMO and write.form in DIRECT_FORMS and changes and write.owner_name not in seen:
+            seen.add(write.owner_name)
+            values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
+            kept = Point(Role.SHARED, write.chain[-1].site, "shared.memo", values)
+            yield Report(site, (kept, written_point(write)), values, confidence(write.sure), "memo")
 
 
 def _report(write: Write, links: tuple[Link, ...], read: ReadAfter | None) -> Report:

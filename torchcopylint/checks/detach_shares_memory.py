@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from torchcopylint.base.report import Report
+from torchcopylint.base.finding import Confidence, Role
+from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
     ARRAY_HOWS,
     DIRECT_FORMS,
@@ -14,12 +15,13 @@ from torchcopylint.checks._common import (
     once_a_sharing,
     order_of,
     read_point,
+    shared_point,
     shared_points,
     suffers_caller,
     written_point,
 )
-from torchcopylint.flow.facts import ReadAfter, UnitFacts, Write
-from torchcopylint.flow.model import How
+from torchcopylint.flow.facts import FieldRead, Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.model import FIELD, How
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -43,6 +45,47 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for write, read in once_a_sharing(found):
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         yield Report(write.site, points, _values(write, read.name), confidence(write.sure, read.sure))
+
+
+def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
+    """Report an optimizer's step on a detached field of the object's own, which another place in the class reads."""
+    for unit in methods:
+        for write in unit.writes.values():
+            taken = _detached_field(write)
+            if taken is None or unit.name == "__init__":
+                continue
+            reads = [site for one in methods for site in _reads_of(one, write.owner_name) if site != taken.site]
+            later = [site for site in reads if site > write.site] or reads
+            if later:
+                name = next(link.source for link in write.chain if link.how is How.PARAMETERS)
+                yield Report(
+                    write.site,
+                    (
+                        shared_point(taken._replace(when="")),
+                        written_point(write),
+                        Point(Role.READ, later[0], "read.field", {"name": write.owner_name}),
+                    ),
+                    {"name": name, "op": write.op, "source": write.owner_name},
+                    Confidence.MEDIUM,
+                )
+                break
+
+
+def _detached_field(write: Write) -> Link | None:
+    """Where a field of `self` was detached, if that is what an optimizer steps: `Adam([self.image.detach()])`."""
+    hows = [link.how for link in write.chain]
+    if write.form != "step" or write.owner != FIELD or write.owner_name.count(".") != 1 or "[" in write.owner_name:
+        return None
+    plain = hows[:2] == [How.PARAMETERS, How.DETACH] and all(how is None for how in hows[2:])
+    return write.chain[1] if plain and write.chain[1].source == write.owner_name else None
+
+
+def _reads_of(unit: UnitFacts, name: str) -> list[int]:
+    """The sites at which a unit reads a field of `self`."""
+    field = name.partition(".")[2]
+    found = [fact.site for fact in unit.facts if isinstance(fact, FieldRead) and fact.field == field]
+    found += [fact.site for fact in unit.facts if isinstance(fact, ReadAfter) and fact.name == name]
+    return sorted(found)
 
 
 def _below_detach(read: ReadAfter) -> bool:

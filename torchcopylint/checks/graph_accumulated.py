@@ -9,6 +9,8 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import at_most, confidence, mode_is_on
 from torchcopylint.flow.facts import Accumulated, UnitFacts
 
+INTO_HELPERS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each addition of a value with its graph to what outlives the iteration, if backward has used the graph."""

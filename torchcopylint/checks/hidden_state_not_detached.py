@@ -9,6 +9,8 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import BackwardAgain, UnitFacts
 
+INTO_HELPERS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each name that carries a freed graph into the next turn of a loop, where backward runs over it again."""

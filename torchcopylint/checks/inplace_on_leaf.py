@@ -15,7 +15,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for fact in unit.facts:
         if not isinstance(fact, LeafWritten):
             continue
-        mode = mode_is_on(unit, fact.assumed, fact.local, fact.asked)
+        mode = mode_is_on(unit, fact.assumed, fact.local, fact.asked, fact.aside)
         if mode is None:
             continue
         variant = "out" if fact.out else "view" if fact.viewed >= 0 else ""

@@ -13,6 +13,8 @@ from torchcopylint.flow.model import Fact, Kind
 TRAINED = frozenset({"forward", "__call__", "training_step"})
 """Methods of modules whose result is there to be trained with."""
 
+INTO_HELPERS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each versioned write that spoils a saved value which backward reaches afterwards; once per write."""

@@ -10,6 +10,8 @@ from torchcopylint.checks._common import at_most, confidence, written_point
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, UnitFacts
 from torchcopylint.flow.model import Sure
 
+INTO_HELPERS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report names that hold one model and meet as if they were two, or of which one was to keep an earlier state.

@@ -15,7 +15,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for fact in unit.facts:
         if not isinstance(fact, NumpyRefused):
             continue
-        mode = mode_is_on(unit, fact.assumed, local=False)
+        mode = mode_is_on(unit, fact.assumed, local=False, aside=fact.aside)
         if mode is None:
             continue
         name = fact.name if fact.name != "..." else "(...)"

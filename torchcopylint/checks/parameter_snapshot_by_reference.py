@@ -23,6 +23,8 @@ KEEPING = frozenset({How.PARAMETERS, How.FIELD, How.DATA, How.DETACH})
 """Ways to get at the memory of a parameter as if it were a value."""
 PLAIN = KEEPING | {None, How.VIEW, How.INDEX, How.ROW, How.NUMPY}
 
+INTO_HELPERS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each snapshot that is read beside the parameters themselves after they were written; once a snapshot.

@@ -9,6 +9,8 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import at_most, confidence
 from torchcopylint.flow.facts import OptimizerHeld, OptimizerStale, PartReplaced, UnitFacts
 
+INTO_HELPERS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each part that an optimizer does not know, where that optimizer goes on to be used; once a part."""
@@ -44,7 +46,8 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
         for held in optimizers:
             name = f"self.{held.field}"
             used = [write for write in steps if write.name == name]
-            if held.over != part.field or part.method in held.calls or not used:
+            known = held.over == part.field if part.field else part.name.removeprefix("self.") in held.parts
+            if not known or part.method in held.calls or not used:
                 continue
             step = min(used, key=lambda write: write.site)
             names = {"name": part.name, "optimizer": f"{name}.step()"}

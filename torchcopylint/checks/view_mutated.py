@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from torchcopylint.base.report import Report
+from torchcopylint.base.finding import Confidence, Role
+from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
     DIRECT_FORMS,
     PLAIN_HOWS,
+    at_most,
     confidence,
+    edited_alone,
+    edits_field,
     first_of_each,
     first_reads,
     kept_gradient,
+    links_of,
     once_a_sharing,
     order_of,
     read_point,
@@ -19,10 +24,11 @@ from torchcopylint.checks._common import (
     suffers_caller,
     written_point,
 )
-from torchcopylint.flow.facts import ReadAfter, UnitFacts, Write
-from torchcopylint.flow.model import How
+from torchcopylint.flow.facts import EntryWritten, FieldIsGlobal, PartHandedOut, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.model import FIELD, How
 
 _FORMS = DIRECT_FORMS | {"statistics"}
+_WANTED = frozenset({"operand", "argument", "return"})
 PARTS = frozenset({How.INDEX, How.ROW})
 
 
@@ -30,18 +36,31 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     """Report writes through one holder while another is read later as if it were something else."""
     owns = first_reads(unit, own=True)
     others = first_reads(unit, own=False)
+    alone = edited_alone(unit)
+    handed_out = {fact.site for fact in unit.facts if isinstance(fact, PartHandedOut)}
     found = []
-    reaching = []
+    reaching, edits = [], []
     for write in unit.writes.values():
-        if write.form not in _FORMS or (write.blank and not write.reads_old):
+        if write.form not in _FORMS or (write.blank and not write.reads_old) or _says_so(unit, write):
             continue
         reads = [read for read in others.get(write.site, []) if _plain(read) and not kept_gradient(unit, read)]
         wanted = [read for read in reads if _wanted_apart(read, owns.get(write.site, []))]
+        if write.site in handed_out and not wanted and _goes_on_with_part(unit, write, reads, owns.get(write.site, [])):
+            # By its own name, if it is read by that, and not as what the next call hands out.
+            wanted = [read for read in reads if not read.name.endswith(")")] or reads
         if wanted:
             found.append((write, min(wanted, key=order_of)))
         elif _reaches_caller(unit, write, owns.get(write.site, [])):
-            links = tuple(reversed([link for link in write.chain if link.how is not None]))
-            reaching.append((write, links))
+            reaching.append((write, links_of(write)))
+        elif write.site in alone and _edits_whole_field(unit, write, owns.get(write.site, [])):
+            edits.append((write, links_of(write)))
+    for write, links in first_of_each(edits):
+        points = (*shared_points(links), written_point(write))
+        values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
+        yield Report(write.site, points, values, at_most(Confidence.MEDIUM, confidence(write.sure)), "field")
+    for fact in unit.facts:
+        if isinstance(fact, EntryWritten):
+            yield _as_two_entries(fact)
     for write, links in first_of_each(reaching):
         points = (*shared_points(links), written_point(write))
         values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
@@ -50,13 +69,48 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         name, source = _pair(read, write)
         values = {"name": name, "op": write.op, "source": source}
-        yield Report(write.site, points, values, confidence(write.sure, read.sure))
+        limit = Confidence.MEDIUM if write.site in handed_out else Confidence.HIGH
+        yield Report(write.site, points, values, at_most(limit, confidence(write.sure, read.sure)))
+
+
+def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
+    """Report where a method writes in place what a field has from the module where nothing else was handed in."""
+    taken = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldIsGlobal)]
+    writes = [(unit, write) for unit in methods for write in unit.writes.values() if write.form in DIRECT_FORMS]
+    writes = [(unit, write) for unit, write in writes if write.owner == FIELD]
+    for fact in taken:
+        hit = [write for unit, write in writes if write.owner_name == f"{unit.receiver}.{fact.field}"]
+        if hit:
+            write = min(hit, key=lambda write: write.site)
+            field = write.owner_name
+            values = {"name": field, "op": write.op, "source": fact.source, "result": field}
+            shared = Point(Role.SHARED, fact.site, "shared.name", values)
+            sure = at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure))
+            yield Report(write.site, (shared, written_point(write)), values, sure)
+
+
+def _as_two_entries(fact: EntryWritten) -> Report:
+    names = {"name": fact.name, "source": fact.entry, "result": fact.other, "op": fact.op}
+    written, shared = (
+        Point(Role.WRITTEN, fact.site, "written", names),
+        Point(Role.SHARED, fact.put, "shared.name", names),
+    )
+    first, second = (written, shared) if fact.put >= fact.site else (shared, written)
+    read = Point(Role.READ, fact.read, "read.return", {"name": fact.entry, "target": ""})
+    values = {"name": fact.entry, "source": fact.other, "op": fact.op}
+    return Report(fact.site, (first, second, read), values, confidence(fact.sure))
+
+
+def _says_so(unit: UnitFacts, write: Write) -> bool:
+    """Whether a method of the same object is called that says by its name that it works in place: `self.pivot_(i)`."""
+    name = write.cause.removesuffix("(...)")
+    return write.form == "call" and name.endswith("_") and bool(unit.receiver) and name.startswith(f"{unit.receiver}.")
 
 
 def _plain(read: ReadAfter) -> bool:
     # Where a name holds a copy on one path and the very object on the other, as of the best so far, both were meant.
     surely = read.certain or (read.partly and [link.result for link in read.links if link.how is None] == [read.name])
-    return surely and read.hows <= PLAIN_HOWS | {How.CONDITIONAL} and read.consumer != "swap"
+    return surely and read.hows <= PLAIN_HOWS | {How.CONDITIONAL, How.ASSIGNED} and read.consumer != "swap"
 
 
 def _wanted_apart(read: ReadAfter, owns: list[ReadAfter]) -> bool:
@@ -74,6 +128,22 @@ def _wanted_apart(read: ReadAfter, owns: list[ReadAfter]) -> bool:
     if any(link.how in PARTS for link in read.below_written):
         return False
     return bool(owns)
+
+
+def _goes_on_with_part(unit: UnitFacts, write: Write, reads: list[ReadAfter], owns: list[ReadAfter]) -> bool:
+    """Whether what a function has handed out is changed by arithmetic for a result of its own: that is read, or what
+    the function hands out next goes into it."""
+    if not write.reads_old or write.form == "item" or write.derived:
+        return False
+    ours = {other.site for other in unit.writes.values() if other.root == write.root}
+    taken = any(read.consumer == "operand" and read.site in ours for read in reads)
+    return bool(reads) and (taken or any(read.consumer in _WANTED for read in owns))
+
+
+def _edits_whole_field(unit: UnitFacts, write: Write, owns: list[ReadAfter]) -> bool:
+    """Whether what is written is another way to look at all of a field: who edits a part of one, does so on purpose."""
+    hows = {link.how for link in write.chain if link.how is not None}
+    return hows == {How.VIEW} and edits_field(unit, write, owns)
 
 
 def _pair(read: ReadAfter, write: Write) -> tuple[str, str]:

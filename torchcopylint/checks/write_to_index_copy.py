@@ -10,6 +10,8 @@ from torchcopylint.checks._common import DIRECT_FORMS, confidence, written_point
 from torchcopylint.flow.facts import UnitFacts
 from torchcopylint.flow.model import Sure
 
+INTO_HELPERS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each write into such a copy that nobody can see: it has no name, or its name is used for writes alone."""

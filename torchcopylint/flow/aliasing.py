@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
-from torchcopylint.flow import keeping, naming, runs
+from torchcopylint.flow import keeping, naming, runs, turns
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, ModuleShallow
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, Fact, How, Key, Kind, Sure, Value
@@ -67,9 +67,18 @@ def note_met(
             sure = max(Sure.LIKELY, min(m.state.object(ref).sure for ref in first))
             m.fact(ModulePaired(site, name, source, bound, form, sure))
         return
+    _note_tied_pair(m, first, second, site, form)
     fields = field_of(m, first), field_of(m, second)
     if all(fields):
         m.fact(FieldsPaired(site, fields[0], fields[1], form))
+
+
+def _note_tied_pair(m: Machine, first: frozenset[int], second: frozenset[int], site: int, form: str) -> None:
+    """Two modules meet of which one has been given all parameters of the other."""
+    for (target, source), tied in m.tied.items():
+        if {frozenset({target}), frozenset({source})} == {first, second}:
+            names = m.state.object(target).text, m.state.object(source).text
+            m.fact(ModulePaired(site, *names, tied, form, m.state.object(source).sure))
 
 
 def _parameter_of(m: Machine, modules: frozenset[int]) -> str:
@@ -247,6 +256,10 @@ def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
         if write is None or mark.own or mark.late or write.form != "step":
             continue
         others = [name for bound, name in _names_of(m, frozenset(value.refs)) if bound < cell.site]
+        bound = turns.bound_on_the_way(m, key, site) if others else -1
+        if bound >= 0 and not bound < mark.write < site:
+            # Bound anew in this turn: what an earlier one has trained is what it is bound to.
+            continue
         if others and (put_aside(m.unit.tape, cell.site, mark.write) or _carried(m, cell.site, site, mark.write)):
             name = naming.key_text(m, key)
             # What an optimizer moves by its parameters is a module.
@@ -301,6 +314,10 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
         if cell is not None and cell.refs and slot[1].startswith("."):
             held.setdefault(cell.refs, []).append((cell.site, slot[1][1:]))
     found = list(_handed_fields(m, held)) if m.unit.name == "__init__" else []
+    for (target, copied_from), site in m.tied.items():
+        one, other = _held_by(m, frozenset({target})), _held_by(m, frozenset({copied_from}))
+        if one and other:
+            found.append(FieldAliased(one, other, site, m.state.object(copied_from).sure, m.unit.name, only=True))
     for refs, places in held.items():
         obj = m.state.object(refs[0])
         modules = all(m.state.object(ref).kind in (Kind.MODULE, Kind.UNKNOWN) for ref in refs)

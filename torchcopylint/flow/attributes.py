@@ -8,7 +8,9 @@ from torchcopylint.flow import (
     conversions,
     devices,
     dtypes,
+    frozen,
     grads,
+    held_functions,
     idioms,
     imports,
     inquiries,
@@ -23,6 +25,7 @@ from torchcopylint.flow import (
     records,
     sharing,
     slots,
+    sums,
     training_fields,
     writing,
 )
@@ -66,8 +69,8 @@ _RESULTS = {"values": 0, "indices": 1}
 """What `torch.max(x, dim)`, `sort`, `topk` and the like return goes by these names as well."""
 
 
-@handles(t.Attribute)
-def _attribute(m: Machine, event: t.Attribute) -> None:
+def load(m: Machine, event: t.Attribute) -> None:
+    """An attribute is read that is no property of a class of the file."""
     base = m.value(event.base)
     if base.marks:
         aliasing.note_use(m, base, event.site, "look")
@@ -109,8 +112,12 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
         return slots.element(m, Value((ref,), obj.kind, None, base.marks, base.root), _RESULTS[name], site, text)
     slot = (ref, f".{name}")
     if m.state.cell(slot) is None:
+        function = held_functions.in_field(m, obj.type, name)
+        if function is not None:
+            return function
         value = slots.slot_value(m, slot, _field(m, ref, obj, name))
         _bind_element(m, value, obj, name)
+        held_functions.bind(m, value, obj.type, name)
     else:
         value = slots.slot_value(m, slot)
     if value.root is not None and obj.owner == "self":
@@ -194,7 +201,7 @@ def _of_tensor(m: Machine, base: Value, ref: int, obj: Object, name: str, site: 
     if name == "data":
         return _data(m, single, obj, site, text, out)
     if name == "grad":
-        return _grad(m, single, obj, site, text)
+        return _grad(m, single, obj, site, text, out)
     if name == "volatile":
         m.fact(VolatileUsed(site, f"{text}.{name}", obj.sure))
     op = table.tensor_property(name)
@@ -247,7 +254,7 @@ def data_evidence(m: Machine, obj: Object, text: str) -> Sure:
     """How sure it is that `.data` of an object is a tensor's: its kind, else what its name hints at."""
     if obj.kind in TENSORS:
         return obj.sure
-    if obj.kind is Kind.UNKNOWN and OUTPUT in obj.flags:
+    if obj.kind is Kind.UNKNOWN and OUTPUT in obj.flags and not m.world.is_of_another_framework:
         # What a network returns and has a `.data` is a tensor, or a packed sequence, which nobody asks for `.data` so.
         return Sure.LIKELY
     if obj.kind is Kind.UNKNOWN and m.world.imports_torch and kinds.named_loss(text):
@@ -274,9 +281,10 @@ def _is_buffer(obj: Object, text: str) -> bool:
     return REGISTERED in obj.flags or (untrained and text.rpartition(".")[2] in kinds.BUFFER_NAMES)
 
 
-def _grad(m: Machine, base: Value, obj: Object, site: int, text: str) -> Value:
+def _grad(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) -> Value:
     ref = base.refs[0]
-    if site >= 0 and _keeps_no_gradient(m, obj) and not _may_retain(m, base) and not exclude(m, obj.site, site):
+    lacking = site >= 0 and _keeps_no_gradient(m, obj) and not _may_retain(m, base)
+    if lacking and not exclude(m, obj.site, site) and not inquiries.is_asserted_none(m, out):
         m.fact(GradientRead(site, text, obj.site, obj.text, obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY))
     rebinding.note_gradient_read(m, ref, obj, site)
     slot = (ref, ".grad")
@@ -362,7 +370,8 @@ def _param_groups(m: Machine, ref: int, site: int) -> Value:
 
 
 @handles(t.StoreAttribute)
-def _store_attribute(m: Machine, event: t.StoreAttribute) -> None:
+def store(m: Machine, event: t.StoreAttribute) -> None:
+    """An attribute is set, by an assignment or by its name."""
     base, value = m.value(event.base), m.value(event.value)
     text = naming.text_of(m, event.base)
     if event.name == "writeable":
@@ -381,6 +390,8 @@ def _store_attribute(m: Machine, event: t.StoreAttribute) -> None:
         callbacks.note_context(m, obj, event.name, value, event.site)
         if ref == base.refs[0]:
             keeping.note_stored(m, event, ref, value)
+    if not event.augmented and base.refs:
+        sums.note(m, event, value)
 
 
 def _flagged(m: Machine, register: int) -> Value:
@@ -399,8 +410,11 @@ def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, val
     if obj.kind is Kind.MODULE:
         lost.note_parameter(m, event, ref, obj, value)
         ownership.note_field(m, event, value, text)
+    if obj.kind is Kind.MODULE or obj.owner == "self":
         ownership.note_replaced(m, ref, Part("field", event.name), value, text, event.site)
+    if obj.kind is Kind.MODULE:
         slots.register_module(m, ref, obj, event.name, value, event.site)
+        frozen.note_part(m, ref, value)
     sharing.replaced(m, value, f"{naming.text_of(m, event.base)}.{event.name}")
     for held in value.refs:
         inner = m.state.object(held)
@@ -450,6 +464,7 @@ def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Objec
         return
     if not grads.note_switched(m, ref, wanted, event.site, text):
         set_requires_grad(m, ref, wanted)
+        frozen.note_loop(m, wanted, event.site)
 
 
 def _keeps_option(m: Machine, event: t.StoreAttribute, obj: Object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ContextKept
 from torchcopylint.flow.model import ARGUMENT, TENSORS, Kind, Object, Sure, Value
 from torchcopylint.flow.references import FunctionReference
@@ -17,11 +18,14 @@ FORWARD, HOOK, PACK = "forward", "gradient hook", "pack hook"
 _PACKING = frozenset({"torch.autograd.graph.saved_tensors_hooks"})
 
 
-def note_hook(m: Machine, name: str, arguments: Arguments) -> None:
-    """`tensor.register_hook(function)`: autograd hands the function a gradient. Argument 0 is the receiver."""
-    if name != "register_hook" or len(arguments.positional) < 2:
+def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
+    """`tensor.register_hook(function)`: autograd hands the function a gradient. Argument 0 is the receiver.
+
+    The function may be a method, `register_hook(self.scale)`, or an object with a `__call__`.
+    """
+    if event.name != "register_hook" or len(arguments.positional) < 2:
         return
-    function = arguments.positional[1]
+    function = _called(m, event.arguments[0].register, arguments.positional[1]) if event.arguments else Value()
     _note(m, function, HOOK)
     if isinstance(function.const, FunctionReference) and m.world.is_own(function.const.unit):
         unit = m.world.unit(function.const.unit)
@@ -31,10 +35,28 @@ def note_hook(m: Machine, name: str, arguments: Arguments) -> None:
         m.world.note_arguments(m, unit.number, {name: Value((given,), Kind.TENSOR) for name in names})
 
 
-def note_pack(m: Machine, dotted: str, arguments: Arguments) -> None:
+def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke, arguments: Arguments) -> None:
     """`saved_tensors_hooks(pack, unpack)`: autograd hands `pack` what an operation saves."""
     if dotted in _PACKING:
-        _note(m, arguments.keywords.get("pack_hook", arguments.at(0)), PACK)
+        given = [one.register for one in event.arguments if one.keyword in ("pack_hook", "")]
+        _note(m, _called(m, given[0], arguments.keywords.get("pack_hook", arguments.at(0))) if given else Value(), PACK)
+
+
+def _called(m: Machine, register: int, value: Value) -> Value:
+    """The function that is called where a value is: itself, a method of an object of the file, or its `__call__`."""
+    if isinstance(value.const, FunctionReference):
+        return value
+    made = m.unit.definitions[register] if register >= 0 else None
+    name, owner = "__call__", value
+    if isinstance(made, t.Attribute):
+        name, owner = made.name, m.value(made.base)
+    classes = {m.world.local_class(m.state.object(ref).type) for ref in owner.refs}
+    local = classes.pop() if len(classes) == 1 else None
+    if local is None and isinstance(made, t.Attribute) and m.unit.owner >= 0 and m.unit.parameters:
+        base = m.unit.definitions[made.base]
+        local = m.unit.owner if isinstance(base, t.Load) and base.name == m.unit.parameters[0].name else None
+    number = m.world.method(local, name) if local is not None else None
+    return Value(const=FunctionReference(number)) if number is not None else Value()
 
 
 def _note(m: Machine, value: Value, role: str) -> None:

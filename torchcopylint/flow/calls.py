@@ -127,7 +127,8 @@ def _is_field(m: Machine, base: Value, obj: Object, name: str) -> bool:
     local = m.world.local_class(obj.type)
     if local is not None and m.world.method(local, name) is not None:
         return False
-    return m.world.field_of(obj.type, name) is not None or kinds.named_model(name)
+    named = kinds.named_model(name) and name not in modules.REGISTERING
+    return named or m.world.field_of(obj.type, name) is not None
 
 
 def _call_field(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
@@ -169,7 +170,7 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
         for value in (*arguments.positional[:2], arguments.keywords.get("parameters", UNKNOWN)):
             generators.note_taken(m, value, event.site)
     conversions.call(m, dotted, arguments, event, name)
-    callbacks.note_pack(m, dotted, arguments)
+    callbacks.note_pack(m, dotted, event, arguments)
     special = functions.SPECIAL.get(dotted)
     if special is not None:
         return special(m, arguments, event, name)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
-from torchcopylint.flow import kinds, packages, training_fields
+from torchcopylint.flow import held_functions, kinds, packages, training_fields
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
@@ -16,6 +16,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     EXPANDED,
     INFERENCE,
+    LISTS,
     PINNED,
     PLACEHOLDER,
     READ_ONLY,
@@ -38,7 +39,7 @@ MAX_ELEMENTS = 16
 """So many elements of a container that a field holds are looked at."""
 APPENDED = "[...]"
 """Behind the name of a field: what methods put into the list there after the constructor has made it."""
-_BARE = frozenset({"torch.nn.Module", "torch.nn.modules.Module", "object"})
+_BARE = frozenset({"torch.nn.Module", "torch.nn.modules.Module", "nn.Module", "object"})
 """Bases that hold nothing themselves."""
 
 
@@ -66,6 +67,7 @@ class Classes:
         self._element_parts: dict[tuple[int, str], dict[str, Object]] = {}
         self._traced: dict[tuple[int, str], bool] = {}
         self._switched: set[tuple[int, str]] = set()
+        self.held_functions: held_functions.Held = {}
         self._registered: dict[int, dict[str, bool]] = {}
         self._trained_by: dict[int, training_fields.Trained] = {}
         self._setters: dict[str, frozenset[int]] | None = None
@@ -316,16 +318,12 @@ class Classes:
     def stored(self, m: Machine, owner: Object, name: str, value: Value) -> None:
         """A field of an object was set: what other methods of its class may know of it."""
         local = self.local_class(owner.type)
-        if local is None or owner.owner != SELF:
+        if local is None or owner.owner != SELF or (value.kind is Kind.NONE and not value.refs):
             return
-        if value.kind is Kind.NONE and not value.refs:
-            return
+        held_functions.note(m, self.held_functions, local, name, value)
         obj = Object(value.kind, Sure.PROVEN if value.kind is not Kind.UNKNOWN else Sure.NOT)
         if value.refs:
-            found = [m.state.object(ref) for ref in value.refs]
-            obj = found[0]
-            for other in found[1:]:
-                obj = join_objects(obj, other)
+            obj = reduce(join_objects, (m.state.object(ref) for ref in value.refs))
         if m.unit.name == "__init__":
             registered = self._registered.setdefault(local, {})
             registered[name] = obj.kind is Kind.PARAMETER and registered.get(name, True)
@@ -333,7 +331,7 @@ class Classes:
             self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
-        lasting = {EXPANDED, PINNED, REGISTERED, WRITES_INPUT, INFERENCE, READ_ONLY}
+        lasting = {EXPANDED, PINNED, REGISTERED, WRITES_INPUT, INFERENCE, READ_ONLY, LISTS}
         template = unplaced(obj)._replace(graph=frozenset(), flags=obj.flags & lasting)
         if template.kind in TENSORS and template.kind is not Kind.PARAMETER:
             # What a method leaves behind says what kind it is, not which gradient another method will find.

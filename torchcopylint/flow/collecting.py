@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import keeping, naming, reading, slots, uses
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Collected, FieldCollected
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -41,20 +42,70 @@ def put(m: Machine, slot: Slot, item: Value, site: int, form: str) -> None:
     if before is not None and (before.marks or _has_containers(m, before)):
         note_again(m, slot, before, item, site, form)
     if form != "yield":
-        _note_field(m, slot, item, site)
+        note_field(m, slot, item, site)
         slots.note_put_again(m, before, item, site, m.state.object(slot[0]).text)
     slots.bind_slot(m, slot, item, site, weak=True)
 
 
-def _note_field(m: Machine, slot: Slot, item: Value, site: int) -> None:
-    """A field of `self` is put into a container that another field of it holds, as it is."""
-    key, container = item.root, m.state.object(slot[0])
-    if container.owner != FIELD or not isinstance(key, tuple) or not key[1].startswith(".") or len(item.refs) != 1:
+def note_field(m: Machine, slot: Slot, item: Value, site: int) -> None:
+    """A field of `self`, or what sits on its memory, is put into a container that another field of it holds.
+
+    On its own, or in a tuple, a dictionary or a record.
+    """
+    container = m.state.object(slot[0])
+    if container.owner != FIELD or not m.initial_fields:
         return
-    obj = m.state.object(item.refs[0])
-    if item.refs[0] == m.number("slot", key) and obj.kind in BUFFERS and m.state.object(key[0]).owner == "self":
-        lasting = not keeping.is_reset(m, key[1][1:])
-        m.fact(FieldCollected(site, naming.key_text(m, key), container.text, m.unit.name, lasting, obj.sure))
+    fields = {m.number("slot", key): key for key in m.initial_fields.values()}
+    for leaf in _parts_of(m, Cell(item.refs, item.kind), MAX_DEPTH):
+        obj = m.state.object(leaf)
+        # What a module has in a field is a part of it, too.
+        own = [share for share in obj.shares if m.state.object(share.storage).owner != "self"]
+        if obj.kind not in BUFFERS or len(own) != 1 or not own[0].sure or own[0].when:
+            continue
+        key = fields.get(own[0].storage)
+        if key is None or slot[0] in m.state.refs_of(key):
+            continue
+        chain = [link for _, link in reading.chain_of(m, leaf, own[0]) if link.how is not None]
+        if not {link.how for link in chain} <= _SAME_MEMORY:
+            continue
+        itself = leaf == own[0].storage
+        lasting = not keeping.is_reset(m, key[1][1:]) and (itself or not _sets(m, key[1][1:]))
+        whole = not own[0].region and not {link.how for link in chain} & {How.INDEX, How.ROW}
+        m.fact(
+            FieldCollected(
+                site,
+                naming.key_text(m, key),
+                container.text,
+                m.unit.name,
+                lasting,
+                obj.sure,
+                whole,
+                tuple(reversed(chain)),
+                uses.own_callers(m),
+            )
+        )
+        return
+
+
+_SAME_MEMORY = frozenset({How.VIEW, How.INDEX, How.ROW, How.DETACH, How.DATA, How.NUMPY, How.FROM_NUMPY})
+
+
+def _sets(m: Machine, name: str) -> bool:
+    """Whether the unit sets a field of that name anew."""
+    return any(event.name == name and not event.augmented for event in m.index.of(t.StoreAttribute))
+
+
+def _parts_of(m: Machine, cell: Cell, depth: int) -> Iterator[int]:
+    """The only object that a cell holds, or, if that is a container or record, what each of its slots holds."""
+    if len(cell.refs) != 1:
+        return
+    if m.state.object(cell.refs[0]).kind not in CONTAINERS | {Kind.INSTANCE}:
+        yield cell.refs[0]
+    elif depth:
+        for name in m.state.slot_names(cell.refs[0]):
+            inner = m.state.cell(name)
+            if inner is not None and inner.site >= 0:
+                yield from _parts_of(m, inner, depth - 1)
 
 
 def hand_out(m: Machine, item: Value, site: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import dtypes, kinds, reading, slots
+from torchcopylint.flow import dtypes, kinds, memory, reading, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import GRADLESS, NO_TENSOR, TENSORS, TESTED, Kind, Object, Sure, Value
@@ -128,8 +128,24 @@ def _become(m: Machine, register: int, obj: Object) -> None:
 
 
 def _become_no_tensor(m: Machine, register: int) -> None:
-    """Here, a value is no tensor. Where paths meet again the flag goes: it holds on one of them only."""
-    for ref in m.value(register).refs:
+    """Here, a value is no tensor. Where paths meet again the flag goes: it holds on one of them only.
+
+    A name that is known to hold a tensor holds something else here.
+    """
+    source, value = m.unit.definitions[register], m.value(register)
+    cell = m.state.cell(source.name) if isinstance(source, t.Load) else None
+    if isinstance(source, t.Load) and cell is not None and cell.refs == value.refs:
+        held = {ref: m.state.object(ref) for ref in value.refs}
+        others = tuple(ref for ref, obj in held.items() if obj.kind not in TENSORS or obj.sure < Sure.PROVEN)
+        if others and others != value.refs:
+            value = value._replace(refs=others)
+            m.state.put_cell(source.name, cell._replace(refs=others))
+        elif held and not others:
+            known = held[value.refs[0]]
+            other = memory.fresh(m, source.site, Object(owner=known.owner, text=known.text), "no tensor")
+            memory.bind(m, source.name, other, source.site)
+            return
+    for ref in value.refs:
         obj = m.state.object(ref)
         if NO_TENSOR not in obj.flags:
             m.state.set_object(ref, obj._replace(flags=obj.flags | {NO_TENSOR}))

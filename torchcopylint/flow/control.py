@@ -89,6 +89,14 @@ def _of_a_result(m: Machine, made: t.Event | None) -> bool:
     return False
 
 
+def _shows_values(m: Machine) -> bool:
+    """Whether the body of a file says fields, items and sums to nobody: it was a notebook, whose cells showed them."""
+    idle = t.Attribute | t.Item | t.Operate
+    return m.unit.kind == "module" and any(
+        isinstance(m.unit.definitions[event.value], idle) for event in m.index.of(t.Discard)
+    )
+
+
 def _is_repeated(m: Machine, event: t.Discard) -> bool:
     """Whether a loop does nothing else, and the same in each turn: to time it, or to warm something up."""
     for loop in m.index.of(t.Loop) if uses.loops_around(m, event.site) else ():
@@ -110,7 +118,7 @@ def _discard(m: Machine, event: t.Discard) -> None:
         return
     if isinstance(made, t.Invoke | t.Call) and made.site in m.writes:
         m.writes[made.site] = m.writes[made.site]._replace(dropped=True)
-    if event.value not in m.pure_calls or _is_repeated(m, event):
+    if event.value not in m.pure_calls or _is_repeated(m, event) or _shows_values(m):
         return
     if not _of_constants(m, made) and not _of_a_result(m, made):
         name, op, method, sure = m.pure_calls[event.value]

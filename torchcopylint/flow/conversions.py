@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from torchcopylint.flow import dtypes, giving, kinds, memory, naming, uses
+from torchcopylint.flow import dtypes, exclusion, giving, kinds, memory, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
 from torchcopylint.flow.machine import Machine
@@ -171,7 +171,7 @@ def _flag(m: Machine, value: Value, flag: str) -> None:
 
 
 def _is_bytes(m: Machine, value: Value) -> bool:
-    if value.kind is Kind.STRING:
+    if value.kind is Kind.STRING or (value.refs and all(m.state.object(ref).kind is Kind.STRING for ref in value.refs)):
         return True
     texts = [m.state.object(ref).text.rpartition(".")[2].partition("(")[0] for ref in value.refs]
     return bool(texts) and all(text in _BYTES for text in texts)
@@ -399,7 +399,8 @@ def _ask_for_array(m: Machine, value: Value, site: int, name: str, op: str) -> N
         sure = Sure.HINT
     # A leaf requires grad in whatever mode; what was computed, only where autograd recorded.
     leaf = obj.leaf is Fact.YES or _is_leaf_on_cpu(m, obj)
-    m.fact(NumpyRefused(site, name, op, m.state.mode.assumed and not leaf, sure))
+    aside = exclusion.is_aside(m, site)
+    m.fact(NumpyRefused(site, name, op, m.state.mode.assumed and not leaf, sure, aside))
 
 
 def _through_known_parameters(m: Machine, obj: Object) -> bool:

@@ -53,6 +53,15 @@ def made(m: Machine, name: str, arguments: Arguments) -> str:
     return ""
 
 
+def is_asked_for(short: str, arguments: Arguments) -> bool:
+    """Whether a call says which dtype it wants, so that it is not what the values would make it."""
+    wanted = arguments.keywords.get("dtype")
+    if wanted is not None:
+        return wanted.kind is not Kind.NONE
+    # `**settings` has the dtype among other things, and `np.array(numbers, dtype)` has it in the second place.
+    return "**" in arguments.keywords or (short in ("array", "asarray") and len(arguments.positional) > 1)
+
+
 CHOOSING = frozenset({"where", "select", "choose", "piecewise"})
 """Operations whose result is of the dtype of what is chosen, not of what it is chosen by."""
 

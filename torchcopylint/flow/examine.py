@@ -10,6 +10,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     callbacks,
     callers,
     calls,
+    carrying,
     conditional,
     conditions,
     control,
@@ -20,26 +21,35 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     iteration,
     keeping,
     lasting,
+    lent_parts,
     mapping,
     names,
     operators,
     processes,
+    properties,
     replacing,
+    rescaling,
     runs,
+    setting,
     sharing,
+    spent_fields,
+    transforms,
     uses,
+    windows,
 )
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import (
     Accumulated,
-    CallerSuffers,
     ConditionalWrite,
     Constructed,
     DataShared,
     DefaultWritten,
     FileFacts,
+    Relation,
     UnitFacts,
+    WithHelpers,
 )
+from torchcopylint.flow.inlining import Inliner
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, Fact, Kind, Object
 from torchcopylint.flow.outside import Outside
@@ -64,14 +74,36 @@ def run(program: t.Program, outside: Outside | None = None) -> World:
 def found_in(world: World) -> FileFacts:
     """What was found in a file that has been run."""
     with deep_recursion():
-        suffered = callers.suffering(world)
+        joined: dict[int, list[Relation]] = {}
+        for told in (callers.suffering(world), callers.entries(world), transforms.found(world)):
+            for number, facts in told.items():
+                joined.setdefault(number, []).extend(facts)
         shielding = _shielding(world)
         units = tuple(
-            _unit_facts(world, world.machines[number], suffered, shielding) for number in sorted(world.machines)
+            _unit_facts(world, world.machines[number], tuple(joined.get(number, ())), shielding)
+            for number in sorted(world.machines)
         )
+        # What is found on an object of an heir's class is no more about the class that the method stands in.
+        units += tuple(_unit_facts(world, m, (), shielding)._replace(class_number=-1) for m in world.inherited)
+        expanded = _with_helpers(world, shielding)
     gaps = tuple((reason, site) for number in sorted(world.machines) for reason, site in world.machines[number].gaps)
     elsewhere = {site: places for m in world.machines.values() for site, places in m.elsewhere.items()}
-    return FileFacts(units, gaps, world.steps, elsewhere)
+    return FileFacts(units, gaps, world.steps, elsewhere, expanded)
+
+
+def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
+    """What is found in units that have their helpers in them. No two of them share a site."""
+    inliner = Inliner(world)
+    found: list[UnitFacts] = []
+    places: dict[int, tuple[int, ...]] = {}
+    handed: set[int] = set()
+    for number in sorted(world.machines):
+        expanded = inliner.expanded(world.machines[number], len(world.program.statements) + len(places))
+        if expanded is not None:
+            places |= expanded.places
+            handed |= expanded.handed
+            found.append(_unit_facts(world, world.run_expanded(expanded.unit), (), shielding))
+    return WithHelpers(tuple(found), places, frozenset(handed))
 
 
 def _shielding(world: World) -> frozenset[int]:
@@ -84,9 +116,7 @@ def _shielding(world: World) -> frozenset[int]:
     return frozenset(found)
 
 
-def _unit_facts(
-    world: World, m: Machine, suffered: dict[int, list[CallerSuffers]], shielding: frozenset[int]
-) -> UnitFacts:
+def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shielding: frozenset[int]) -> UnitFacts:
     unit = m.unit
     owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
     stated = [fact for site in sorted(m.facts) for fact in m.facts[site]]
@@ -103,21 +133,26 @@ def _unit_facts(
     if world.program.asked:
         found += asking.unanswered(m, world.program)
     found += _defaults_written(world, m)
-    found += suffered.get(unit.number, [])
+    found += joined
     found += aliasing.aliased_fields(m)
     found += aliasing.paired_by_mode(m)
     ran = runs.found(m)
     found += ran
+    found += carrying.found(m)
+    found += spent_fields.found(m)
     found += gathered.found(m, {fact.site for fact in ran if isinstance(fact, Accumulated)})
     found += keeping.found(m)
     found += mapping.found(m)
     found += callbacks.found(m)
     found += replacing.found(m)
+    found += rescaling.found(m)
+    found += lent_parts.found(m)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,
         kind=unit.kind,
         class_number=unit.owner,
+        receiver=unit.parameters[0].name if unit.owner >= 0 and unit.parameters else "",
         class_name=owner.name if owner is not None else "",
         class_kind=world.class_kind(unit.owner)[0] if unit.owner >= 0 else Kind.UNKNOWN,
         facts=tuple(found),
@@ -130,11 +165,23 @@ def _unit_facts(
         takes_inplace=any(parameter.name == "inplace" for parameter in unit.parameters),
         roles=world.roles_of(unit),
         given_away=world.given_away(unit.number),
-        feeds_backward=any(
-            mode.recording > 0 and caller in world.machines and world.machines[caller].trains
-            for caller, mode in world.call_modes.get(unit.number, ())
-        ),
+        feeds_backward=_feeds_backward(world, unit.number, MAX_CALLERS),
     )
+
+
+MAX_CALLERS = 2
+"""By so many calls a function may be away from the one that runs backward over what comes of it."""
+
+
+def _feeds_backward(world: World, number: int, depth: int) -> bool:
+    """Whether a function that runs backward calls this one, while autograd records, or one that calls it does."""
+    for caller, mode in world.call_modes.get(number, ()):
+        made = world.machines.get(caller) if mode.recording > 0 else None
+        if made is not None and (
+            made.trains or (depth > 1 and made.returned and _feeds_backward(world, caller, depth - 1))
+        ):
+            return True
+    return False
 
 
 def _defaults_written(world: World, m: Machine) -> list[DefaultWritten]:

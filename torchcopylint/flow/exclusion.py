@@ -13,8 +13,13 @@ if TYPE_CHECKING:
 
 def exclude(m: Machine, one: int, other: int) -> bool:
     """Whether the events at two sites of a unit are never both run in one call, as their conditions say."""
-    if one == other:
-        return False
+    known = m.index.exclusions.get((one, other))
+    if known is None:
+        known = m.index.exclusions[one, other] = one != other and _exclude(m, one, other)
+    return known
+
+
+def _exclude(m: Machine, one: int, other: int) -> bool:
     here, there = _conditions(m, one), _conditions(m, other)
     return any(
         (truth and also and constant != held) or (constant == held and truth != also)
@@ -22,6 +27,12 @@ def exclude(m: Machine, one: int, other: int) -> bool:
         for also_subject, held, also in there
         if subject == also_subject
     )
+
+
+def is_aside(m: Machine, site: int) -> bool:
+    """Whether a site stands under a condition, other than that the module is in training."""
+    training = any(text.endswith(".training") and held for text, _, held in _conditions(m, site))
+    return uses.on_some_paths(m, site) and not training
 
 
 def is_of_one_turn(m: Machine, site: int) -> bool:
@@ -40,9 +51,48 @@ def is_of_one_turn(m: Machine, site: int) -> bool:
     return False
 
 
+def is_of_last_turn(m: Machine, site: int) -> bool:
+    """Whether a site is reached on the last turn of a loop alone: `i == n - 1`, `i + 1 == n`."""
+    for one in _assumed(m, site):
+        for register, truth in _parts(m, one.register, one.truth):
+            event = m.unit.definitions[register] if register >= 0 else None
+            if isinstance(event, t.Operate) and event.symbol == ("==" if truth else "!=") and _counts_to_end(m, event):
+                return True
+    return False
+
+
+def _counts_to_end(m: Machine, event: t.Operate) -> bool:
+    """Whether the number of a turn is compared with a number less one, or what is one more with a number."""
+    for counted, number in zip(event.operands, reversed(event.operands), strict=False):
+        loads = [part for part in uses.expression(m, counted, "") if isinstance(part, t.Load)]
+        bound = [register for load in loads for register in uses.bindings_before(m, load)]
+        if any(uses.from_iteration(m, register) for register in bound):
+            return _differs_by_one(m, number, "-") or _differs_by_one(m, counted, "+")
+    return False
+
+
+def _differs_by_one(m: Machine, register: int, symbol: str) -> bool:
+    event = m.unit.definitions[register]
+    if not isinstance(event, t.Operate) or event.symbol != symbol or len(event.operands) != 2:
+        return False
+    constant = m.unit.definitions[event.operands[1]]
+    return isinstance(constant, t.Const) and constant.value == 1
+
+
+def _parts(m: Machine, register: int, truth: bool) -> list[tuple[int, bool]]:
+    """What is known of the parts of a condition when its outcome is: all of `a and b` hold if that does."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Logic) and event.symbol == "not":
+        return _parts(m, event.operands[0], not truth)
+    if isinstance(event, t.Logic) and event.symbol == ("and" if truth else "or"):
+        return [part for operand in event.operands for part in _parts(m, operand, truth)]
+    return [(register, truth)]
+
+
 def _conditions(m: Machine, site: int) -> list[tuple[str, object, bool]]:
     """What holds at a site: that something, by its text, equals a constant (or is true), or does not."""
-    return [held for one in _assumed(m, site) if (held := _asked(m, one.register, one.truth)) is not None]
+    parts = [part for one in _assumed(m, site) for part in _parts(m, one.register, one.truth)]
+    return [held for part in parts if (held := _asked(m, *part)) is not None]
 
 
 def _assumed(m: Machine, site: int) -> tuple[t.Assume, ...]:

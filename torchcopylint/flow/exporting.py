@@ -105,7 +105,8 @@ def _function(world: World, number: int) -> FunctionFacts:
         owner=unit.owner,
         parameters=tuple(parameter._replace(annotation=None) for parameter in unit.parameters),
         decorators=world.decorators(number),
-        summary=summary._replace(result=global_type(world, summary.result), parts=told),
+        # Which of its own functions it returns, is told by numbers of this file.
+        summary=summary._replace(result=global_type(world, summary.result), parts=told, function=-1),
     )
 
 
@@ -118,7 +119,7 @@ def _class(world: World, info: t.ClassInfo) -> ClassFacts:
         fields={name: global_type(world, obj) for name, obj in sorted(world.fields(info.number).items())},
         registered=dict(world.registered(info.number)),
         reads=frozenset(e.name for unit in units for e in unit.definitions if isinstance(e, t.Attribute)),
-        hollow=hollow.is_hollow(world, info.number),
+        hollow=hollow.has_no_parameters(world, info.number),
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow import uses
+from torchcopylint.flow.model import COMPARISONS
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -24,7 +25,7 @@ _LOOKING = re.compile(
 )
 """Functions and methods, by the last part of their names, that look at a number or write it down."""
 _CHOOSING = frozenset({"min", "max", "sum", "abs"})
-_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "not in"})
+_QUESTIONS = COMPARISONS | {"is", "is not", "in", "not in"}
 
 
 class Looks:
@@ -83,7 +84,7 @@ class Looks:
     def _ends_in_operator(self, register: int, event: t.Operate) -> bool:
         made = self.unit.definitions[event.operands[0]]
         text = isinstance(made, t.Text) or (isinstance(made, t.Const) and isinstance(made.value, str))
-        if event.symbol in _COMPARISONS or (event.symbol == "%" and text and register != event.operands[0]):
+        if event.symbol in _QUESTIONS or (event.symbol == "%" and text and register != event.operands[0]):
             self.looked.add(event.site)
             return True
         return self.ends(event.out)

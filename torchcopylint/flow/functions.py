@@ -315,17 +315,6 @@ def _super(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
     return Value(kind=Kind.OTHER, const=Super(m.unit.owner))
 
 
-@special("builtins.setattr")
-def _setattr(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    attribute = arguments.at(1).const
-    for ref in arguments.at(0).refs:
-        if isinstance(attribute, str):
-            slots.bind_slot(m, (ref, f".{attribute}"), arguments.at(2), event.site)
-    if not isinstance(attribute, str) and len(event.arguments) > 1:
-        sharing.set_anew(m, event.arguments[1].register)
-    return Value(kind=Kind.NONE)
-
-
 @special("builtins.getattr")
 def _getattr(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     attribute = arguments.at(1).const
@@ -348,11 +337,6 @@ def _collective(function: str) -> Handler:
 
 for _name in collectives.FILLED:
     SPECIAL[_name] = _collective(_name)
-
-
-@special("builtins.bytearray", "array.array")
-def _bytearray(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    return memory.fresh(m, event.site, Object(Kind.BYTES, Sure.PROVEN, text=f"{name}(...)"))
 
 
 @special("functools.partial")
@@ -464,7 +448,8 @@ def _backward(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
 def _grad(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for value in arguments.positional[:1]:
         grads.backward(m, value, event.site, arguments, _receiver_text(m, event), part=True)
-    one = memory.fresh(m, event.site, Object(Kind.TENSOR, Sure.PROVEN, text="grad", flags=EACH), "gradient")
+    made = grads.of_gradient(m, Object(Kind.TENSOR, Sure.PROVEN, text="grad", flags=EACH), arguments, event.site)
+    one = memory.fresh(m, event.site, made, "gradient")
     return containers.iterator(m, event.site, one, "gradients", Kind.TUPLE)
 
 

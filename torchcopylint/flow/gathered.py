@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import runs
+from torchcopylint.flow import kinds, runs
 from torchcopylint.flow.earlier import is_begun_on_arms
 from torchcopylint.flow.facts import Accumulated
 from torchcopylint.flow.figures import Looks, is_figure_for_callers
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
     from torchcopylint.flow.facts import Relation
     from torchcopylint.flow.machine import Machine
-
-_LOSS = re.compile(r"(?:^|[\W_])(?:loss|criterion|nll|mse|bce|elbo)(?:[\W_]|$)", re.I)
 
 
 def note(m: Machine, site: int, value: Value, name: str, source: str) -> None:
@@ -40,7 +37,7 @@ def _carries_network(m: Machine, obj: Object, text: str) -> bool:
     """
     if obj.kind not in (*TENSORS, Kind.UNKNOWN) or PART in obj.flags or obj.leaf > 0 or obj.requires_grad is Fact.NO:
         return False
-    if obj.requires_grad is Fact.UNKNOWN and not _LOSS.search(text):
+    if obj.requires_grad is Fact.UNKNOWN and not kinds.named_criterion(text):
         return False
     return any(number in m.module_saves for number in obj.graph)
 

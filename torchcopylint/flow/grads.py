@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import dtypes, gradients, keeping, naming, reading, runs
+from torchcopylint.flow import dtypes, exclusion, gradients, keeping, naming, reading, runs
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import InferenceMisused, LeafWritten, RequiresGradRefused, Saved
 from torchcopylint.flow.model import (
     CONTAINERS,
@@ -22,6 +23,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+from torchcopylint.flow.references import FunctionReference
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_GRAPH = 400
 """So many saved values at most are followed up one graph."""
-GRAPH_HOWS = frozenset({How.VIEW, How.INDEX, How.ROW, How.CONDITIONAL, How.FIELD, How.ASSIGNED})
+GRAPH_HOWS = frozenset({How.VIEW, How.INDEX, How.ROW, How.CONDITIONAL, How.FIELD})
 """Aliases that are views to autograd: writing one writes its base, graph and all."""
 
 
@@ -233,8 +235,29 @@ def _check_leaf(m: Machine, target: Value, at: Site, view: bool) -> None:
         return
     found = [_leaf_written(m, ref, at, view) for ref in target.refs]
     refused = [fact for fact in found if fact is not None]
+    if refused and any(fact.local is False for fact in refused) and switches_off(m):
+        return
     if refused and len(refused) == len(found):
         m.fact(min(refused, key=lambda fact: fact.sure))
+
+
+def switches_off(m: Machine) -> bool:
+    """Whether a unit, or what it calls of its file, sets what anything requires to something other than `True`.
+
+    Where somebody switches parameters off, those of a module that was handed in are not known to require grad.
+    """
+    called = [m.value(event.function).const for event in m.index.of(t.Call)]
+    units = [m.unit.number, *(one.unit for one in called if isinstance(one, FunctionReference))]
+    for number in units:
+        if m.world.is_own(number):
+            unit = m.world.unit(number)
+            stored = [event.value for event in m.world.index(unit).stores.get("requires_grad", ())]
+            invoked = [event for event in m.world.index(unit).of(t.Invoke) if event.name == "requires_grad_"]
+            stored += [argument.register for event in invoked for argument in event.arguments]
+            made = [unit.definitions[register] for register in stored if register >= 0]
+            if any(not isinstance(event, t.Const) or event.value is not True for event in made):
+                return True
+    return False
 
 
 def _leaf_written(m: Machine, ref: int, at: Site, view: bool) -> LeafWritten | None:
@@ -277,18 +300,20 @@ def _leaf_fact(m: Machine, ref: int, leaf: Object, obj: Object, at: Site, view: 
         local=_made_here(m, leaf),
         sure=sure,
         asked=ref in m.gradients,
+        aside=exclusion.is_aside(m, at.site),
     )
 
 
 def _made_here(m: Machine, leaf: Object) -> bool:
     """Whether a unit made a leaf itself, or the module that has it.
 
-    What converts modules makes them, too, and leaves it to its callers to switch grad mode off.
+    What converts modules makes them, too, and leaves it to its callers to switch grad mode off. What a loop has taken
+    out of something is not made here.
     """
     above = [m.state.object(s.of) for s in leaf.shares if s.how in (How.FIELD, How.PARAMETERS)]
     if above and m.world.converts(m):
         return False
-    made = [obj for obj in above or [leaf] if obj.owner in ("", LOCAL) and obj.site >= 0]
+    made = [obj for obj in above or [leaf] if obj.owner in ("", LOCAL) and obj.site in m.index.computing]
     return len(made) == len(above or [leaf])
 
 
@@ -342,6 +367,14 @@ def backward(m: Machine, value: Value, site: int, arguments: Arguments, name: st
                 m.reached_since.update(m.module_saves[number].refs)
             if not retain and number >= 0:
                 m.state.put(f"@spoilt{number}", None)
+
+
+def of_gradient(m: Machine, made: Object, arguments: Arguments, site: int) -> Object:
+    """What a gradient is that is computed at a site: with `create_graph=True`, it has a graph of its own."""
+    if arguments.flag("create_graph") is not True or m.state.mode.recording <= 0:
+        return made
+    graph = runs.without(result_of(m, made, arguments.positional[:1], True).graph) | {runs.unknown_graph(site)}
+    return made._replace(leaf=Fact.NO, requires_grad=Fact.LIKELY, graph=graph)
 
 
 def retain_grad(m: Machine, value: Value) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import attributes, collecting, grads, memory, naming, runs, slots, uses
+from torchcopylint.flow import attributes, collecting, grads, memory, naming, outer, runs, slots, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -73,13 +73,15 @@ class Added(NamedTuple):
 def kept(m: Machine, paths: Paths, *, told: bool) -> tuple[Kept, ...]:
     """What a unit that has been run keeps of its arguments; `told` is whether sites mean anything to who asks."""
     found: dict[Kept, None] = {}
-    for keeper, (parameter, path) in paths.items():
+    outside = {} if m.unit.number == 0 or not told else outer.keepers(m)
+    for keeper, (parameter, path) in {**paths, **outside}.items():
         for slot in m.state.slot_names(keeper):
             cell = m.state.cell(slot)
             if cell is None or cell.site < 0 or len(found) >= MAX_KEPT:
                 continue
             element = slot[1].startswith("[")
-            if element and m.state.object(keeper).kind is not Kind.LIST:
+            kind = m.state.object(keeper).kind
+            if element and kind is not Kind.LIST and (kind is not Kind.DICT or slot[1] == ANY_ELEMENT):
                 continue
             if not element and (len(cell.refs) != 1 or _is_set_elsewhere(m, slot[1][1:])):
                 continue
@@ -193,17 +195,19 @@ def _iterated(m: Machine, register: int) -> int:
 # -- what a call makes of it
 
 
-def take(m: Machine, items: tuple[Kept, ...], bound: dict[str, Value], site: int) -> None:
-    """A call leaves its arguments where the function keeps them."""
+def take(m: Machine, unit: int, items: tuple[Kept, ...], bound: dict[str, Value], site: int) -> None:
+    """A call of a unit leaves its arguments where that keeps them."""
     collected: dict[int, list[Value]] = {}
     for item in items:
+        if outer.is_outer(item.keeper):
+            bound = {**bound, item.keeper: outer.value_of(m, unit, item.keeper)}
         keeper = _keeper(m, bound, item.keeper, item.path[:-1])
         value = bound.get(item.kept, UNKNOWN)
         if keeper is None or not value.refs:
             continue
         if item.how is not None:
             value = _alias(m, item, value, keeper, site)
-        if item.path[-1].startswith("["):
+        if item.path[-1] == ANY_ELEMENT:
             collected.setdefault(keeper, []).append(value)
         else:
             _keep_in_field(m, (keeper, item.path[-1]), value, site, always=item.always)

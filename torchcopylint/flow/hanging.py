@@ -5,9 +5,9 @@ Then what backward has run over before the call is a part of what comes back, an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from torchcopylint.flow import grads, keeping, memory, slots, uses
+from torchcopylint.flow import grads, keeping, memory, naming, slots, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -33,14 +33,22 @@ _DISCRETE = frozenset({"argmax", "argmin", "long", "int", "bool", "argsort", "on
 
 
 class Hanging(NamedTuple):
-    """What stands in `slot` of what a function returns (or all of it) hangs on the graph of `parameter`."""
+    """What stands in `slot` of what a function returns (or all of it) hangs on the graph of `parameter`.
+
+    Of a method, that may be a field as well, by its text: `self.hidden`.
+    """
 
     slot: str
     parameter: str
 
 
-def of(m: Machine) -> tuple[Hanging, ...]:
-    """Which parts of what a unit returns hang on which parameter, whichever way it returns."""
+Graphs: TypeAlias = "list[tuple[str, frozenset[int]]]"
+"""Slots of what a call returns, and the graphs behind them."""
+
+
+def of(m: Machine, fields: frozenset[str]) -> tuple[Hanging, ...]:
+    """Which parts of what a unit returns hang on which parameter, or on which of some fields, whichever way it
+    returns."""
     if m.has_no_grad or m.unit.is_generator:
         return ()
     returns = [event for event in m.index.of(t.Return) if event.value >= 0]
@@ -50,13 +58,18 @@ def of(m: Machine) -> tuple[Hanging, ...]:
         parts = {"": event.value}
         if isinstance(made, t.Make) and made.kind == "tuple" and not any(made.stars):
             parts = {f"[{position}]": register for position, register in enumerate(made.items)}
-        hanging = {Hanging(slot, name) for slot, register in parts.items() for name in _sources(m, register)}
+        hanging = {Hanging(slot, name) for slot, register in parts.items() for name in sources(m, register, fields)}
         found = hanging if found is None else found & hanging
     return tuple(sorted(found or ()))
 
 
-def _sources(m: Machine, register: int) -> set[str]:
-    """The parameters that a value is computed from by what keeps the graph."""
+def field_of(m: Machine, name: str) -> str:
+    """How a field of the object is called whose method this is."""
+    return f"{m.unit.parameters[0].name}.{name}"
+
+
+def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
+    """The parameters, and those of some fields, that a value is computed from by what keeps the graph."""
     own = 1 if m.unit.owner >= 0 else 0
     names = {parameter.name for parameter in m.unit.parameters[own:] if parameter.kind == "plain"}
     found: set[str] = set()
@@ -70,6 +83,9 @@ def _sources(m: Machine, register: int) -> set[str]:
             pending += bound
             if event.name in names and not any(_ends(m, event.name, one) for one in bound):
                 found.add(event.name)
+        elif isinstance(event, t.Attribute) and event.name in fields:
+            if naming.text_of(m, current) == field_of(m, event.name):
+                found.add(field_of(m, event.name))
         elif isinstance(event, t.Operate) and event.symbol not in _COMPARISONS:
             pending += event.operands
         elif isinstance(event, t.Unpack):
@@ -106,21 +122,29 @@ def _keeps_graph(m: Machine, event: t.Call | t.Invoke) -> bool:
     return keeping.keeps_graph(m, event)
 
 
-def graphs(m: Machine, items: tuple[Hanging, ...], bound: dict[str, Value]) -> list[tuple[str, frozenset[int]]]:
+def graphs(m: Machine, items: tuple[Hanging, ...], bound: dict[str, Value]) -> Graphs:
     """The graphs that the parts of what a call returns hang on, by the slots of the parts.
 
-    To be asked before the result is made: what the call has made on an earlier turn of a loop is older by then.
+    To be asked before the call changes anything: what it has made on an earlier turn of a loop is older afterwards.
     """
     found = []
     for item in items if m.state.mode.recording > 0 else ():
-        given = [obj for obj in grads.tensors_in(m, [bound.get(item.parameter, Value())]) if obj.requires_grad > 0]
+        given = [obj for obj in grads.tensors_in(m, [_given(m, item.parameter, bound)]) if obj.requires_grad > 0]
         found.append((item.slot, frozenset[int]().union(*(obj.graph for obj in given))))
     return found
 
 
-def carry(
-    m: Machine, hanging: list[tuple[str, frozenset[int]]], result: Value, site: int, bound: dict[str, Value]
-) -> None:
+def _given(m: Machine, parameter: str, bound: dict[str, Value]) -> Value:
+    """What a call is given for a parameter, or what the field of the one whose method it is holds."""
+    name, _, field = parameter.partition(".")
+    value = bound.get(name, Value())
+    if not field:
+        return value
+    cell = m.state.cell((value.refs[0], f".{field}")) if len(value.refs) == 1 else None
+    return Value(cell.refs, cell.kind) if cell is not None else Value()
+
+
+def carry(m: Machine, hanging: Graphs, result: Value, site: int, bound: dict[str, Value]) -> None:
     """A call returns what hangs on such graphs. What was passed and comes back holds what it held."""
     if hanging and any(result.refs == value.refs for value in bound.values()):
         return

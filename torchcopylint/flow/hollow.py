@@ -40,6 +40,14 @@ def is_hollow(world: World, number: int) -> bool:
     )
 
 
+def has_no_parameters(world: World, number: int) -> bool:
+    """Whether the instances of a class surely have no parameters: it sets nothing, or nothing that could be one."""
+    if not world.is_own_class(number):
+        facts = world.outside.class_facts(number)
+        return facts is not None and facts.hollow
+    return world.holds_nothing(number) or is_hollow(world, number)
+
+
 def _worked_with(units: list[t.Unit]) -> set[str]:
     """The fields that some unit calls, hands to a call first, or takes a method, a field or an element of.
 

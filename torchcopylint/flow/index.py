@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow import turns
 
 E = TypeVar("E")
 
@@ -21,13 +22,15 @@ class Use(NamedTuple):
 
 
 class UnitIndex:
-    """See the module. `texts` is filled by `naming`, `expressions` and `computed` by `uses`, as they are asked for."""
+    """See the module. `texts` is filled by `naming`, `expressions` and `computed` by `uses`, `exclusions` by
+    `exclusion`, as they are asked for."""
 
     def __init__(self, unit: t.Unit) -> None:
         self.unit = unit
         self.texts: dict[int, str] = {}
         self.expressions: dict[tuple[int, str], list[t.Event]] = {}
         self.computed: dict[tuple[int, str], bool] = {}
+        self.exclusions: dict[tuple[int, int], bool] = {}
 
     @cached_property
     def events(self) -> list[t.Event]:
@@ -50,6 +53,19 @@ class UnitIndex:
         """The sites that stand on an arm of a condition."""
         arms = [arm for branch in self.of(t.Branch) for arm in branch.arms]
         return frozenset(event.site for arm in arms for event in t.events(arm))
+
+    @cached_property
+    def alternatives(self) -> dict[int, tuple[list[int], ...]]:
+        """For each condition in a loop: where each of its arms computes what it binds a name to."""
+        found: dict[int, tuple[list[int], ...]] = {}
+        for branch in self.of(t.Branch):
+            if self.loops.get(branch.site):
+                bound = [[e.value for e in t.events(arm) if isinstance(e, t.Bind)] for arm in branch.arms]
+                made = [[self.unit.definitions[value] for value in values if value >= 0] for values in bound]
+                computed = tuple([e.site for e in arm if e is not None and e.site in self.computing] for arm in made)
+                if any(computed):
+                    found[branch.site] = computed
+        return found
 
     @cached_property
     def on_some_paths(self) -> frozenset[int]:
@@ -141,6 +157,11 @@ class UnitIndex:
                     pending += [(part, 0, inside) for part in reversed(inner)]
                     break
         return found
+
+    @cached_property
+    def put_back(self) -> dict[int, list[t.StoreItem]]:
+        """See `turns`."""
+        return turns.stores_of_turns(self.unit, self.bound_before)
 
     @cached_property
     def bound_before(self) -> dict[int, list[int]]:

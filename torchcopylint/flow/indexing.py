@@ -23,6 +23,7 @@ from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ADVANCED,
     BUFFERS,
+    COMPARISONS,
     DIMENSIONS,
     INDEX_COPY,
     INDEX_COPY_LIKELY,
@@ -73,6 +74,8 @@ def is_advanced(m: Machine, index: t.Index) -> Fact:
             return Fact.YES
         if kind in (Kind.NUMBER, Kind.NONE) or value.const is ...:
             continue
+        if kind is Kind.TUPLE and any(element.kind in (*BUFFERS, Kind.LIST) for element in _elements(m, value)):
+            return Fact.YES
         if is_mask(m, part):
             return Fact.YES
         answer = Fact.UNKNOWN
@@ -89,7 +92,7 @@ def is_mask(m: Machine, register: int) -> bool:
         return False
     if made.symbol in ("&", "|") and len(made.operands) == 2:
         return any(is_mask(m, operand) for operand in made.operands)
-    return made.symbol in ("<", "<=", ">", ">=", "==", "!=")
+    return made.symbol in COMPARISONS
 
 
 def is_part_by_mask(m: Machine, event: t.Item) -> bool:
@@ -101,11 +104,17 @@ def is_part_by_mask(m: Machine, event: t.Item) -> bool:
     )
 
 
-def _holds_slices(m: Machine, value: Value) -> bool:
-    """Whether a list is made of what no tensor takes for a position: such a list is taken for a tuple."""
+def _elements(m: Machine, value: Value) -> list[Value]:
+    """What a tuple holds that stands for several indices: `x[torch.where(x > 0)]`."""
     slots_of = [slot for ref in value.refs for slot in m.state.slot_names(ref)]
     held = [m.state.cell(slot) for slot in slots_of]
-    return bool(held) and all(cell is not None and cell.kind is Kind.OTHER for cell in held)
+    return [Value(cell.refs, cell.kind) for cell in held if cell is not None]
+
+
+def _holds_slices(m: Machine, value: Value) -> bool:
+    """Whether a list is made of what no tensor takes for a position: such a list is taken for a tuple."""
+    held = _elements(m, value)
+    return bool(held) and all(element.kind is Kind.OTHER for element in held)
 
 
 def sure_copy(m: Machine, index: t.Index) -> Sure:
@@ -120,10 +129,18 @@ def sure_copy(m: Machine, index: t.Index) -> Sure:
 def _sure_copy(m: Machine, register: int) -> Sure:
     value = m.value(register)
     kind = kind_of(value, m.state)
+    if kind is Kind.TUPLE:
+        return max((_is_many(m, element) for element in _elements(m, value)), default=Sure.NOT)
     if kind is Kind.LIST:
         return min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT)
     if kind is Kind.UNKNOWN and is_mask(m, register):
         return Sure.LIKELY
+    return _is_many(m, value)
+
+
+def _is_many(m: Machine, value: Value) -> Sure:
+    """How sure it is that an index has dimensions, so that it picks several."""
+    kind = kind_of(value, m.state)
     if kind not in BUFFERS:
         return Sure.NOT
     found = Sure.PROVEN
@@ -225,6 +242,11 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
         sure = min(sure, obj.sure) if kind is not Kind.UNKNOWN else sure
         flags = {Sure.PROVEN: {INDEX_COPY}, Sure.LIKELY: {INDEX_COPY_LIKELY}}.get(sure, set())
         return memory.fresh(m, event.site, made._replace(flags=frozenset(flags | {ADVANCED})), "item")
+    if kind is Kind.BYTES and obj.type != memory.WINDOW:
+        reading.read(m, base, event.site, "operand")
+        return memory.fresh(m, event.site, made, "item")
+    if kind is Kind.BYTES:
+        made = made._replace(type=obj.type)
     region = region_of(m, event.subscript)
     # One number of a one-dimensional array is a copy, a row of another is a view: only a slice is surely one.
     number = kind is Kind.ARRAY and not any(part.kind in ("all", "slice") for part in region)

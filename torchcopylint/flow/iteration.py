@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import containers, generators, indexing, kinds, memory, naming, slots
+from torchcopylint.flow import containers, generators, indexing, kinds, memory, naming, slots, turns
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -33,7 +33,13 @@ def iterate(m: Machine, iterable: Value, site: int, text: str, tag: str = "") ->
         if iterable.kind is Kind.STRING:
             return Value(kind=Kind.STRING)
         return memory.unknown(m, site, f"{text}[...]", f"element{tag}")
-    return slots.join_values([_element_of(m, iterable, ref, site, text, tag) for ref in m.each(iterable.refs)])
+    value = slots.join_values([_element_of(m, iterable, ref, site, text, tag) for ref in m.each(iterable.refs)])
+    if site in m.index.put_back:
+        mine = turns.put_back(m, site)
+        kept = tuple(ref for ref in value.refs if ref | 1 not in mine)
+        if kept != value.refs:
+            return value._replace(refs=kept) if kept else memory.unknown(m, site, f"{text}[...]", f"element{tag}")
+    return value
 
 
 def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag: str) -> Value:

@@ -106,6 +106,7 @@ _MODEL_NAME = re.compile(
     r"|classifier)\d?$|^(?:gen|disc)$",
     re.I,
 )
+_CRITERION = re.compile(r"(?:^|[\W_])(?:loss|criterion|nll|mse|bce|elbo)(?:[\W_]|$)", re.I)
 _JUDGE_NAME = re.compile(r"(?:^|_)(?:disc|discriminator|critic|net_?D)(?:_?[A-Z0-9])?$|^D(?:_[A-Z0-9])?$")
 _LAYER_NAME = re.compile(
     r"^(?:fc|layers?|conv|bn|features?|classifier|backbone|encoder|decoder|lstm|gru|rnn(?:_cell)?|linear|mlp|avgpool|transformer"
@@ -153,6 +154,12 @@ def is_optimizer_class(dotted: str) -> bool:
 def named_loss(name: str) -> bool:
     """Whether a variable's name says that it holds a loss."""
     return bool(_LOSS_NAME.search(name.rpartition(".")[2]))
+
+
+@lru_cache(maxsize=4096)
+def named_criterion(text: str) -> bool:
+    """Whether an expression's text has a word in it for what computes a loss: `self.criterion(...)`, `loss_fn`."""
+    return bool(_CRITERION.search(text))
 
 
 @lru_cache(maxsize=4096)

@@ -65,7 +65,9 @@ def class_of(world: Classes, unit: t.Unit, parameter: t.Parameter) -> int | None
 
     Of several classes that have all that is asked of it there is none that is meant.
     """
-    if unit.owner >= 0 or unit.parent > 0:
+    if unit.owner >= 0:
+        return _kept_by_constructor(world, unit, parameter.name) if unit.name == "__init__" else None
+    if unit.parent > 0:
         return None
     if not kinds.named_model(parameter.name):
         return _called_like(world, unit, parameter.name)
@@ -80,6 +82,38 @@ def class_of(world: Classes, unit: t.Unit, parameter: t.Parameter) -> int | None
         if not given or len(fitting) != 1 or not _takes(world, fitting[0], given):
             return None
     return fitting[0].number if len(fitting) == 1 else None
+
+
+def _kept_by_constructor(world: Classes, unit: t.Unit, name: str) -> int | None:
+    """The one network that has all that a class uses of a model which its constructor is given and keeps in a field:
+    `self.net = net`, and elsewhere `self.net.grow()`."""
+    if not kinds.named_model(name):
+        return None
+    fields = {
+        event.name
+        for event in world.index(unit).of(t.StoreAttribute)
+        if isinstance(made := unit.definitions[event.value], t.Load) and made.name == name
+    }
+    uses = {use.removesuffix("()") for use in unit.uses.get(name, frozenset())}
+    for method in world.program.units if fields else ():
+        if method.owner == unit.owner and method.kind == "function":
+            uses |= _used_of_fields(method, fields)
+    uses -= _OF_ALL_MODULES
+    networks = [info for info in world.program.classes if info.number != unit.owner and _is_network(world, info)]
+    fitting = [info for info in networks if uses and all(_has(world, info, use) for use in uses)]
+    return fitting[0].number if len(fitting) == 1 else None
+
+
+def _used_of_fields(unit: t.Unit, fields: set[str]) -> set[str]:
+    """The attributes and methods that a method uses of what some fields of its object hold."""
+    found: set[str] = set()
+    for event in unit.definitions:
+        base = unit.definitions[event.base] if isinstance(event, t.Attribute | t.Invoke) and event.base >= 0 else None
+        if isinstance(event, t.Attribute | t.Invoke) and isinstance(base, t.Attribute) and base.name in fields:
+            owner = unit.definitions[base.base] if base.base >= 0 else None
+            if isinstance(owner, t.Load) and unit.parameters and owner.name == unit.parameters[0].name:
+                found.add(event.name)
+    return found
 
 
 def _called_like(world: Classes, unit: t.Unit, name: str) -> int | None:

@@ -60,7 +60,7 @@ def note_parameter(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, v
         # Known by its use, which is that of a parameter as well.
         return
     sure = min(_is_registered(m, ref, obj, event.name), *(one.sure for one in new))
-    if sure is Sure.NOT or _taken_off(m, event.name):
+    if sure is Sure.NOT or _taken_off(m, event.name) or _is_of_another_way(m, obj, event):
         return
     when = next((s.when for one in new for s in one.shares if s.when and _is_parameter(m, s.of)), "")
     text = naming.text_of(m, event.base)
@@ -81,9 +81,39 @@ def _is_registered(m: Machine, ref: int, obj: Object, name: str) -> Sure:
     if local is not None:
         # What `__init__` sets on another branch is not set on this one; what those above set, is.
         above = m.unit.name == "__init__" and m.unit.owner == local
+        if _may_be_nothing(m, local, name):
+            # Where it is nothing, anything can be put there.
+            return Sure.NOT
         return Sure.PROVEN if m.world.is_parameter(local, name, above=above) else Sure.NOT
     row = table.module_class(obj.type) if obj.type else None
     return obj.sure if row is not None and name in row.parameters else Sure.NOT
+
+
+def _is_of_another_way(m: Machine, obj: Object, event: t.StoreAttribute) -> bool:
+    """Whether a field is a parameter under one condition, and is set under one: `if not self.factorised:`."""
+    local = m.world.local_class(obj.type)
+    if local is None or not uses.on_some_paths(m, event.site):
+        return False
+    for current in m.world.lineage(local):
+        number = m.world.method(current, "__init__") if m.world.is_own_class(current) else None
+        index = m.world.index(m.world.unit(number)) if number is not None and m.world.is_own(number) else None
+        stores = [one.site for one in index.of(t.StoreAttribute) if one.name == event.name] if index else []
+        if index and stores:
+            return len(stores) == 1 and stores[0] in index.on_arms
+    return False
+
+
+def _may_be_nothing(m: Machine, local: int, name: str) -> bool:
+    """Whether a constructor of this file sets a field of a class to `None` under some condition."""
+    lineage = m.world.lineage(local)
+    for unit in m.world.program.units:
+        if unit.name == "__init__" and unit.owner in lineage:
+            index = m.world.index(unit)
+            for event in index.stores.get(name, ()):
+                made = unit.definitions[event.value] if event.value >= 0 else None
+                if isinstance(made, t.Const) and made.value is None and event.site in index.on_arms:
+                    return True
+    return False
 
 
 def _taken_off(m: Machine, name: str) -> bool:

@@ -20,6 +20,7 @@ from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Accumulated, FieldKeepsGraph, Place, Relation
+    from torchcopylint.flow.left import Left
     from torchcopylint.flow.ownership import Built, Whole
     from torchcopylint.flow.reading import Chain
     from torchcopylint.flow.world import World
@@ -72,8 +73,10 @@ class Machine:
         self.pairs: set[tuple[str, str, str]] = set()
         self.gathered: dict[int, Accumulated] = {}
         self.loaded_fields: set[tuple[str, str]] = set()
+        self.tied: dict[tuple[int, int], int] = {}
         self.called_fields: dict[str, dict[Fact, int]] = {}
         self.switched: set[int] = set()
+        self.frozen: set[int] = set()
         self.replaced: dict[int, tuple[int, Part, str, Sure]] = {}
         self.first_turn = False
         self.first_hits: dict[int, tuple[frozenset[int], dict[int, Chain]]] = {}
@@ -121,9 +124,12 @@ class Machine:
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.taken_away: set[int] = set()
         self.argument_writes: dict[int, tuple[int, str, bool]] = {}
+        self.part_writes: dict[int, tuple[int, str, tuple[str, ...]]] = {}
         self.gradients: set[int] = set()
         self.unexplained_gradients: set[int] = set()
         self.runs = Runs()
+        self.left_at: dict[int, Left] = {}
+        """What calls leave in fields, and go on from on the next call, by the sites of the calls."""
         self.kept_fields: dict[int, tuple[FieldKeepsGraph, Value]] = {}
         self.kept_on_context: dict[int, tuple[str, Value]] = {}
         self.guards = 0
@@ -177,6 +183,11 @@ class Machine:
             self.state.fork()
             self.run(arm)
             deltas.append(self.state.take())
+        if self._loops and event.site in self.index.alternatives:
+            arms = [[self.made_at(site) for site in made] for made in self.index.alternatives[event.site]]
+            for number, delta in enumerate(deltas):
+                others = [ref for arm, made in enumerate(arms) for ref in made if arm != number]
+                deltas[number] = self.state.left_over(delta, others)
         self.state.merge(deltas)
 
     def loop(self, event: t.Loop) -> None:

@@ -142,6 +142,8 @@ def bind(m: Machine, key: Key, value: Value, site: int) -> None:
     m.state.put_cell(key, Cell(value.refs, value.kind, value.const, value.marks, site, origin, value.plain))
 
 
+WINDOW = "memoryview"
+"""The type of bytes whose slices are windows on them: those of a `bytearray` are copies."""
 _OF_ANY_FRAMEWORK = CONTAINERS | {Kind.ARRAY, Kind.BYTES, Kind.NUMBER, Kind.STRING}
 
 

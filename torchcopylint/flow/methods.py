@@ -12,6 +12,7 @@ from torchcopylint.flow import (
     custom,
     devices,
     distributions,
+    frozen,
     grads,
     kinds,
     layout,
@@ -25,6 +26,7 @@ from torchcopylint.flow import (
     severed,
     slots,
     stepping,
+    terms,
     transfers,
     unknowns,
     writing,
@@ -65,7 +67,7 @@ ARGUMENT_WRITERS = {"shuffle": 1, "readinto": 1, "recv_into": 1}
 def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
     """The result of `base.name(...)` for one object."""
     name = event.name
-    callbacks.note_hook(m, name, arguments)
+    callbacks.note_hook(m, event, arguments)
     obj = m.state.object(base.refs[0])
     if obj.kind is Kind.UNKNOWN:
         obj = _guess(m, base, event)
@@ -87,6 +89,8 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         return modules.call_instance(m, base, arguments, event.site, naming.text_of(m, event.base), name)
     elif obj.kind is Kind.UNKNOWN:
         return _call_on_unknown(m, base, obj, event, arguments)
+    elif obj.type == memory.WINDOW and name in ("cast", "toreadonly"):
+        return memory.alias(m, base, event.site, How.VIEW, obj._replace(text=naming.text_of(m, event.out)))
     text = naming.text_of(m, event.out).removesuffix("(...)")
     asked = distributions.method(m, name, arguments, event.site, text) if obj.type == distributions.PREFIX else None
     if asked is not None:
@@ -196,7 +200,7 @@ def _computed_of_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, 
     stepping.maybe_trains(m, rest, event.site, event.name, base)
     stepping.maybe_step(m, rest, event.site, event.name)
     unknowns.maybe_backward(m, rest, event.site, event.name)
-    graph = unknowns.graph_behind(m, rest)
+    graph = unknowns.graph_behind(m, rest, event.name)
     if event.name == "scale" and len(rest.positional) == 1:
         # `scaler.scale(loss)`: whatever scales a loss, multiplies it.
         run = m.consumer_of(event.out)
@@ -270,7 +274,8 @@ def _note_pure(
         if devices.is_there(m, base, name, arguments) is Fact.YES:
             # It is where it is sent: the call is one too many, and nothing is lost with its result.
             return
-        sure = min((_independently_sure(m, ref, name) for ref in base.refs), default=Sure.NOT)
+        several = len(arguments.positional) > 2 or any(v.const is not None for v in arguments.positional[1:])
+        sure = min((_independently_sure(m, ref, name, several) for ref in base.refs), default=Sure.NOT)
         m.pure_calls[event.out] = (text, name, True, sure)
 
 
@@ -278,13 +283,14 @@ PURE_EVERYWHERE = frozenset({"squeeze", "unsqueeze", "permute", "masked_fill"})
 """Methods that change their receiver in no library that has them."""
 
 
-def _independently_sure(m: Machine, ref: int, name: str) -> Sure:
+def _independently_sure(m: Machine, ref: int, name: str, several: bool) -> Sure:
     """How sure it is that an object is a tensor, apart from this very call being made on it.
 
-    What a network returns is one, but one of several things may be a state with methods of its own.
+    What a network returns is one, but one of several things may be a state with methods of its own. What permutes by an
+    order that it is given may be anything; by `several` numbers, it has dimensions.
     """
     obj = m.state.object(ref)
-    if name in PURE_EVERYWHERE and obj.kind in (Kind.UNKNOWN, Kind.TENSOR):
+    if name in PURE_EVERYWHERE and obj.kind in (Kind.UNKNOWN, Kind.TENSOR) and (name != "permute" or several):
         return max(obj.sure, Sure.LIKELY)
     returned = OUTPUT in obj.flags and PART not in obj.flags
     if obj.sure is Sure.LIKELY and not returned and m.evidence.get(ref | 1, frozenset()) <= {name}:
@@ -316,6 +322,7 @@ def _backward(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call
         m.state.set_object(ref, obj)
     severed.note(m, value, event.base if isinstance(event, t.Invoke) else -1, at.site, at.name)
     grads.backward(m, value, at.site, arguments, at.name)
+    terms.note(m, event.base if isinstance(event, t.Invoke) else -1, at.site)
     return Value(kind=Kind.NONE)
 
 
@@ -327,6 +334,7 @@ def _requires_grad(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t
     for ref in arguments.positional[0].refs:
         if not grads.note_switched(m, ref, wanted, at.site, at.name):
             attributes.set_requires_grad(m, ref, wanted)
+            frozen.note_loop(m, wanted, at.site)
     return arguments.positional[0]
 
 

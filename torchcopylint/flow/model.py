@@ -97,7 +97,7 @@ class How(Enum):
     FIELD = "field"
 
 
-UNVERSIONED = frozenset({How.DATA, How.NUMPY, How.FROM_NUMPY, How.COPY})
+UNVERSIONED = frozenset({How.DATA, How.NUMPY, How.FROM_NUMPY, How.COPY, How.ASSIGNED})
 """Aliases through which a write goes unnoticed by autograd: the version counter is not shared."""
 
 
@@ -168,6 +168,7 @@ LOCAL = "local"
 ARGUMENT = "argument"
 FIELD = "field"
 GLOBAL = "global"
+MEMO = "memo"
 
 # Flags of objects.
 BLANK = "blank"
@@ -187,6 +188,8 @@ HOOKED = "has a full backward hook"
 EXPANDED = "expanded"
 """Repeats one memory along a dimension: `x.expand(4, -1)`."""
 NO_GRAD_VIEW = "view made without grad"
+KEPT = "backward keeps it"
+"""What a function returned, as its last operation computed it: backward needs that result as it is."""
 SPENT = "backward has run over it"
 INFERENCE = "inference tensor"
 FROZEN = "frozen"
@@ -279,6 +282,8 @@ Key: TypeAlias = "str | int | Slot"
 UNKNOWN = Value()
 NO_MARKS: frozenset[Mark] = frozenset()
 ANY_ELEMENT = "[*]"
+COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+"""The symbols of operators whose result, for tensors, is a mask."""
 MAX_REFS = 8
 MAX_SHARES = 24
 MAX_MARKS = 12

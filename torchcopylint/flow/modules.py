@@ -9,10 +9,10 @@ from torchcopylint.flow import (
     containers,
     conversions,
     custom,
+    frozen,
     generators,
     gradients,
     grads,
-    hollow,
     kinds,
     making,
     memory,
@@ -52,11 +52,12 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.sites import Arguments, Site
-from torchcopylint.knowledge import table
+from torchcopylint.knowledge import losses, table
 
 STATE_METHODS = frozenset(
     {"state_dict", "load_state_dict", "parameters", "named_parameters", "buffers", "named_buffers"}
 )
+REGISTERING = frozenset({"register_parameter", "add_module", "register_module"})
 _SELF_METHODS = frozenset(
     [
         "to",
@@ -135,8 +136,7 @@ def _output(
 ) -> Value:
     """What a network returns carries a graph to its parameters, which backward needs."""
     recording = m.state.mode.recording
-    local = m.world.local_class(obj.type)
-    trains_nothing = obj.requires_grad is Fact.NO or (local is not None and hollow.is_hollow(m.world, local))
+    trains_nothing = frozen.trains_nothing(m, function, obj)
     given = [*arguments.positional, *arguments.keywords.values()]
     inputs = grads.tensors_in(m, given)
     # What comes back as it was given is no output of a layer: `forward` may return its argument.
@@ -244,14 +244,19 @@ def _call_known(
             state = containers.iterator(m, site, each, "state", Kind.TUPLE)
             slots.bind_slot(m, (result.refs[0], "[1]"), state, site)
         return result
-    if row.shares in ("same", "maybe", "view") and first.refs:
+    trains = row.when == "mode" and config.get(statistics.MODE) is True
+    if row.shares in ("same", "maybe", "view") and first.refs and not trains:
         how = How.VIEW if row.shares == "view" else How.CONDITIONAL
         when = operations.condition(row.when) if row.shares == "maybe" else ""
         result = memory.alias(m, first, site, how, made, when=when)
     else:
         result = memory.fresh(m, site, made)
     if made.requires_grad > 0:
-        _save_layer(m, row, function, first, result, site, name, bool(trainable))
+        loss = losses.function_of(row.name)
+        if loss is not None and not trainable:
+            grads.note_saved(m, loss, arguments, result, at)
+        else:
+            _save_layer(m, row, function, first, result, site, name, bool(trainable))
     statistics.update(m, function, row, site, name)
     return result
 
@@ -359,7 +364,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         return call_module(m, base, rest, event.site, text)
     if name == "register_buffer":
         return _register_buffer(m, base, event, rest, text)
-    if name in ("register_parameter", "add_module", "register_module"):
+    if name in REGISTERING:
         return _register(m, base, event, rest, text)
     if name == "append" and rest.positional:
         already = m.state.cell((base.refs[0], ANY_ELEMENT))
@@ -402,8 +407,14 @@ def _register(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, te
         ref, place = base.refs[0], f"{text}.{key}"
         sharing.replaced(m, value, place)
         slots.register_module(m, ref, m.state.object(ref), key, value, event.site)
+        frozen.note_part(m, ref, value)
         ownership.note_replaced(m, ref, Part("field", key), value, place, event.site)
         slots.bind_slot(m, (ref, f".{key}"), value, event.site)
+    elif event.name != "register_parameter":
+        # Under a name that each turn of a loop makes anew: `add_module(f"layer{i}", layer)`.
+        already = m.state.cell((base.refs[0], ANY_ELEMENT))
+        slots.note_put_again(m, already, value, event.site, text)
+        making.adopt(m, base.refs[0], value, event.site)
     return Value(kind=Kind.NONE)
 
 

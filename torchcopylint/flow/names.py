@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import aliasing, gathered, imports, indexing, kinds, memory, naming, rebinding, runs
+from torchcopylint.flow import aliasing, imports, indexing, kinds, memory, rebinding, runs, sums
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import OTHERWISE, TENSORS, UNKNOWN, Fact, Kind, Object, Value
+from torchcopylint.flow.model import INDEX_COPY, OTHERWISE, TENSORS, UNKNOWN, Fact, Kind, Object, Value
 from torchcopylint.flow.outside import Foreign
 from torchcopylint.flow.state import kind_of
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.world import BUILTINS
 from torchcopylint.knowledge import table
-
-_JOINING = frozenset(
-    f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack", "row_stack", "dstack")
-)
 
 
 @handles(t.Load)
@@ -79,10 +75,10 @@ def _bind(m: Machine, event: t.Bind) -> None:
                 m.state.set_object(ref, obj._replace(flags=obj.flags | {OTHERWISE}))
     if uses is not None and "backward()" in uses:
         _begin_graph(m, value, event.site)
-    _note_sum(m, event, value)
+    sums.note(m, event, value)
     for ref in value.refs if not event.name.startswith("%") else ():
         obj = m.state.object(ref)
-        if not obj.text or obj.text.endswith(")") or obj.text == "...":
+        if (not obj.text or obj.text.endswith(")") or obj.text == "...") and INDEX_COPY not in obj.flags:
             m.state.set_object(ref, obj._replace(text=event.name.partition("#")[0]))
     rebinding.note_bind(m, event, m.state.cell(event.name), value)
     before, kept = m.state.cell(event.name), m.state.cell(value.root) if value.root is not None else None
@@ -107,33 +103,6 @@ def _begin_graph(m: Machine, value: Value, site: int) -> None:
             leaf = Fact.NO if obj.leaf is Fact.UNKNOWN else obj.leaf
             graph = frozenset({runs.unknown_graph(site)})
             m.state.set_object(ref, obj._replace(requires_grad=Fact.LIKELY, leaf=leaf, graph=graph))
-
-
-def _note_sum(m: Machine, event: t.Bind, value: Value) -> None:
-    """`total = total + loss` and `outputs = torch.cat([outputs, y])` are sums that go on."""
-    made = m.unit.definitions[event.value] if event.value >= 0 else None
-    form = "collected" if isinstance(made, t.Call | t.Invoke) else "sum"
-    terms = _joined(m, made) if isinstance(made, t.Call | t.Invoke) else ()
-    if isinstance(made, t.Operate) and made.symbol == "+":
-        terms = made.operands
-    if len(terms) != 2:
-        return
-    for own, other in (terms, terms[::-1]):
-        source = m.unit.definitions[own]
-        if isinstance(source, t.Load) and source.name == event.name:
-            name, added = event.name.partition("#")[0], naming.spelling(m, other)
-            if form == "sum":
-                gathered.note(m, event.site, m.value(other), name, added)
-            if runs.accumulate(m, event.site, m.value(own), m.value(other), name, added, form):
-                runs.mark_sum(m, event.site, value)
-
-
-def _joined(m: Machine, made: t.Call | t.Invoke) -> tuple[int, ...]:
-    """What a call joins one behind the other, if it is spelt out there: `torch.cat([a, b])`."""
-    if not made.arguments or m.dotted_of(made) not in _JOINING:
-        return ()
-    display = m.unit.definitions[made.arguments[0].register]
-    return tuple(t.operands(display)) if isinstance(display, t.Make) else ()
 
 
 def declare(m: Machine, value: Value, declared: Object | None) -> None:

@@ -74,6 +74,15 @@ def field_set(m: Machine, register: int) -> str:
     return f"{text_of(m, event.base)}.{event.name}" if isinstance(event, t.StoreAttribute) else ""
 
 
+def is_same_place(m: Machine, event: t.Bind | t.StoreAttribute, source: t.Event | None) -> bool:
+    """Whether an event takes what a name or field holds that another one sets."""
+    if isinstance(event, t.Bind):
+        return isinstance(source, t.Load) and source.name == event.name
+    if not isinstance(source, t.Attribute) or source.name != event.name:
+        return False
+    return text_of(m, source.base) == text_of(m, event.base)
+
+
 def index_text(m: Machine, index: t.Index) -> str:
     """What stands in square brackets, as the user wrote it."""
     return ", ".join(_part_text(m, part) for part in index)

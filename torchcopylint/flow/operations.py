@@ -17,9 +17,11 @@ from torchcopylint.flow import (
     overlaps,
     reading,
     refusals,
+    resizing,
     slots,
     writing,
 )
+from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -51,8 +53,21 @@ from torchcopylint.knowledge.table import Op
 
 _OF_DEFAULT = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn", "eye", "linspace"))
 FACTORIES = frozenset({"empty", "zeros", "empty_like", "zeros_like", "new_empty", "new_zeros", "empty_strided"})
-_PICKING = frozenset({"index_select", "masked_select", "take_along_dim"})
+_PICKING = frozenset(
+    {
+        "compress",
+        "extract",
+        "gather",
+        "index_select",
+        "masked_select",
+        "take",
+        "take_along_axis",
+        "take_along_dim",
+    }
+)
 """Operations that copy what an index picks, as square brackets do."""
+_ORDERING = frozenset({"topk", "sort"})
+"""Operations that copy the elements which they put in order."""
 _WITH_DIMENSIONS = frozenset({"arange", "randperm", "nonzero", "argwhere", "flatnonzero", "argsort", "unique"})
 """Operations whose result is never a single number without dimensions."""
 _CONVERTING = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
@@ -152,8 +167,7 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
                 named = named._replace(form=STATISTICS)
             write_through(m, value, graphs, named, reads_old=not op.overwrites, versioned=op.bumps)
     elif op.shares == "unversioned" and written:
-        # `x.set_(y)`: nobody else gets to see what was written into the memory that `x` had.
-        m.taken_away |= {ref for value in written for ref in value.refs}
+        resizing.move(m, written, sources, at.site)
     elif op.pair:
         # `t_`, `transpose_`: no element changes, but to autograd it is a write.
         for value in written:
@@ -267,9 +281,11 @@ def _draws_one(m: Machine, op: Op, arguments: Arguments) -> bool:
 def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:
     """The object that an operation returns: its dtype, dimensions, gradient."""
     short = op.name.rpartition(".")[2].partition("(")[0]
-    dtype = dtype_argument(arguments) or op.dtype or dtypes.made(m, op.name, arguments)
-    if not dtype:
-        dtype = dtypes.chosen(m, arguments) if short in dtypes.CHOOSING else _source_dtype(m, source, op)
+    dtype = dtype_argument(arguments) or op.dtype
+    if not dtype and not dtypes.is_asked_for(short, arguments):
+        dtype = dtypes.made(m, op.name, arguments)
+        if not dtype:
+            dtype = dtypes.chosen(m, arguments) if short in dtypes.CHOOSING else _source_dtype(m, source, op)
     computed = op.differentiable or made.kind is Kind.ARRAY
     if dtype in dtypes.INTEGERS and not op.dtype and computed and op.shares == "fresh" and short not in dtypes.CHOOSING:
         # `integers * 0.5` is not an integer tensor.
@@ -302,7 +318,7 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     if short in _CONVERTING and arguments.at(0).kind is Kind.NUMBER and not arguments.at(0).refs:
         scalar = Fact.YES
     config = (*layout.counted(m, short, arguments), *devices.kept(m, short, arguments))
-    made = made._replace(dtype=dtype, flags=frozenset(flags), scalar=scalar, config=config, text=f"{at.name}.{at.op}()")
+    made = made._replace(dtype=dtype, flags=frozenset(flags), scalar=scalar, config=config, text=_text(at))
     if made.kind in TENSORS:
         wanted = arguments.flag("requires_grad")
         if wanted is True:
@@ -410,8 +426,8 @@ def _how(op: Op, made: Object, source: Kind) -> How:
         return How.DETACH if short == "detach" else How.FROM_NUMPY
     if short in ("select", "narrow"):
         return How.INDEX
-    if short == "copy":
-        return How.COPY
+    if short in ("copy", "set_"):
+        return How.COPY if short == "copy" else How.ASSIGNED
     if short == "Parameter":
         return How.PARAMETER
     if op.shares == "unversioned":
@@ -490,6 +506,11 @@ def condition(when: str) -> str:
     return "when " + " and ".join(said[:2]) if said else ""
 
 
+def _text(at: Site) -> str:
+    """How the result of an operation is called that has no name: `x.sum()`, `torch.take(...)`."""
+    return f"{at.op}(...)" if "." in at.op else f"{at.name}.{at.op}()"
+
+
 def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) -> Value:
     """A tuple of tensors: parts of one, or each of its own."""
     obj = m.state.object(source.refs[0]) if source.refs else Object()
@@ -500,7 +521,7 @@ def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) 
         requires_grad=described.requires_grad,
         graph=described.graph,
         leaf=described.leaf,
-        text=f"{at.name}.{at.op}()",
+        text=_text(at),
         dtype=obj.dtype,
     )
     if op.result == "arrays":
@@ -509,7 +530,7 @@ def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) 
         return memory.alias(m, source, at.site, How.ROW, made._replace(flags=frozenset({PARTS})))
     value = memory.fresh(m, at.site, made)
     if op.name.rpartition(".")[2].partition("(")[0] in callforms.PLACES:
-        _found_at(m, value.refs[0], described, at)
+        _found_at(m, op, value.refs[0], described, at)
         return value
     if op.name.endswith(("where(condition)", "nonzero(as_tuple)")):
         described = described._replace(flags=described.flags | {DIMENSIONS})
@@ -518,7 +539,7 @@ def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) 
     return value
 
 
-def _found_at(m: Machine, several: int, described: Object, at: Site) -> None:
+def _found_at(m: Machine, op: Op, several: int, described: Object, at: Site) -> None:
     """Values, and where they were found, which are integers without a graph: `values, places = x.max(dim=1)`."""
     places = Object(
         Kind.TENSOR,
@@ -528,7 +549,17 @@ def _found_at(m: Machine, several: int, described: Object, at: Site) -> None:
         dtype="int64",
         flags=described.flags & {INFERENCE},
     )
+    short = op.name.rpartition(".")[2].partition("(")[0]
+    if short in _ORDERING:
+        described = described._replace(flags=described.flags | {INDEX_COPY})
+    made = []
     for number, (name, one) in enumerate((("values", described), ("indices", places))):
-        text = f"{at.name}.{at.op}()[{number}]"
+        text = f"{_text(at)}[{number}]"
         held = memory.fresh(m, at.site, one._replace(text=text), name)
         slots.bind_slot(m, (several, f"[{number}]"), held, at.site)
+        made.append(held)
+    if "indices" in op.saves and described.requires_grad > 0 and m.state.mode.recording > 0:
+        kept = grads.save(m, made[1], at.site * 8 + 4, Saved(at.site, at.op, "output", "its indices"))
+        ref = made[0].refs[0]
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(kept)))

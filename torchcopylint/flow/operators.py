@@ -24,6 +24,7 @@ from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BUFFERS,
+    COMPARISONS,
     CONTAINERS,
     NDARRAY,
     OTHERWISE,
@@ -40,7 +41,6 @@ from torchcopylint.flow.sites import Arguments, Site
 from torchcopylint.flow.state import kind_of
 from torchcopylint.knowledge import table
 
-_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _UNARY = {"-": "-x", "+": "+x", "~": "~"}
 LAYERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
 MAX_ITEMS = 64
@@ -74,7 +74,7 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
         if any(NDARRAY in m.state.object(r).flags for v in values for r in v.refs):
             made = made._replace(flags=frozenset({NDARRAY}))
         return memory.fresh(
-            m, event.site, made._replace(dtype="bool" if symbol in _COMPARISONS else _dtype(m, symbol, values))
+            m, event.site, made._replace(dtype="bool" if symbol in COMPARISONS else _dtype(m, symbol, values))
         )
     if symbol == "*" and any(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
         return _repeat(m, values, kinds, event, operands)
@@ -85,7 +85,7 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
         return Value(kind=Kind.NUMBER, const=-number if isinstance(number, int | float) else None)
     if all(kind in (Kind.STRING, Kind.NUMBER, Kind.OTHER) for kind in kinds) and Kind.STRING in kinds:
         return Value(kind=Kind.STRING)
-    if symbol in _COMPARISONS and not any(value.refs for value in values):
+    if symbol in COMPARISONS and not any(value.refs for value in values):
         return Value(kind=Kind.NUMBER)
     return _unknown_result(m, values, event, symbol)
 
@@ -94,7 +94,7 @@ def _unknown_result(m: Machine, values: list[Value], event: t.Operate, symbol: s
     # Whatever it is, arithmetic makes a new one. If one side needs a gradient for all we know, so may the result.
     inputs = [m.state.object(r) for v in values for r in v.refs]
     made = Object(text="...")
-    if symbol not in _COMPARISONS:
+    if symbol not in COMPARISONS:
         graph = frozenset[int]().union(*(obj.graph for obj in inputs))
         flags = frozenset[str]().union(*(obj.flags & {PART} for obj in inputs))
         made = made._replace(graph=graph, flags=flags)
@@ -122,7 +122,7 @@ def _on_tensor(
         arguments = Arguments(values, {})
     else:
         # The tensor stands on the right; the row speaks of it as argument 0.
-        op = table.operator(symbol, reflected=symbol not in _COMPARISONS)
+        op = table.operator(symbol, reflected=symbol not in COMPARISONS)
         arguments = Arguments([values[1], values[0]], {})
     name = naming.text_of(m, operands[tensor])
     return operations.apply(m, op, arguments, Site(event.site, name, symbol, "operator"))

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import memory
-from torchcopylint.flow.model import GLOBAL, UNKNOWN, Value
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import GLOBAL, UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -26,6 +27,17 @@ def paths(m: Machine) -> dict[int, tuple[str, tuple[str, ...]]]:
             if obj.owner == GLOBAL and m.number("outer", obj.text) == storage:
                 found[storage] = (f"{_MARK}{obj.text}", ())
     return found
+
+
+def keepers(m: Machine) -> dict[int, tuple[str, tuple[str, ...]]]:
+    """The outer names of a unit that stand for lists and dictionaries, in the same form as `paths`."""
+    found: dict[int, tuple[str, tuple[str, ...]]] = {}
+    for name in {event.name for event in m.index.of(t.Load)} - m.unit.bound:
+        refs = m.state.refs_of(name)
+        obj = m.state.object(refs[0]) if len(refs) == 1 and refs[0] == m.number("outer", name) else None
+        if obj is not None and obj.owner == GLOBAL and obj.kind in (Kind.LIST, Kind.DICT):
+            found[refs[0]] = (f"{_MARK}{name}", ())
+    return dict(sorted(found.items()))
 
 
 def is_outer(parameter: str) -> bool:

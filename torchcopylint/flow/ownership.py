@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import naming, uses
+from torchcopylint.flow import hollow, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import NonleafKept, OptimizerStale, ParameterTwice
 from torchcopylint.flow.model import (
@@ -150,7 +150,7 @@ def _check_twice(m: Machine, given: Value, site: int) -> None:
     entries = [(number, whole) for number, group in enumerate(groups) for whole in group][:MAX_ENTRIES]
     for index, (group, whole) in enumerate(entries):
         for other_group, other in entries[:index]:
-            if _meet(whole.parts, other.parts):
+            if meet(whole.parts, other.parts):
                 across = group != other_group
                 m.fact(ParameterTwice(site, whole.text, other.text, across, Sure.PROVEN))
                 return
@@ -194,7 +194,8 @@ def _single(obj: Object) -> list[Whole]:
     return [] if some else [Whole(obj.text, parts)]
 
 
-def _meet(a: Parts, b: Parts) -> bool:
+def meet(a: Parts, b: Parts) -> bool:
+    """Whether two lists of parts surely have something in common."""
     return any(one == two and overlap(here, there) is Fact.YES for one, here in a for two, there in b)
 
 
@@ -219,7 +220,7 @@ def note_part(m: Machine, base: int, part: Part, text: str, sure: Sure, site: in
     module = m.state.object(base)
     place = tuple((s.storage | 1, (*s.region, part)) for s in module.shares if s.sure)
     for number, built in sorted(m.optimizers.items()):
-        if not _meet(place, built.parts):
+        if not meet(place, built.parts):
             continue
         m.lateness[site] = (text, built.site, min(sure, module.sure))
         key = _stale_key(number)
@@ -236,7 +237,7 @@ def note_taken_over(m: Machine, module: int, text: str, site: int) -> bool:
     whole = tuple((share.storage | 1, share.region) for share in m.state.object(module).shares if share.sure)
     found = False
     for number, built in sorted(m.optimizers.items()):
-        if _meet(whole, built.parts):
+        if meet(whole, built.parts):
             found = True
             m.lateness[site] = (text, built.site, m.state.object(module).sure)
             m.taken_over.add(site)
@@ -263,7 +264,8 @@ def _has_parameters(m: Machine, obj: Object) -> bool:
         return False
     row = table.module_class(obj.type) if obj.type else None
     if row is None:
-        return m.world.local_class(obj.type) is not None and obj.sure is Sure.PROVEN
+        local = m.world.local_class(obj.type)
+        return local is not None and obj.sure is Sure.PROVEN and not hollow.has_no_parameters(m.world, local)
     return bool(row.parameters or row.nested or row.container)
 
 

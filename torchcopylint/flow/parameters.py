@@ -40,6 +40,8 @@ class Parameters(Classes):
         self._bound_to: dict[int, list[tuple[t.Parameter, Object]]] = {}
         self._defaults: dict[int, dict[str, Object]] = {}
         self._passed_elements: dict[tuple[int, str], Object] = {}
+        self._standing_in = -1
+        """While an inherited method is run for a class that inherits it: that class."""
 
     def _bind_parameters(self, m: Machine) -> None:
         unit = m.unit
@@ -50,6 +52,9 @@ class Parameters(Classes):
             if position == 0 and unit.owner >= 0 and unit.kind == "function" and not static:
                 self._bind_self(m, name)
                 continue
+            if position == 0 and unit.owner >= 0 and self.is_function_class(unit.owner):
+                # A context is autograd's, whatever class of the file it is said to look like.
+                parameter = parameter._replace(annotation=None)
             ref = m.number("argument", name)
             obj = self._parameter_object(m, parameter)
             self._bound_to[unit.number].append((parameter, obj))
@@ -64,7 +69,7 @@ class Parameters(Classes):
             m.state.put_cell(name, Cell((), Kind.CLASS, ClassReference(m.unit.owner), site=-1))
             return
         ref = m.number("argument", name)
-        obj = self.instance(m.unit.owner)
+        obj = self.instance(self._standing_in if self._standing_in >= 0 else m.unit.owner)
         m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=SELF))
         m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
 
@@ -141,9 +146,16 @@ class Parameters(Classes):
         m.state.put_cell((ref, ANY_ELEMENT), Cell((inner,), obj.kind, None, site=-1))
 
     def note_arguments(self, m: Machine, unit: int, bound: dict[str, Value], site: int = -1) -> None:
-        """A function of this file is called with such arguments: evidence for what its parameters are."""
+        """A function of this file is called with such arguments: evidence for what its parameters are.
+
+        A method may be any of those that override it.
+        """
         if not self.is_own(unit):
             return
+        for called in (unit, *self.overriding(unit)):
+            self._note_arguments(m, called, bound, site)
+
+    def _note_arguments(self, m: Machine, unit: int, bound: dict[str, Value], site: int) -> None:
         known = self._arguments.setdefault(unit, {})
         for name, value in bound.items():
             if value.kind is Kind.NONE and not value.refs:

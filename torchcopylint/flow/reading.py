@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchcopylint.flow import aliasing, alternatives, naming, transfers
+from torchcopylint.flow import aliasing, alternatives, exclusion, naming, transfers
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.exclusion import exclude
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
 from torchcopylint.flow.model import CONTAINERS, UNVERSIONED, Fact, How, Key, Kind, Mark, Region, Share, Value, overlap
 
@@ -20,7 +21,7 @@ Chain: TypeAlias = "tuple[tuple[int, Link], ...]"
 """Objects from an alias up to the owner of its storage, each with the link that it came by. Numbers are those of the
 older object of the site, so that chains remain comparable when a loop has gone on."""
 MAX_CHAIN = 12
-_VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW})
+VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW})
 MAX_DEPTH = 3
 """How deep a read of a container looks into its elements."""
 
@@ -73,13 +74,18 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
             if len(value.refs) > 1 and _is_made_later(m, ref, write.site):
                 continue
             fact = _read_after(m, value, ref, mark, write, name, whole)
-            if fact is not None:
+            if fact is not None and not (site <= write.site and _shared_at_last(m, fact)):
                 if fact.conditional and between and not _kept_from_before(m, value.root, mark):
                     fact = fact._replace(conditional=False)
                 m.fact(fact._replace(site=site, consumer=consumer, target=target))
                 if fact.kind is not Kind.STATE_DICT:
                     # Of snapshots, each was taken at a place of its own, all of which are to be put right.
                     break
+
+
+def _shared_at_last(m: Machine, fact: ReadAfter) -> bool:
+    """Whether the two came to share on the last turn of a loop: there is no next one to read on."""
+    return any(exclusion.is_of_last_turn(m, link.site) for link in fact.links if link.site >= 0)
 
 
 def _is_made_later(m: Machine, ref: int, write: int) -> bool:
@@ -259,7 +265,7 @@ def _put_aside(m: Machine, ref: int, mark: Mark) -> int:
             and not (isinstance(key, tuple) and key[1] == ".grad")
         ]
         bound = min((site for site in sites if site >= 0), default=-1)
-        above = sorted({share.of for share in m.state.object(ref).shares if share.how in _VIEWS})
+        above = sorted({share.of for share in m.state.object(ref).shares if share.how in VIEWS})
         if bound >= 0 or len(above) != 1:
             return bound
         ref = above[0]
@@ -371,7 +377,7 @@ def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> No
                 if consumer == "return" and written in m.in_evaluation:
                     # Written where the module is known not to be in training: nobody runs backward over that.
                     continue
-                if written in m.writes and saved in m.saves:
+                if written in m.writes and saved in m.saves and not exclude(m, m.saves[saved].site, written):
                     sure = min(obj.sure, m.writes[written].sure)
                     kept = m.saved_objects.get(saved, -1)
                     links = _links_to(m, written, kept)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcopylint.flow import aliasing, ownership, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import OptimizerHeld, PartReplaced
-from torchcopylint.flow.model import ARGUMENT, How, Kind, Part, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, LOCAL, How, Kind, Object, Part, Slot, Sure, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _NOT_TOLD = frozenset({"__init__", "forward", "__call__"})
 """Functions of which no caller is told that they set parts: they begin with them, or make them when first needed."""
+
+
+MAX_DEPTH = 3
+"""How deep a new module is looked into for what it was made of."""
 
 
 class Replaced(NamedTuple):
@@ -58,10 +62,38 @@ def found(m: Machine) -> Iterator[Relation]:
     if m.unit.name == "__init__":
         yield from _held(m)
         return
-    for site, (base, _, text, sure) in sorted(m.replaced.items()):
+    me = m.number("argument", m.unit.parameters[0].name)
+    for site, (base, part, text, sure) in sorted(m.replaced.items()):
         field = aliasing.field_of(m, frozenset({base}))
-        if field and not uses.on_some_paths(m, site):
+        new = part.kind == "field" and base == me and _is_made_here(m, (me, f".{part.value}"))
+        if (field or (new and not _tells_optimizer(m))) and not uses.on_some_paths(m, site):
             yield PartReplaced(site, text, field, m.unit.name, sure)
+
+
+def _tells_optimizer(m: Machine) -> bool:
+    return any(isinstance(event, t.Attribute) and event.name == "param_groups" for event in m.unit.definitions)
+
+
+def _is_made_here(m: Machine, slot: Slot) -> bool:
+    """Whether a field holds what the unit has made itself: no wrapper of what it held before, and nothing handed in.
+
+    A parameter is another one than before, whatever it was made of.
+    """
+    objects = [m.state.object(ref) for ref in m.state.refs_of(slot)]
+    if len(objects) != 1 or objects[0].kind is Kind.PARAMETER:
+        return len(objects) == 1
+    parts = [objects[0], *(m.state.object(ref) for ref in _parts_of(m, m.state.refs_of(slot), MAX_DEPTH))]
+    sources = {s.storage for part in parts for s in part.shares if s.how is not How.FIELD}
+    return all(m.state.object(storage).owner in ("", LOCAL) for storage in sources)
+
+
+def _parts_of(m: Machine, refs: tuple[int, ...], depth: int) -> Iterator[int]:
+    """What a new module was made of: `nn.Sequential(self.net, head)`."""
+    for ref in refs if depth else ():
+        for slot in m.state.slot_names(ref):
+            inner = m.state.refs_of(slot)
+            yield from inner
+            yield from _parts_of(m, inner, depth - 1)
 
 
 def _held(m: Machine) -> Iterator[OptimizerHeld]:
@@ -69,14 +101,33 @@ def _held(m: Machine) -> Iterator[OptimizerHeld]:
     me = m.number("argument", m.unit.parameters[0].name)
     held = [(slot, m.state.cell(slot), m.state.refs_of(slot)) for slot in m.state.slot_names(me)]
     single = [(slot[1][1:], cell.site, m.state.object(refs[0])) for slot, cell, refs in held if cell and len(refs) == 1]
+    optimizer_ref = {slot[1][1:]: refs[0] for slot, _, refs in held if len(refs) == 1}
     for name, site, optimizer in single:
-        if optimizer.kind is not Kind.OPTIMIZER or m.world.setters(name) or _adds_groups(m):
+        if optimizer.kind is not Kind.OPTIMIZER or _is_set_again(m, name) or _adds_groups(m):
             continue
         moved = {share.storage for share in optimizer.shares if share.how is How.PARAMETERS}
         for over, _, module in single:
             own = {share.storage for share in module.shares if share.how is How.OWN}
             if module.kind is Kind.MODULE and own and own <= moved:
                 yield OptimizerHeld(site, name, over, uses.own_calls(m), module.sure)
+        parts = frozenset(over for over, bound, part in single if bound < site and _knows(m, optimizer_ref[name], part))
+        if parts:
+            yield OptimizerHeld(site, name, "", uses.own_calls(m), optimizer.sure, parts)
+
+
+def _knows(m: Machine, optimizer: int, part: Object) -> bool:
+    """Whether an optimizer was built over a module or parameter, or what it is a part of."""
+    built = m.optimizers.get(optimizer | 1)
+    trained = part.kind in (Kind.MODULE, Kind.PARAMETER) and built is not None
+    return trained and ownership.meet(ownership.parts_of(part), built.parts if built is not None else ())
+
+
+def _is_set_again(m: Machine, name: str) -> bool:
+    """Whether anything but a method of a class that has nothing to do with this one sets a field of that name."""
+    classes = {info.number for info in m.world.program.classes}
+    family = {n for n in classes if n in m.world.lineage(m.unit.owner) or m.unit.owner in m.world.lineage(n)}
+    setters = [m.world.unit(number).owner for number in m.world.setters(name)]
+    return any(owner < 0 or owner in family for owner in setters)
 
 
 def _adds_groups(m: Machine) -> bool:

@@ -1,11 +1,13 @@
-"""`resize_`, and what stands in its way: memory that NumPy owns or looks at, and gradients."""
+"""What changes where a tensor lies: `resize_`, and what stands in its way (memory that NumPy owns or looks at, and
+gradients), and `set_`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import naming, sharing, slots
 from torchcopylint.flow.facts import Resized
-from torchcopylint.flow.model import TENSORS, UNVERSIONED, Fact, How, Object, Sure, Value
+from torchcopylint.flow.model import TENSORS, UNVERSIONED, Fact, How, Kind, Object, Sure, Value
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -27,6 +29,26 @@ def note(m: Machine, value: Value, at: Site) -> None:
     for how, site, name in _windows(m, obj):
         m.fact(Resized(at.site, at.name, name, at.op, how, site, obj.sure))
         return
+
+
+def move(m: Machine, moved: list[Value], sources: list[Value], site: int) -> None:
+    """`x.set_(y)` puts tensors on the storage of another; what one knows of them is otherwise as before.
+
+    Nobody else gets to see what was written into the memory that `x` had.
+    """
+    m.taken_away |= {ref for value in moved for ref in value.refs}
+    if len(moved) != 1 or len(moved[0].refs) != 1 or len(sources) != 1 or len(sources[0].refs) != 1:
+        return
+    (ref,), (source,) = moved[0].refs, sources[0].refs
+    shares = m.state.object(source).shares
+    live = slots.lives_on(m, sources[0], ref) if m.state.object(ref).kind is Kind.PARAMETER else None
+    if live is not None:
+        obj = m.state.object(ref)
+        text = naming.key_text(m, moved[0].root) if moved[0].root is not None else obj.text
+        sharing.note(m, site, ref, sources[0], text, live, "assign", obj.sure)
+    if ref != source and m.state.object(source).kind in TENSORS and ref not in {share.storage for share in shares}:
+        put = tuple(share._replace(how=How.ASSIGNED, site=site, of=source) for share in shares)
+        m.state.set_object(ref, m.state.object(ref)._replace(shares=put))
 
 
 def _windows(m: Machine, obj: Object) -> list[tuple[How, int, str]]:

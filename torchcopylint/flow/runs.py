@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import exclusion, naming
+from torchcopylint.flow import exclusion, left, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.earlier import from_before, is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
 from torchcopylint.flow.loops import Loops
-from torchcopylint.flow.model import CONTAINERS, PART, TENSORS, Fact, Key, Kind, Object, Sure, Value, join_graphs
+from torchcopylint.flow.model import CONTAINERS, FIELD, PART, TENSORS, Fact, Key, Kind, Object, Sure, Value, join_graphs
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation
     from torchcopylint.flow.machine import Machine
 
-_BRANCHES = 1 << 48
+_BRANCHES, _CALLS = 1 << 48, 1 << 47
 MAX_OUTPUTS = 64
 _FREED, _RAN, _ADDED, _HELD = 1, 2, 3, 4
 MAX_DEPTH = 2
@@ -82,6 +82,11 @@ def ran_at(graph: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted({site for site, what in _decoded(graph) if what in (_FREED, _RAN)}))
 
 
+def freed_at(graph: Iterable[int]) -> tuple[int, ...]:
+    """The sites at which backward ran over a part of a graph and freed what was saved there."""
+    return tuple(where for where, what in _decoded(graph) if what == _FREED)
+
+
 def without(graph: frozenset[int]) -> frozenset[int]:
     """A graph without its runs: for results of which nobody knows whether they still hang on it."""
     return frozenset(number for number in graph if number >= 0) if any(number < 0 for number in graph) else graph
@@ -100,6 +105,19 @@ def branch(m: Machine, number: int, group: int) -> int:
     made = _BRANCHES + number * MAX_OUTPUTS + group % MAX_OUTPUTS
     m.runs.branches[made] = number
     return made
+
+
+def hang_together(m: Machine, value: Value, group: int, site: int) -> bool:
+    """What a call at `site` has returned, and the others of its `group`, hang on one graph, of which backward frees
+    something. Returns whether it is a tensor with a graph."""
+    objects = [(ref, m.state.object(ref)) for ref in value.refs]
+    if m.state.mode.recording <= 0 or any(obj.kind not in TENSORS or obj.requires_grad <= 0 for _, obj in objects):
+        return False
+    number = _CALLS + site * MAX_OUTPUTS + group % MAX_OUTPUTS
+    m.module_saves[number] = Value()
+    for ref, obj in objects:
+        m.state.set_object(ref, obj._replace(graph=obj.graph | {number}))
+    return True
 
 
 def common(m: Machine, a: Iterable[int], b: Iterable[int]) -> set[int]:
@@ -203,7 +221,7 @@ def _bound_at(m: Machine, ref: int, depth: int = MAX_DEPTH) -> Iterator[int]:
 
 def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name: str) -> None:
     runs = m.runs
-    found = tuple(where for where, what in _decoded(graph) if what == _FREED)
+    found = freed_at(graph)
     runs.reached.update(where for where, what in _decoded(graph) if what == _ADDED)
     runs.used_again.update(where for where, what in _decoded(graph) if what in (_FREED, _RAN))
     through = frozenset(where for where, what in _decoded(graph) if what == _HELD)
@@ -226,7 +244,7 @@ def accumulate(
 
     `lasting` is whether the target is known to outlive the call; of what a field holds itself, that is found out here.
     """
-    if is_field_from_before(m, target.root) or lasting:
+    if lasting or is_field_from_before(m, target.root, owners=("self", FIELD)):
         m.runs.fields[site] = (Accumulated(site, name, source, form, -1, Sure.LIKELY), value.refs)
     if not m.runs.sites:
         return False
@@ -243,9 +261,9 @@ def accumulate(
     return True
 
 
-def is_field_from_before(m: Machine, root: Key | None) -> bool:
+def is_field_from_before(m: Machine, root: Key | None, owners: tuple[str, ...] = ("self",)) -> bool:
     """Whether something is held by a field of `self` that this method has not set: it outlives the call."""
-    if not isinstance(root, tuple) or m.state.object(root[0]).owner != "self" or not root[1].startswith("."):
+    if not isinstance(root, tuple) or m.state.object(root[0]).owner not in owners or not root[1].startswith("."):
         return False
     cell = m.state.cell(root)
     return cell is not None and cell.site == -1
@@ -348,7 +366,8 @@ def _empties(m: Machine, event: t.Event, names: set[str]) -> bool:
         case t.Bind():
             return event.name.partition("#")[0] in names and not _goes_on(m, event)
         case t.StoreAttribute():
-            return f"{naming.text_of(m, event.base)}.{event.name}" in names and not event.augmented
+            anew = not event.augmented and not _goes_on(m, event)
+            return f"{naming.text_of(m, event.base)}.{event.name}" in names and anew
         case t.StoreItem():
             text = f"{naming.text_of(m, event.base)}[{naming.index_text(m, event.subscript)}]"
             return text in names and not event.augmented
@@ -359,13 +378,13 @@ def _empties(m: Machine, event: t.Event, names: set[str]) -> bool:
     return False
 
 
-def _goes_on(m: Machine, event: t.Bind) -> bool:
+def _goes_on(m: Machine, event: t.Bind | t.StoreAttribute) -> bool:
     """Whether a name is bound to something that is computed from what it holds: `total += x`, `total = total + x`."""
     made = m.unit.definitions[event.value] if event.value >= 0 else None
     if not isinstance(made, t.Augment | t.Operate):
         return False
     sources = (m.unit.definitions[register] for register in t.operands(made))
-    return any(isinstance(source, t.Load) and source.name == event.name for source in sources)
+    return any(naming.is_same_place(m, event, source) for source in sources)
 
 
 def _unconditional(tape: t.Tape, beside: int = -1, inside: bool = False) -> Iterator[t.Event]:
@@ -406,6 +425,7 @@ def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relati
     for where in again.freed:
         loop = loops.around(site, where)
         carrier = _carrier(m, loop, where, again.through) if loop is not None else None
+        carrier = carrier or (left.by_call(m, loop, again) if loop is not None else None)
         if carrier is not None:
             name, kept = carrier
             yield BackwardAgain(site, again.name, where, again.sure, name, kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import idioms, naming
+from torchcopylint.flow import idioms, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataShared
 from torchcopylint.flow.machine import Machine, PutOn
@@ -18,13 +18,37 @@ CONVERSIONS = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat
 
 def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str, form: str, sure: Sure) -> None:
     """An object, `text`, is put on the storages of `source`, which a live parameter or buffer, `shared`, sits on."""
-    if form == "parameter" and _takes_off(m):
+    if form == "parameter" and (_takes_off(m) or _is_let_go(m, source, site)):
         return
     storages = frozenset(share.storage for held in source.refs for share in m.state.object(held).shares)
     owner = source.root[0] if isinstance(source.root, tuple) else -1
     m.put_on[site] = PutOn(ref, storages, shared, owner)
     context = idioms.CONVERSION if m.world.converts(m) else ""
     m.fact(DataShared(site, text, shared, form, sure, context=context))
+
+
+def _is_let_go(m: Machine, source: Value, site: int) -> bool:
+    """Whether the module that has the memory was made here to have it, and the unit looks at that no more."""
+    objects = [m.state.object(ref) for ref in source.refs]
+    while objects and not any(share.how is How.FIELD for share in objects[0].shares):
+        above = [share.of for share in objects[0].shares if share.how is not How.OWN]
+        objects = [m.state.object(above[0])] if above and m.state.object(above[0]) != objects[0] else []
+    owners = [share for obj in objects for share in obj.shares if share.how is How.FIELD]
+    if m.unit.kind == "module" or len(owners) != 1 or len(owners[0].region) != 1:
+        return False
+    owner, part = owners[0].of, owners[0].region[0].value
+    made, keys = m.state.object(owner), m.state.holders.get(owner, ())
+    names = [key for key in keys if owner in m.state.refs_of(key)]
+    if made.owner not in ("", LOCAL) or not names or not all(isinstance(name, str) for name in names):
+        return False
+    for name in names:
+        looks = [use for use in uses.of_name(m, str(name)) if use.loads]
+        seen = [(use, m.consumer_of(use.register)) for use in looks]
+        parts = all(isinstance(event, t.Attribute) and event.base == use.register for use, event in seen)
+        again = any(isinstance(e, t.Attribute) and e.name == part and use.site > site for use, e in seen)
+        if not parts or again or uses.seen_from_inside(m, str(name)):
+            return False
+    return True
 
 
 def note_again(m: Machine, site: int, source: Value, text: str) -> None:

@@ -6,18 +6,23 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import indexing, memory
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import Kind, Sure, Value
+from torchcopylint.flow.model import COMPARISONS, Kind, Sure, Value
+from torchcopylint.flow.state import kind_of
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
-
-_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
 
 def note(m: Machine, base: Value, event: t.Item | t.StoreItem) -> Value:
     """The value of the base of a subscript, where unknown things in it may have turned out to be tensors."""
     unknown = [ref for ref in base.refs if m.state.object(ref).kind is Kind.UNKNOWN]
-    if not unknown or not (_has_dimensions(m, event.subscript) or _is_mask(m, base, event.subscript)):
+    if not unknown:
+        return base
+    # What is read at the places that a tensor names may be a dataset.
+    stored = isinstance(event, t.StoreItem) and any(
+        not isinstance(part, t.Slice) and kind_of(m.value(part), m.state) is Kind.TENSOR for part in event.subscript
+    )
+    if not (stored or _has_dimensions(m, event.subscript) or _is_mask(m, base, event.subscript)):
         return base
     if m.world.star_imports or not m.world.deals_in_tensors_only:
         return base
@@ -38,6 +43,6 @@ def _is_mask(m: Machine, base: Value, index: t.Index) -> bool:
     made = m.unit.definitions[index[0]] if index[0] >= 0 else None
     return (
         isinstance(made, t.Operate)
-        and made.symbol in _COMPARISONS
+        and made.symbol in COMPARISONS
         and any(m.value(operand).refs == base.refs for operand in made.operands)
     )

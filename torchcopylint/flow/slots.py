@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import alternatives, memory, naming, reading, uses
+import re
+
+from torchcopylint.flow import alternatives, hollow, memory, naming, reading, uses
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldRead, Repeated
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    ARGUMENT,
     BUFFERS,
     CONTAINERS,
     FIELD,
@@ -32,6 +36,8 @@ from torchcopylint.flow.model import (
     overlap,
 )
 from torchcopylint.knowledge import table
+
+_NAMES = re.compile(r"[^\W\d]\w*")
 
 
 def slot_value(m: Machine, slot: Slot, lazily: Object | None = None) -> Value:
@@ -97,17 +103,47 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
             return slot_value(m, slot)
         if m.state.cell((ref, ANY_ELEMENT)) is None and obj.kind not in CONTAINERS:
             return slot_value(m, slot)
+        entry = _entry(m, ref, obj) if isinstance(key, str) else None
+        if entry is not None:
+            return slot_value(m, slot, entry)
     # Of a container that comes from elsewhere, the keys that somebody has named here are not all that it has.
     any_of_all = key is None and (obj.owner in ("", LOCAL) or obj.kind is not Kind.UNKNOWN)
     elements = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
     held = [slot_value(m, slot) for slot in elements if any_of_all or slot[1] == ANY_ELEMENT]
     if held:
-        return join_values([_any_of(m, value, site, text) for value in held])
+        found = [_any_of(m, value, site, text) for value in held]
+        if obj.kind is Kind.UNKNOWN and obj.owner not in ("", LOCAL) and not _is_stored_there(m, site, text):
+            # What was stored at one key need not be what stands at another.
+            found.append(_another(m, Object(owner=obj.owner), site, text, "element from elsewhere"))
+        return join_values(found)
     if PARTS in obj.flags:
         return _part(m, base, obj, key, site, text)
     if LISTS in obj.flags and key is not None:
         return slot_value(m, (ref, f"[{key!r}]"), Object(Kind.LIST, Sure.PROVEN))
     return _another(m, Object(owner=obj.owner), site, text)
+
+
+def _is_stored_there(m: Machine, site: int, place: str) -> bool:
+    """Whether what an item is, as the user wrote it, has been stored before on the same way, with the same key."""
+    loops = uses.loops_around(m, site)
+    for store in m.index.of(t.StoreItem):
+        around = uses.loops_around(m, store.site)
+        before = store.site < site and around == loops[: len(around)] and not uses.on_some_paths(m, store.site)
+        key = naming.index_text(m, store.subscript)
+        if before and f"{naming.text_of(m, store.base)}[{key}]" == place and "..." not in key:
+            bound = [use for name in _NAMES.findall(place) for use in uses.of_name(m, name) if not use.loads]
+            if not any(store.site < use.site < site for use in bound):
+                return True
+    return False
+
+
+def _entry(m: Machine, ref: int, obj: Object) -> Object | None:
+    """What an entry of a dictionary that was handed in is like, as the caller's entries are: by its key, it is one."""
+    cell = m.state.cell((ref, ANY_ELEMENT)) if obj.owner == ARGUMENT and obj.kind is Kind.DICT else None
+    if cell is None or cell.site >= 0 or len(cell.refs) != 1:
+        return None
+    like = m.state.object(cell.refs[0])
+    return like._replace(shares=(), flags=like.flags - {PLACEHOLDER}) if PLACEHOLDER in like.flags else None
 
 
 def _part(m: Machine, base: Value, obj: Object, key: object, site: int, text: str) -> Value:
@@ -184,6 +220,16 @@ def register_module(m: Machine, ref: int, module: Object, name: str, value: Valu
         ]
         if added:
             m.state.set_object(held, inner._replace(shares=(*inner.shares, *added)))
+            _forget_saved(m, [share for share in added if name])
+
+
+def _forget_saved(m: Machine, shares: list[Share]) -> None:
+    """Another parameter stands in a field: who writes it does not write the one that backward has saved there."""
+    for share in shares:
+        owner = m.state.object(share.storage)
+        saved = {s for s in owner.saved if m.saved_fields.get((max(s, ~s), share.storage | 1)) == share.region}
+        if saved:
+            m.state.set_object(share.storage, owner._replace(saved=owner.saved - saved))
 
 
 def note_repeated(m: Machine, held: Value, site: int, form: str, container: str, register: int = -1) -> None:
@@ -200,16 +246,34 @@ def note_repeated(m: Machine, held: Value, site: int, form: str, container: str,
 
 
 def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, container: str) -> None:
-    """A loop puts one object that was made outside of it into a container, turn after turn."""
-    if not m.in_loop or before is None or not isinstance(held.root, str) or len(held.refs) != 1:
+    """A loop puts one object that was made outside of it into a container, turn after turn.
+
+    Or wraps it anew in each turn, beside nothing else that has any state: `Sequential(norm, ReLU())`.
+    """
+    if not m.in_loop or before is None or len(held.refs) != 1:
         return
     obj = m.state.object(held.refs[0])
-    # What was handed in may be shared on purpose.
-    made_here = obj.owner in ("", LOCAL) and obj.site >= 0 and obj.sure is Sure.PROVEN
-    if made_here and held.refs[0] in before.refs and obj.kind in (Kind.MODULE, *BUFFERS):
-        outer, inner = uses.loops_around(m, obj.site), uses.loops_around(m, site)
-        if len(outer) < len(inner) and inner[: len(outer)] == outer and not uses.on_some_paths(m, site):
+    if isinstance(held.root, str) and held.refs[0] in before.refs and obj.kind in (Kind.MODULE, *BUFFERS):
+        if _is_made_outside(m, obj, site):
             note_repeated(m, held, site, "comprehension", container)
+    elif obj.kind is Kind.MODULE and obj.type in _IN_A_ROW and held.root is None:
+        slots = (slot for slot in m.state.slot_names(held.refs[0]) if slot[1].startswith("["))
+        children = dict.fromkeys(ref for slot in slots for ref in m.state.refs_of(slot))
+        stateful = [ref for ref in children if _stateful(m, ref, m.state.object(ref))]
+        if len(stateful) == 1 and _is_made_outside(m, m.state.object(stateful[0]), site):
+            note_repeated(m, Value((stateful[0],), Kind.MODULE), site, "comprehension", container)
+
+
+_IN_A_ROW = frozenset({"torch.nn.Sequential"})
+
+
+def _is_made_outside(m: Machine, obj: Object, site: int) -> bool:
+    """Whether something was made before the loop that the event at a site stands in, in which it is always run."""
+    # What was handed in may be shared on purpose.
+    if obj.owner not in ("", LOCAL) or obj.site < 0 or obj.sure is not Sure.PROVEN:
+        return False
+    outer, inner = uses.loops_around(m, obj.site), uses.loops_around(m, site)
+    return len(outer) < len(inner) and inner[: len(outer)] == outer and not uses.on_some_paths(m, site)
 
 
 def has_state(obj: Object) -> bool:
@@ -228,7 +292,7 @@ def _stateful(m: Machine, ref: int, obj: Object) -> bool:
         return False
     if row is None:
         local = m.world.local_class(obj.type)
-        return local is None or not m.world.holds_nothing(local)
+        return local is None or not hollow.has_no_parameters(m.world, local)
     if not row.container:
         return row.stateful
     children = {r for slot in m.state.slot_names(ref) for r in slot_value(m, slot).refs if r != ref}

@@ -151,6 +151,32 @@ class State:
                 changed = True
         return changed
 
+    def left_over(self, delta: Delta, refs: list[int]) -> Delta:
+        """The delta of an arm of a branch in a loop, where other arms make these objects anew: what is put aside of
+        them was made on earlier turns, and is not what this turn makes.
+
+        What a name still stands for is the newest that there is.
+        """
+        aside = [ref for ref in refs if self.entries.get(ref) is not None and self._is_put_aside(ref, delta)]
+        if not aside or delta.get(ALIVE, self.entries[ALIVE]) is not True:
+            return delta
+        self.fork()
+        self.apply(delta)
+        for ref in aside:
+            self.retire(ref)
+        return self.take()
+
+    def _is_put_aside(self, ref: int, delta: Delta) -> bool:
+        """Whether, as a delta has it, slots hold an object and no name does."""
+        held = False
+        for key in self.holders.get(ref, ()):
+            cell = delta[key] if key in delta else self.entries.get(key)
+            if isinstance(cell, Cell) and ref in cell.refs:
+                if isinstance(key, str):
+                    return False
+                held = True
+        return held
+
     def join_in(self, delta: Delta, *, turn: bool = False) -> bool:
         """The state becomes the join of itself and what a delta, such as a loop's `turn`, makes of it. Returns whether
         it changed."""

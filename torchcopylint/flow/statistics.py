@@ -13,7 +13,7 @@ from torchcopylint.knowledge import table
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
 
-_MODE = "training"
+MODE = "training"
 MAX_DEPTH = 3
 """So many levels of modules in modules change their mode together, as far as anything is known of them."""
 
@@ -26,8 +26,8 @@ def set_mode(m: Machine, module: Value, name: str, arguments: Arguments, depth: 
     for ref in module.refs if depth and not unknown else ():
         obj = m.state.object(ref)
         if obj.kind is Kind.MODULE:
-            others = tuple(pair for pair in obj.config if pair[0] != _MODE)
-            m.state.set_object(ref, obj._replace(config=others if training else (*others, (_MODE, False))))
+            others = tuple(pair for pair in obj.config if pair[0] != MODE)
+            m.state.set_object(ref, obj._replace(config=(*others, (MODE, training))))
             for slot in m.state.slot_names(ref):
                 set_mode(m, Value(m.state.refs_of(slot)), name, arguments, depth - 1)
 
@@ -38,7 +38,7 @@ def update(m: Machine, module: Value, row: table.ModuleOp, site: int, name: str)
         return
     for ref in module.refs if len(module.refs) == 1 else ():
         obj = m.state.object(ref)
-        if obj.sure is not Sure.PROVEN or dict(obj.config).get(_MODE) is False:
+        if obj.sure is not Sure.PROVEN or dict(obj.config).get(MODE) is False:
             continue
         for buffer in row.buffers:
             # Of a buffer that nobody has looked at there is nothing to say.

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import (
     aliasing,
     attributes,
+    carrying,
     distributions,
+    frozen,
     grads,
     handing,
     hanging,
     leaving,
     lending,
     memory,
+    memos,
     naming,
     outer,
     reading,
@@ -28,27 +30,27 @@ from torchcopylint.flow import (
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Place, Write
 from torchcopylint.flow.model import (
-    CONTAINERS,
-    EXPANDED,
-    INFERENCE,
-    ITSELF,
-    NO_GRAD_VIEW,
-    OUTPUT,
-    PARTS,
-    PLACEHOLDER,
     SPENT,
     TENSORS,
     UNKNOWN,
-    WRITES_INPUT,
     Fact,
     How,
     Kind,
     Object,
-    Share,
     Sure,
     Value,
 )
 from torchcopylint.flow.references import FunctionReference
+from torchcopylint.flow.returned import (
+    PLAIN,
+    Returned,
+    ReturnedPart,
+    keep,
+    parts_of,
+    returned_by,
+    save_arguments,
+    saved_arguments,
+)
 from torchcopylint.flow.sites import STATISTICS, Arguments
 
 if TYPE_CHECKING:
@@ -58,11 +60,6 @@ if TYPE_CHECKING:
 
 _SHOWING = frozenset({How.DETACH, How.VIEW, How.INDEX, How.ROW})
 """Ways to share by which a result that is a tensor shows that what it was taken from is one."""
-_WITH_PARTS = CONTAINERS - {Kind.STATE_DICT} | {Kind.INSTANCE}
-PLAIN = "plain"
-"""As the condition of what is returned: it is a number or a text."""
-MAX_PARTS = 16
-"""So many elements or fields of what a function returns are told of."""
 MAX_PLACES = 3
 """The places that are told of a write which one file hands on to another."""
 
@@ -70,7 +67,8 @@ MAX_PLACES = 3
 class ArgumentWrite(NamedTuple):
     """The function writes the memory of a parameter; `path` leads from the parameter to what is written.
 
-    `on_request` is whether it may do so only if it is told to write in place, by a parameter of such a name.
+    `on_request` is whether it may do so only if it is told to write in place, by a parameter of such a name; `tensor`
+    whether the function shows that it is a tensor.
     """
 
     parameter: str
@@ -83,26 +81,7 @@ class ArgumentWrite(NamedTuple):
     cause: str
     on_request: bool = False
     places: tuple[Place, ...] = ()
-
-
-class Returned(NamedTuple):
-    """The function may return an alias of a parameter (`how`; `None` for the very object), or, without one, something
-    fresh: where `when` is `PLAIN`, a number or a text."""
-
-    parameter: str
-    path: tuple[str, ...]
-    how: How | None
-    when: str
-
-
-class ReturnedPart(NamedTuple):
-    """What stands in a slot of the tuple, list, dictionary or record that the function makes and returns."""
-
-    slot: str
-    returned: tuple[Returned, ...]
-    result: Object
-    group: int = 0
-    """The first of the parts that hangs on something the function has computed which this one hangs on as well."""
+    tensor: bool = False
 
 
 class Summary(NamedTuple):
@@ -124,6 +103,9 @@ class Summary(NamedTuple):
     replaced: tuple[replacing.Replaced, ...] = ()
     lent: str = ""
     left: tuple[leaving.Left, ...] = ()
+    carries: tuple[carrying.Carried, ...] = ()
+    saves: tuple[str, ...] = ()
+    """The arguments that backward over the result needs as they were."""
     function: int = -1
     """The unit of the function inside of this one that is returned, whichever way it returns."""
 
@@ -133,6 +115,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
     stand."""
     unit = m.unit
     paths = argument_paths(m)
+    carries = carrying.carried(m)
     writes: dict[ArgumentWrite, tuple[Place, ...]] = {}
     inside = m.index.on_arms if m.writes and _switch(unit) else frozenset()
     reached = paths if file or not m.writes else paths | outer.paths(m)
@@ -153,10 +136,11 @@ def summarise(m: Machine, file: str = "") -> Summary:
                     len(write.storages) == 1,
                     write.cause,
                     bool(_switch(unit)) and (len(write.storages) > 1 or write.site in inside),
+                    tensor=write.kind in TENSORS and write.sure > Sure.HINT,
                 )
                 here = (Place(file, write.site, unit.name, write.cause or write.op),) if file else ()
                 writes.setdefault(item, (*here, *m.elsewhere.get(write.site, ())))
-    returned, result = _returns(m, m.returned, paths)
+    returned, result = returned_by(m, m.returned, paths)
     return Summary(
         name=unit.name,
         parameters=tuple(p.name for p in unit.parameters if p.kind == "plain"),
@@ -166,14 +150,16 @@ def summarise(m: Machine, file: str = "") -> Summary:
         returns_value=bool(m.returned),
         trains=m.trains,
         unknown=unit.is_generator or (not m.returned and _is_stub(unit)),
-        parts=_parts(m, paths),
+        parts=parts_of(m, paths),
         kept=handing.kept(m, paths, told=not file),
         added=handing.added(m),
-        hangs=hanging.of(m),
+        hangs=hanging.of(m, frozenset(item.slot[1:] for item in carries)),
+        carries=carries,
         pairs=tuple(sorted(m.pairs)),
         replaced=replacing.of(m),
         lent=lending.of(m) if unit.owner >= 0 else "",
         left=leaving.left(m),
+        saves=saved_arguments(m, paths),
         function=-1 if file else _returned_function(m),
     )
 
@@ -221,95 +207,6 @@ def argument_paths(m: Machine) -> dict[int, tuple[str, tuple[str, ...]]]:
     return paths
 
 
-def _parts(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[ReturnedPart, ...]:
-    """The elements or fields of what is returned, if every `return` makes something of the same parts."""
-    refs = [ref for value in m.returned for ref in value.refs]
-    made = [m.state.object(ref) for ref in refs]
-    if not refs or any(not value.refs for value in m.returned):
-        return ()
-    if any(obj.kind not in _WITH_PARTS or any(share.storage in paths for share in obj.shares) for obj in made):
-        return ()
-    names = {tuple(slot[1] for slot in m.state.slot_names(ref)) for ref in refs}
-    if len(names) != 1:
-        return ()
-    found: list[ReturnedPart] = []
-    graphs: list[set[int]] = []
-    for name in names.pop()[:MAX_PARTS]:
-        cells = [m.state.cell((ref, name)) for ref in refs]
-        held = [Value(cell.refs, cell.kind) for cell in cells if cell is not None and cell.refs]
-        if len(held) == len(refs):
-            graph = {n for value in held for ref in value.refs for n in m.state.object(ref).graph if n >= 0}
-            group = next((part.group for part, other in zip(found, graphs, strict=True) if other & graph), len(found))
-            found.append(ReturnedPart(name, *_returns(m, held, paths), group))
-            graphs.append(graph)
-    return tuple(found)
-
-
-def _returns(
-    m: Machine, values: Iterable[Value], paths: dict[int, tuple[str, tuple[str, ...]]]
-) -> tuple[tuple[Returned, ...], Object]:
-    found: list[Returned] = []
-    result: Object | None = None
-    for value in values:
-        if not value.refs:
-            found.append(Returned("", (), None, PLAIN if value.kind in (Kind.NUMBER, Kind.STRING) else ""))
-            continue
-        for ref in value.refs:
-            obj = m.state.object(ref)
-            kept = [m.state.object(share.of) for share in obj.shares if share.when and share.of != ref]
-            itself = any(source.kind is Kind.PARAMETER for source in kept) and obj.kind is Kind.TENSOR
-            plain = Object(
-                obj.kind,
-                obj.sure,
-                requires_grad=obj.requires_grad,
-                leaf=Fact.UNKNOWN if itself else obj.leaf,
-                scalar=obj.scalar,
-                dtype=obj.dtype,
-                type=obj.type,
-                flags=(obj.flags & HANDED_OUT)
-                | ({SPENT} if runs.ran_at(obj.graph) else set())
-                | ({ITSELF} if itself else set()),
-            )
-            result = plain if result is None else _weaker(result, plain)
-            hits = _nearest([share for share in obj.shares if share.storage in paths], paths)
-            if not hits:
-                found.append(Returned("", (), None, "unknown" if obj.kind is Kind.UNKNOWN else ""))
-            for share in hits:
-                parameter, path = paths[share.storage]
-                same = ref == share.storage
-                found.append(Returned(parameter, path, None if same else share.how, _condition(m, share)))
-    return tuple(dict.fromkeys(found)), result or Object()
-
-
-def _nearest(hits: list[Share], paths: dict[int, tuple[str, tuple[str, ...]]]) -> list[Share]:
-    """What is a part of an argument's part is a part of the argument, too: only the part itself counts."""
-    if len(hits) < 2:
-        return hits
-    found = [paths[share.storage] for share in hits]
-    return [
-        share
-        for share, (name, path) in zip(hits, found, strict=True)
-        if not any(o[0] == name and len(o[1]) > len(path) and o[1][: len(path)] == path for o in found)
-    ]
-
-
-def _condition(m: Machine, share: Share) -> str:
-    """On what a share depends: its own condition, or that of what it was taken from."""
-    for _ in range(reading.MAX_CHAIN):
-        if share.when or share.sure:
-            return share.when
-        above = (s for s in m.state.object(share.of).shares if s.storage == share.storage)
-        share = next(above, share._replace(when="on some paths"))
-    return "on some paths"
-
-
-def _weaker(a: Object, b: Object) -> Object:
-    from torchcopylint.flow.model import join_objects
-
-    joined = join_objects(a, b)
-    return joined._replace(flags=joined.flags | (a.flags | b.flags) & {ITSELF})
-
-
 def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: int, name: str) -> Value:
     """The result of calling a function of this file, by its summary."""
     unit = m.world.unit(reference.unit)
@@ -324,13 +221,13 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
         return memory.unknown(m, site, f"{name}(...)")
     m.elsewhere.pop(site, None)
+    behind = hanging.graphs(m, summary.hangs, bound)
     if not m.world.is_own(reference.unit) and not any(item.form in ("step", "load") for item in summary.writes):
         # A trainer of another file may train through objects of which nothing is known there.
         stepping.maybe_trains(m, arguments, site, name)
         unknowns.maybe_backward(m, arguments, site, name)
     asked = bound.get(_switch(unit), UNKNOWN).const is True
-    written = False
-    elsewhere = any(item.form != "assign" for item in summary.writes)
+    written, elsewhere = False, any(item.form != "assign" for item in summary.writes)
     for item in summary.writes:
         # A tensor that is put on another storage leaves the one that it was on as it is: that is no part of one write.
         if (item.on_request and not asked) or (item.form == "assign" and elsewhere):
@@ -338,16 +235,21 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         if outer.is_outer(item.parameter):
             bound[item.parameter] = outer.value_of(m, reference.unit, item.parameter)
         written = _apply_write(m, item, bound, site, name, also=written) or written
-        if not item.path:
+        if item.path:
+            m.part_writes[site] = (reference.unit, item.parameter, item.path)
+        else:
             m.argument_writes[site] = (reference.unit, item.parameter, _hands_back(summary, item.parameter))
     aliasing.pair_arguments(m, summary.pairs, bound, site)
     replacing.by_call(m, summary.replaced, bound, site)
-    handing.take(m, summary.kept, bound, site)
+    handing.take(m, reference.unit, summary.kept, bound, site)
     handing.add(m, summary.added, bound, site)
     leaving.take(m, summary.left, bound, site)
     if summary.trains:
         m.trains = m.trains or False
-    return lending.take(m, summary.lent, bound.get("self"), _result(m, summary, bound, arguments, site, name))
+    result = _result(m, summary, bound, behind, arguments, site, name)
+    if summary.carries:
+        carrying.take(m, summary.carries, unit, bound.get(unit.parameters[0].name, UNKNOWN), result, site)
+    return memos.take(m, reference.unit, name, lending.take(m, summary.lent, bound.get("self"), result))
 
 
 def _hands_back(summary: Summary, parameter: str) -> bool:
@@ -389,6 +291,9 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
     target = _follow(m, value, item.path)
     if not target.refs:
         return False
+    if item.tensor and not any(ref in m.dropped for ref in target.refs):
+        # Of what has been dropped of it before, a callee is no witness.
+        memory.evidence_tensor(m, target)
     if item.places:
         m.elsewhere[site] = item.places
     fact = writing.write(
@@ -408,11 +313,15 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
     return fact is not None
 
 
-HANDED_OUT = frozenset({OUTPUT, INFERENCE, NO_GRAD_VIEW, EXPANDED, PLACEHOLDER, PARTS, WRITES_INPUT})
-"""What a function's callers know as well of what it has made."""
-
-
-def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Arguments, site: int, name: str) -> Value:
+def _result(
+    m: Machine,
+    summary: Summary,
+    bound: dict[str, Value],
+    behind: hanging.Graphs,
+    arguments: Arguments,
+    site: int,
+    name: str,
+) -> Value:
     if summary.unknown:
         stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
         return memory.unknown(m, site, f"{name}(...)")
@@ -421,15 +330,18 @@ def _result(m: Machine, summary: Summary, bound: dict[str, Value], arguments: Ar
     if summary.function >= 0:
         return Value(kind=Kind.FUNCTION, const=FunctionReference(summary.function))
     inputs = [*arguments.positional, *arguments.keywords.values()]
-    behind = hanging.graphs(m, summary.hangs, bound)
     result = _one_result(m, summary.returned, summary.result, bound, inputs, site, name)
     for part in summary.parts if len(result.refs) == 1 else ():
         held = _one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot)
         slots.bind_slot(m, (result.refs[0], part.slot), held, site)
+        if part.saved and runs.hang_together(m, held, part.group, site):
+            continue
         # Several losses that come back need not have a graph in common.
         m.runs.parts.update(ref | 1 for ref in held.refs)
         m.runs.groups.update((ref | 1, part.group) for ref in held.refs)
     hanging.carry(m, behind, result, site, bound)
+    if summary.saves:
+        save_arguments(m, result, [bound.get(parameter, Value()) for parameter in summary.saves], site, name)
     return result
 
 
@@ -487,7 +399,7 @@ def _one_result(
                 # Nothing in the function cuts the graph, for what is known there of its arguments.
                 made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)
             # Whether the result hangs on what backward has run over is only known of what the function itself did.
-            made = made._replace(graph=runs.without(graph))
+            made = frozen.made_by_frozen(m, bound.values(), made)._replace(graph=runs.without(graph))
             if SPENT in made.flags:
                 m.runs.sites.add(site)
                 made = made._replace(graph=runs.spent(made.graph, site), flags=made.flags - {SPENT})
@@ -495,6 +407,6 @@ def _one_result(
             made = made._replace(requires_grad=Fact.NO, leaf=Fact.YES, graph=frozenset())
         if any(item.when == "unknown" for item in fresh):
             made = made._replace(kind=Kind.UNKNOWN, sure=Sure.NOT)
-        values.append(memory.fresh(m, site, made, f"{tag}fresh"))
+        values.append(keep(m, memory.fresh(m, site, made, f"{tag}fresh"), site, name, tag))
     joined = slots.join_values(values)
     return joined._replace(plain=True) if plain else joined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import grads, memory, naming, reading, runs, slots, stepping
+from torchcopylint.flow import grads, kinds, memory, naming, reading, runs, slots, stepping
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import Fact, Object, Value
 from torchcopylint.flow.sites import Arguments
@@ -25,18 +25,20 @@ def call_unknown(m: Machine, arguments: Arguments, site: int, name: str, receive
     maybe_backward(m, arguments, site, name)
     if name.rpartition(".")[2] == SCALED_LOSS and arguments.positional:
         return arguments.positional[0]._replace(root=None)
-    return memory.fresh(m, site, Object(text=f"{name}(...)", graph=graph_behind(m, arguments)))
+    return memory.fresh(m, site, Object(text=f"{name}(...)", graph=graph_behind(m, arguments, name)))
 
 
-def graph_behind(m: Machine, arguments: Arguments) -> frozenset[int]:
+def graph_behind(m: Machine, arguments: Arguments, name: str) -> frozenset[int]:
     """The graph of what an unknown call makes, if it makes a tensor: what its arguments were computed from.
 
-    Whether backward has run over it already is left out: nobody knows whether the call cuts the graph.
+    Whether backward has run over it already is left out, as nobody knows whether the call cuts the graph; but what is
+    called a loss or a criterion is there to be differentiated.
     """
     if m.state.mode.recording is Fact.NO:
         return frozenset()
     inputs = grads.tensors_in(m, [*arguments.positional, *arguments.keywords.values()])
-    graph = frozenset[int]().union(*(runs.without(obj.graph) for obj in inputs))
+    keeps = kinds.named_criterion(name)
+    graph = frozenset[int]().union(*(obj.graph if keeps else runs.without(obj.graph) for obj in inputs))
     return graph if len(graph) <= grads.MAX_GRAPH else frozenset(sorted(graph)[-grads.MAX_GRAPH :])
 
 

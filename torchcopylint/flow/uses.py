@@ -179,7 +179,8 @@ def is_only_written(m: Machine, name: str) -> bool:
     written = [use for use in loads if _is_write(m, use.register)]
     if len(written) == len(loads):
         return True
-    straight = len({use.loops for use in uses}) == 1 and sum(not use.loads for use in uses) == 1
+    bound = [use for use in uses if not use.loads and not isinstance(m.unit.definitions[use.register], t.Augment)]
+    straight = len({use.loops for use in uses}) == 1 and len(bound) == 1
     last = [_last_operand(m, use.register) for use in written]
     return straight and bool(last) and all(use.register <= last[0] or use in written for use in loads)
 
@@ -246,3 +247,50 @@ def own_calls(m: Machine) -> frozenset[str]:
             if number is not None and m.world.is_own(number):
                 pending.append(m.world.unit(number))
     return frozenset(found)
+
+
+def own_callers(m: Machine) -> frozenset[str]:
+    """The methods of the same class, or of those that inherit from it, that call a method on their own object.
+
+    And those that some loop of the file calls beside it, on one object: `env.step(a)`, `env.record()`.
+    """
+    found = set(_beside_in_loops(m))
+    pending = [m.unit.name, *found]
+    lineages = {unit.owner: m.world.lineage(unit.owner) for unit in m.world.program.units if unit.owner >= 0}
+    mine = [unit for unit in m.world.program.units if m.unit.owner in lineages.get(unit.owner, ())]
+    while pending:
+        name = pending.pop()
+        for unit in mine:
+            me = unit.parameters[0].name if unit.parameters else ""
+            if unit.name not in found and any(
+                event.name == name and isinstance(base := unit.definitions[event.base], t.Load) and base.name == me
+                for event in m.world.index(unit).of(t.Invoke)
+            ):
+                found.add(unit.name)
+                pending.append(unit.name)
+    return frozenset(found)
+
+
+def _beside_in_loops(m: Machine) -> set[str]:
+    """The methods that a loop calls on the object on which it calls the method that is run."""
+    found: set[str] = set()
+    for unit in m.world.program.units:
+        index = m.world.index(unit)
+        calls = [event for event in index.of(t.Invoke) if index.loops.get(event.site)]
+        places = {
+            (_place(unit, event.base), index.loops[event.site][0]) for event in calls if event.name == m.unit.name
+        }
+        for event in calls if places else ():
+            place = _place(unit, event.base)
+            if place and (place, index.loops[event.site][0]) in places:
+                found.add(event.name)
+    return found - {m.unit.name}
+
+
+def _place(unit: t.Unit, register: int) -> str:
+    """The name or field of `self` that a register was loaded from."""
+    event = unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Attribute):
+        base = unit.definitions[event.base]
+        return f"{base.name}.{event.name}" if isinstance(base, t.Load) else ""
+    return event.name if isinstance(event, t.Load) else ""

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import builtins
 
-from torchcopylint.flow import custom, idioms, imports, kinds, mixing, training_fields
+from torchcopylint.flow import custom, frozen, heirs, idioms, imports, kinds, mixing, training_fields
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.classes import Export, unplaced
+from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -36,6 +37,8 @@ from torchcopylint.knowledge import table
 
 BUILTINS = frozenset(dir(builtins))
 _MODES = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})
+MAX_ROUNDS = 3
+"""So often, units are run again for what others have learnt."""
 MAX_NESTED_RUNS = 8
 """So many units may wait for one another to be run."""
 
@@ -48,6 +51,8 @@ class World(Parameters):
         self.outside.number_from(len(program.units), len(program.classes))
         self.star_imports: list[Dotted] = []
         self.steps = 0
+        self.inherited: list[Machine] = []
+        self._of_heirs: dict[heirs.Inherited, Summary] = {}
         self.used_up: dict[int, set[str]] = {}
         self.call_modes: dict[int, list[tuple[int, Mode]]] = {}
         self._leaves_off = False
@@ -77,18 +82,44 @@ class World(Parameters):
             # Instances are called by no name that tells the order: `augment(image)`.
             if any(callee in self._summaries for callee in self._too_early[number] - {number}):
                 callers |= self._run_again(number)
-        for number in sorted(self._arguments):
-            if self._arguments[number] != self._seen_arguments.get(number, {}) and self._bound_otherwise(number):
-                callers |= self._run_again(number)
-        callers |= mixing.by_constructor(self)
-        for number in sorted(callers):
-            self.run_unit(number)
+        callers |= self._run_rebound() | mixing.by_constructor(self)
+        for _ in range(MAX_ROUNDS):
+            # What a caller has learnt, it hands on to others.
+            above = {further for number in sorted(callers) for further in self._run_again(number)}
+            callers = (above - callers) | self._run_rebound(of_a_kind=True)
+            if not callers:
+                break
         if self._module_asked or self.machines[0].cut_short:
             self.run_unit(0)
+        for one in heirs.inherited(self):
+            self._run_for(one)
+
+    def _run_for(self, one: heirs.Inherited) -> None:
+        """Run an inherited method on an object of the class that inherits it."""
+        unit = self.program.units[one.number]
+        outer, self._current, self._standing_in = self._current, one.number, one.heir
+        machine = Machine(self, unit, State(self._entry_mode(unit)))
+        self._bind_parameters(machine)
+        machine.run_unit()
+        self._current, self._standing_in = outer, -1
+        self.steps += machine.steps
+        self.inherited.append(machine)
+        self._of_heirs[one] = summarise(machine)
+
+    def _run_rebound(self, *, of_a_kind: bool = False) -> set[int]:
+        """Run the units once more whose parameters are bound to something else by now; returns who calls them, as
+        `_run_again` does. `of_a_kind` leaves those as they are of which all that is new is that less is known."""
+        callers: set[int] = set()
+        for number in sorted(self._arguments):
+            changed = self._arguments[number] != self._seen_arguments.get(number, {})
+            if changed and self._bound_otherwise(number, of_a_kind=of_a_kind):
+                callers |= self._run_again(number)
+        return callers
 
     def let_go(self) -> None:
         """Give up what was run. Units and their world hold one another, which only a collection would notice."""
         self.machines.clear()
+        self.inherited.clear()
 
     def _run_again(self, number: int) -> set[int]:
         """Run a unit once more; returns who calls it, if what it does is not what it was known to do."""
@@ -146,6 +177,17 @@ class World(Parameters):
         if unit.kind in ("function", "lambda"):
             self._summaries[number] = summarise(machine)
 
+    def run_expanded(self, expanded: t.Unit) -> Machine:
+        """Run a unit with its helpers in it. What others know of the unit stays as it is."""
+        outer, self._current = self._current, expanded.number
+        machine = Machine(self, expanded, State(self._entry_mode(expanded)))
+        machine.index = UnitIndex(expanded)
+        self._bind_parameters(machine)
+        machine.run_unit()
+        self._current = outer
+        self.steps += machine.steps
+        return machine
+
     def machine_of(self, number: int) -> Machine | None:
         """The machine of a unit, which is run now if it has not been; `None` if it is running, or too deep, or of
         another file."""
@@ -156,10 +198,13 @@ class World(Parameters):
             self.run_unit(number)
         return self.machines.get(number)
 
-    def _bound_otherwise(self, number: int) -> bool:
-        """Whether what is known by now of a unit's parameters is not what it was run with."""
+    def _bound_otherwise(self, number: int, *, of_a_kind: bool) -> bool:
+        """Whether what is known by now of a unit's parameters is not what it was run with; with `of_a_kind`, no kind
+        has become unknown."""
         m = self.machines[number]
-        return any(self._parameter_object(m, parameter) != obj for parameter, obj in self._bound_to[number])
+        bound = [(self._parameter_object(m, parameter), obj) for parameter, obj in self._bound_to[number]]
+        lost = any(now.kind is Kind.UNKNOWN is not obj.kind for now, obj in bound)
+        return any(now != obj for now, obj in bound) and not (of_a_kind and lost)
 
     def _in_order(self) -> list[t.Unit]:
         """Callees before callers, as far as names tell; otherwise source order."""
@@ -244,6 +289,10 @@ class World(Parameters):
         for name, export in exports.items():
             if export.obj is not None and export.obj.kind in CONTAINERS:
                 exports[name] = export._replace(element=common_element(m, m.state.refs_of(name)))
+            elif export.obj is not None and export.obj.kind is Kind.MODULE:
+                refs = m.state.refs_of(name)
+                if refs and all(frozen.is_frozen(m, ref) for ref in refs):
+                    exports[name] = export._replace(obj=export.obj._replace(requires_grad=Fact.NO))
 
     def outer(self, m: Machine, name: str) -> Value:
         """The value of a name that is not a unit's own."""
@@ -298,6 +347,8 @@ class World(Parameters):
         if not self.is_own(unit):
             return self.outside.summary(unit)
         self._note_asked()
+        if self._standing_in >= 0 and (own := self._of_heirs.get(heirs.Inherited(unit, self._standing_in))) is not None:
+            return own
         if unit not in self._summaries and self._current > 0:
             self._too_early.setdefault(self._current, set()).add(unit)
         return self._summaries.get(unit)

@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import conditional, idioms, naming, queues, reading, uses
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess, Write
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -89,7 +91,7 @@ def write(
     before = m.writes.get(site) if also else None
     if before is None:
         m.certain_storages[site], m.regions[site], m.chains[site] = frozenset(), {}, {}
-    _note_places(m, value, shares, site, region, every=every)
+    _note_places(m, value, shares, site, region, every=every or _goes_through_all(m, value, site))
     held = reading.held_part(m, value.root, chain)
     m.chains[site][share.storage | 1] = held
     note_root(m, site, value.root)
@@ -117,7 +119,7 @@ def write(
         kind=m.state.object(ref).kind,
         storages=storages,
         cause=cause,
-        copied=_index_copy(m, storages, value.root),
+        copied=_index_copy(m, storages, value.root, site),
         bound=m.roots[site][0] if site in m.roots else -1,
         held=_held_in(m, value.root),
     )
@@ -136,6 +138,21 @@ def write(
         queues.note_write(m, fact)
     _note_data(m, chain, fact)
     return fact
+
+
+def _goes_through_all(m: Machine, value: Value, site: int) -> bool:
+    """Whether a write goes through the name of a loop over a few things that are named there: `for t in (a, b):`."""
+    if len(value.refs) < 2 or not m.in_loop or not isinstance(value.root, str) or uses.on_some_paths(m, site):
+        return False
+    bound = [event for event in m.index.binds.get(value.root, ()) if event.value >= 0]
+    made = m.unit.definitions[bound[0].value] if len(bound) == 1 else None
+    if not isinstance(made, t.Iterate):
+        return False
+    through = m.unit.definitions[made.iterable]
+    if isinstance(through, t.Load):
+        several = uses.bindings_before(m, through)
+        through = m.unit.definitions[several[0]] if len(several) == 1 and several[0] >= 0 else None
+    return isinstance(through, t.Make) and not any(through.stars) and len(through.items) == len(value.refs)
 
 
 def _note_places(
@@ -182,18 +199,26 @@ def _in_plain_field(m: Machine, ref: int, share: Share) -> bool:
     return False
 
 
-def _index_copy(m: Machine, storages: tuple[int, ...], root: Key | None) -> Sure:
+def _index_copy(m: Machine, storages: tuple[int, ...], root: Key | None, site: int) -> Sure:
     """How sure it is that only the copy that an advanced index made is written, and nobody else holds it."""
     if len(storages) != 1:
         return Sure.NOT
     flags = m.state.object(storages[0]).flags
     if INDEX_COPY not in flags and INDEX_COPY_LIKELY not in flags:
         return Sure.NOT
-    if any(key != root for key, _ in m.state.holders_of(storages[0])):
+    # What has been unpacked at once, `values, places = x.topk(3)`, stands in a tuple as well that nobody holds.
+    held = [key for key, _ in m.state.holders_of(storages[0]) if key != root]
+    if any(not isinstance(key, tuple) or m.state.holders.get(key[0]) for key in held):
         return Sure.NOT
-    if root is not None and not (isinstance(root, str) and m.unit.kind != "module" and uses.is_only_written(m, root)):
+    if root is not None and not (isinstance(root, str) and uses.is_only_written(m, root)):
         return Sure.NOT
-    return Sure.PROVEN if INDEX_COPY in flags else Sure.LIKELY
+    sure = Sure.PROVEN if INDEX_COPY in flags else Sure.LIKELY
+    if root is None or m.unit.kind != "module":
+        return sure
+    # Who imports the file may look at what its names hold.
+    source = re.match(r"[^\W\d]\w*", m.state.object(storages[0]).text)
+    read = source is not None and any(use.loads and use.site > site for use in uses.of_name(m, source[0]))
+    return Sure.LIKELY if read and "__all__" not in m.index.binds else Sure.NOT
 
 
 def current(m: Machine, value: Value) -> Value:

@@ -40,7 +40,7 @@ class LeafWritten(NamedTuple):
 
     `made` is the site where it came to require grad, or -1. `assumed` is whether grad mode was only assumed to be on,
     `local` whether the leaf was made in this unit, or belongs to a module that was. `asked` is whether its gradient has
-    been asked for.
+    been asked for, `aside` whether the write stands under a condition.
     """
 
     site: int
@@ -55,6 +55,7 @@ class LeafWritten(NamedTuple):
     local: bool
     sure: Sure
     asked: bool = False
+    aside: bool = False
 
 
 class GradientRead(NamedTuple):

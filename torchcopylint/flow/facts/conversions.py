@@ -49,7 +49,8 @@ class VolatileUsed(NamedTuple):
 class NumpyRefused(NamedTuple):
     """At `site`, `op` asks for an array of `name`, which requires grad.
 
-    `assumed` is whether it does only if autograd recorded, which was assumed.
+    `assumed` is whether it does only if autograd recorded, which was assumed. `aside` is whether it stands under a
+    condition, so that what surely runs with recording on need not run it.
     """
 
     site: int
@@ -57,6 +58,7 @@ class NumpyRefused(NamedTuple):
     op: str
     assumed: bool
     sure: Sure
+    aside: bool
 
 
 class LayoutRefused(NamedTuple):

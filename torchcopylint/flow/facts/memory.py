@@ -60,6 +60,34 @@ class Write(NamedTuple):
     held: str = ""
 
 
+class EditedAlone(NamedTuple):
+    """The write at `site` makes of the old content, by arithmetic, what hangs on nothing but itself and numbers.
+
+    `parameter` is what a module keeps that is written so, if it is.
+    """
+
+    site: int
+    parameter: str = ""
+
+
+class PartHandedOut(NamedTuple):
+    """The write at `site` goes through a part of something that a function of the user's has returned."""
+
+    site: int
+
+
+class FieldIsGlobal(NamedTuple):
+    """The constructor leaves in `field`, at `site`, what the name `source` of the module holds, on some paths.
+
+    Nobody else in the file sets the field.
+    """
+
+    site: int
+    field: str
+    source: str
+    sure: Sure
+
+
 class ReadAfter(NamedTuple):
     """At `site`, `name` was read after `write` had changed its memory.
 
@@ -305,11 +333,26 @@ class DefaultWritten(NamedTuple):
     sure: Sure
 
 
+class SampleEdited(NamedTuple):
+    """At `site`, `op` of a transform edits `name`, which belongs to the sample that it is given.
+
+    At `handed`, a dataset of the file hands what it keeps, `source`, to whatever transform it has.
+    """
+
+    site: int
+    name: str
+    op: str
+    handed: int
+    source: str
+    sure: Sure
+
+
 class CallerSuffers(NamedTuple):
     """At `site`, `op` writes the parameter `name`, for which the call at `call` in another unit passes `passed`.
 
     The function returns that memory, and at `read` the caller still uses `passed` beside what was returned. Or it has
-    given the parameter another name, `second`, and writes through that, whatever it returns.
+    given the parameter another name, `second`, and writes through that, whatever it returns. Or (`worked`) it computes
+    what it returns from the parameter, into which it writes nothing that comes from elsewhere.
     """
 
     site: int
@@ -320,6 +363,24 @@ class CallerSuffers(NamedTuple):
     read: int
     sure: Sure
     second: str = ""
+    worked: bool = False
+
+
+class EntryWritten(NamedTuple):
+    """At `site`, `op` writes through `name` what stands in a dictionary as `entry`, and at `put` it then becomes
+    an entry of another key as well, `other`; at `read`, the dictionary is handed on with both of them.
+
+    Where a function of the file writes it for whoever has the dictionary, `site` is in that function.
+    """
+
+    site: int
+    name: str
+    op: str
+    entry: str
+    other: str
+    put: int
+    read: int
+    sure: Sure
 
 
 class Collected(NamedTuple):
@@ -361,7 +422,9 @@ class SentAndWritten(NamedTuple):
 class FieldCollected(NamedTuple):
     """At `site`, `method` puts what `field` of `self` has held since before into `container`, another field of it.
 
-    `lasting` is whether only constructors set the field: it goes on to hold the same tensor or array.
+    `lasting` is whether only constructors set the field: it goes on to hold the same tensor or array. By `links` an
+    alias of the field comes of it, if it is one that is put in; `whole` is whether that sees all of it. `callers`
+    are the methods of the same object that go through `method`.
     """
 
     site: int
@@ -370,6 +433,9 @@ class FieldCollected(NamedTuple):
     method: str
     lasting: bool
     sure: Sure
+    whole: bool = True
+    links: tuple[Link, ...] = ()
+    callers: frozenset[str] = frozenset()
 
 
 class OutAliases(NamedTuple):

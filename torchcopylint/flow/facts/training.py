@@ -102,7 +102,8 @@ class OptimizerStale(NamedTuple):
 class OptimizerHeld(NamedTuple):
     """At `site`, the constructor leaves an optimizer in `field` that is over the module in the field `over`.
 
-    Nothing in the file puts another one there. `calls` are the methods that the constructor calls.
+    Nothing in the file puts another one there. `calls` are the methods that the constructor calls. With an empty `over`
+    it is over `parts` instead, what fields of `self` hold.
     """
 
     site: int
@@ -110,10 +111,14 @@ class OptimizerHeld(NamedTuple):
     over: str
     calls: frozenset[str]
     sure: Sure
+    parts: frozenset[str] = frozenset()
 
 
 class PartReplaced(NamedTuple):
-    """At `site`, `method` sets `name`, a part with parameters of the module that `field` has held since before."""
+    """At `site`, `method` sets `name`, a part with parameters of the module that `field` has held since before.
+
+    With an empty `field`, `name` is itself a field of `self`, which gets what the method has made.
+    """
 
     site: int
     name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from torchcopylint.flow.facts.answers import Revealed
@@ -41,17 +42,22 @@ from torchcopylint.flow.facts.memory import (
     DefaultWritten,
     DetachedInPlace,
     Discarded,
+    EditedAlone,
+    EntryWritten,
     ExpandedWritten,
     FieldCollected,
+    FieldIsGlobal,
     FieldMet,
     GeneratorReused,
     Kept,
     OutAliases,
     OverlappingWrite,
+    PartHandedOut,
     ReadAfter,
     ReadAfterCut,
     Repeated,
     Resized,
+    SampleEdited,
     SentAndWritten,
     TensorCopied,
     Truncated,
@@ -90,14 +96,16 @@ Relation: TypeAlias = (
     " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
     " | TensorCopied | ContextKept | FieldKeepsGraph"
-    " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten"
+    " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
+    " | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal"
 )
 
 
 class UnitFacts(NamedTuple):
     """Everything found out about one unit, in source order.
 
-    `class_number` is -1 outside of classes. `returns_sources` are the storages that it returns itself, not as a view,
+    `class_number` is -1 outside of classes; `receiver` is the first parameter of a method, `self`.
+    `returns_sources` are the storages that it returns itself, not as a view,
     or that it has taken away from the argument that they belong to (`x.set_(y)`);
     `returns_value` whether it returns anything at all, `takes_inplace` whether its caller decides by a parameter
     `inplace` if it writes. `trains` is whether it calls `backward()`, `has_no_grad` whether it switches grad mode off
@@ -112,6 +120,7 @@ class UnitFacts(NamedTuple):
     name: str
     kind: str
     class_number: int
+    receiver: str
     class_name: str
     class_kind: Kind
     facts: tuple[Relation, ...]
@@ -136,14 +145,28 @@ class Place(NamedTuple):
     op: str
 
 
+class WithHelpers(NamedTuple):
+    """Units that call functions or methods of the file, with the events of those in the place of the calls.
+
+    Sites there are others: `places` leads from them to those of the program, the event's own behind those of the calls
+    that lead to it. `handed` are those at which a function is given something.
+    """
+
+    units: tuple[UnitFacts, ...] = ()
+    places: Mapping[int, tuple[int, ...]] = MappingProxyType({})
+    handed: frozenset[int] = frozenset()
+
+
 class FileFacts(NamedTuple):
     """Everything found out about one file. `gaps` pair a reason with a site; `steps` counts the events run, in every
     run of every unit.
 
     `elsewhere` says, for calls of functions of other files that write what they are given, where those do so.
+    `expanded` are units once more, with what they call in them.
     """
 
     units: tuple[UnitFacts, ...]
     gaps: tuple[tuple[str, int], ...]
     steps: int
     elsewhere: Mapping[int, tuple[Place, ...]]
+    expanded: WithHelpers = WithHelpers()

@@ -1,0 +1,53 @@
+"""Properties: `self.recent` is a call of a method of that name, without brackets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import attributes, naming, slots, summaries
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.machine import handles
+from torchcopylint.flow.model import Kind, Value
+from torchcopylint.flow.references import FunctionReference
+from torchcopylint.flow.sites import Arguments
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+_GETTERS = frozenset({"property", "cached_property", "functools.cached_property"})
+
+
+@handles(t.Attribute)
+def _attribute(m: Machine, event: t.Attribute) -> None:
+    base = m.value(event.base)
+    getters = [_getter(m, ref, event.name) for ref in base.refs] if m.world.is_method(event.name) else []
+    if not getters or None in getters:
+        attributes.load(m, event)
+        return
+    text = naming.text_of(m, event.base)
+    results = []
+    for ref, getter in zip(base.refs, getters, strict=True):
+        given = Arguments([Value((ref,), m.state.object(ref).kind)], {})
+        results.append(summaries.call(m, FunctionReference(getter or 0), given, event.site, f"{text}.{event.name}"))
+    result = slots.join_values(results)
+    for ref in result.refs:
+        obj = m.state.object(ref)
+        if obj.site == event.site:
+            m.state.set_object(ref, obj._replace(text=f"{text}.{event.name}"))
+    m.set(event.out, result)
+
+
+def _getter(m: Machine, ref: int, name: str) -> int | None:
+    """The unit of the property of an object that hands out what stands in its fields, or aliases of that.
+
+    What a property computes anew is followed as a field that nobody sets, which is one thing at each look.
+    """
+    obj = m.state.object(ref)
+    if obj.kind not in (Kind.INSTANCE, Kind.MODULE) or m.state.cell((ref, f".{name}")) is not None:
+        return None
+    number = m.world.method_of(obj, name)
+    if number is None or not _GETTERS & set(m.world.decorators(number)):
+        return None
+    summary = m.world.summary(number)
+    handed = summary is not None and bool(summary.returned) and all(one.parameter for one in summary.returned)
+    return number if handed else None

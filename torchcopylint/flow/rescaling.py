@@ -1,0 +1,76 @@
+"""Writes that make of a value what is wanted for the moment, from itself alone: `image -= image.min()`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow import uses
+from torchcopylint.flow.facts import EditedAlone
+from torchcopylint.flow.model import Kind
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.facts import Write
+    from torchcopylint.flow.machine import Machine
+
+_SYMBOLS = frozenset({"+=", "-=", "*=", "/=", "//=", "**="})
+_FUNCTIONS = (
+    "sqrt",
+    "rsqrt",
+    "exp",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "neg",
+    "negative",
+    "reciprocal",
+    "sigmoid",
+    "square",
+)
+_BINARY = ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "pow", "cumsum", "cumprod")
+_ARITHMETIC = frozenset(f"{name}_" for name in (*_FUNCTIONS, *_BINARY))
+"""What done twice gives something else again. To clamp, to round or to fill a state is to keep it in order."""
+
+
+def found(m: Machine) -> Iterator[EditedAlone]:
+    """What a unit that has been run says of its writes; an initialiser, an average and the like write what they own."""
+    candidates = {site for site, write in m.writes.items() if write.named and write.reads_old}
+    if not candidates or m.world.context(m):
+        return
+    alone = set(_alone(m, candidates))
+    others = {storage for site, write in m.writes.items() if site not in alone for storage in write.storages}
+    # Where something else comes in as well, in the same method, the field is brought up to date.
+    for site in sorted(alone):
+        if not others & set(m.writes[site].storages):
+            yield EditedAlone(site, _parameter(m, m.writes[site]))
+
+
+def _parameter(m: Machine, write: Write) -> str:
+    """The parameter or buffer of a module that a write reaches."""
+    of_module = any(m.state.object(storage).kind is Kind.MODULE for storage in write.storages)
+    return write.chain[-1].result if of_module and write.chain else ""
+
+
+def _alone(m: Machine, candidates: set[int]) -> Iterator[int]:
+    events: list[t.Augment | t.Invoke] = [*m.index.of(t.Augment), *m.index.of(t.Invoke)]
+    for event in events:
+        if event.site not in candidates:
+            continue
+        if isinstance(event, t.Augment):
+            operands, edits = [event.value], event.symbol in _SYMBOLS
+        else:
+            operands, edits = [argument.register for argument in event.arguments], event.name in _ARITHMETIC
+        root = m.writes[event.site].root
+        if edits and not any(_from_elsewhere(m, register, root) for register in operands):
+            yield event.site
+
+
+def _from_elsewhere(m: Machine, register: int, root: str) -> bool:
+    """Whether a value hangs on an argument of the unit, or on what a loop visits, other than by way of `root`."""
+    parts = uses.expression(m, register, root)
+    me = m.unit.parameters[0].name if m.unit.owner >= 0 and m.unit.parameters else ""
+    handed = {parameter.name for parameter in m.unit.parameters} - {me, root}
+    loads = {part.name for part in parts if isinstance(part, t.Load)}
+    return bool(loads & handed) or any(isinstance(part, t.Iterate) for part in parts)

@@ -1,0 +1,210 @@
+"""What a function returns, as its summary tells it: aliases of its arguments, something fresh, or parts of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchcopylint.flow import grads, naming, reading, runs, uses
+from torchcopylint.flow.facts import Saved
+from torchcopylint.flow.model import (
+    CONTAINERS,
+    EXPANDED,
+    INFERENCE,
+    ITSELF,
+    KEPT,
+    NO_GRAD_VIEW,
+    OUTPUT,
+    PARTS,
+    PLACEHOLDER,
+    SPENT,
+    WRITES_INPUT,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Share,
+    Value,
+    join_objects,
+)
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+_WITH_PARTS = CONTAINERS - {Kind.STATE_DICT} | {Kind.INSTANCE}
+PLAIN = "plain"
+"""As the condition of what is returned: it is a number or a text."""
+MAX_PARTS = 16
+"""So many elements or fields of what a function returns are told of."""
+HANDED_OUT = frozenset({OUTPUT, INFERENCE, NO_GRAD_VIEW, EXPANDED, PLACEHOLDER, PARTS, WRITES_INPUT})
+"""What a function's callers know as well of what it has made."""
+
+
+class Returned(NamedTuple):
+    """The function may return an alias of a parameter (`how`; `None` for the very object), or, without one, something
+    fresh: where `when` is `PLAIN`, a number or a text."""
+
+    parameter: str
+    path: tuple[str, ...]
+    how: How | None
+    when: str
+
+
+class ReturnedPart(NamedTuple):
+    """What stands in a slot of the tuple, list, dictionary or record that the function makes and returns."""
+
+    slot: str
+    returned: tuple[Returned, ...]
+    result: Object
+    group: int = 0
+    """The first of the parts that hangs on something the function has computed which this one hangs on as well."""
+    saved: bool = False
+    """Whether another part hangs on that as well, and it needs for backward what the first backward pass frees."""
+
+
+def saved_arguments(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
+    """The arguments that what a unit returns has been computed from by operations that keep them for backward."""
+    if not m.saves or len(m.returned) != 1 or len(m.returned[0].refs) != 1:
+        return ()
+    found: dict[str, None] = {}
+    for number in sorted(m.state.object(m.returned[0].refs[0]).graph & m.saves.keys()):
+        obj = m.state.object(m.saved_objects[number])
+        shares = [share for share in obj.shares if share.storage in paths and share.how in _SAME]
+        surely = len(shares) == 1 and shares[0].sure and not shares[0].when
+        if (
+            surely
+            and not uses.on_some_paths(m, m.saves[number].site)
+            and not uses.loops_around(m, m.saves[number].site)
+        ):
+            parameter, path = paths[shares[0].storage]
+            # Which parameters a network needs is known of networks as a whole.
+            found.update({} if path else {parameter: None})
+    return tuple(found)
+
+
+_SAME = frozenset({How.OWN, How.VIEW})
+
+
+def save_arguments(m: Machine, result: Value, held: Iterable[Value], site: int, name: str) -> None:
+    """What a function's result needs of its arguments, the caller's graph needs."""
+    if len(result.refs) != 1 or m.state.mode.recording is Fact.NO:
+        return
+    ref = result.refs[0]
+    for number, value in enumerate(held):
+        if number < 3 and value.refs and m.state.object(ref).requires_grad > 0:
+            text = naming.key_text(m, value.root) or m.state.object(value.refs[0]).text
+            ids = grads.save(m, value, site * 8 + 1 + number, Saved(site, f"{name}(...)", "input", text))
+            obj = m.state.object(ref)
+            m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+
+
+def parts_of(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[ReturnedPart, ...]:
+    """The elements or fields of what is returned, if every `return` makes something of the same parts."""
+    refs = [ref for value in m.returned for ref in value.refs]
+    made = [m.state.object(ref) for ref in refs]
+    if not refs or any(not value.refs for value in m.returned):
+        return ()
+    if any(obj.kind not in _WITH_PARTS or any(share.storage in paths for share in obj.shares) for obj in made):
+        return ()
+    names = {tuple(slot[1] for slot in m.state.slot_names(ref)) for ref in refs}
+    if len(names) != 1:
+        return ()
+    found: list[ReturnedPart] = []
+    graphs: list[set[int]] = []
+    for name in names.pop()[:MAX_PARTS]:
+        cells = [m.state.cell((ref, name)) for ref in refs]
+        held = [Value(cell.refs, cell.kind) for cell in cells if cell is not None and cell.refs]
+        if len(held) == len(refs):
+            graph = {n for value in held for ref in value.refs for n in m.state.object(ref).graph if n >= 0}
+            group = next((part.group for part, other in zip(found, graphs, strict=True) if other & graph), len(found))
+            found.append(ReturnedPart(name, *returned_by(m, held, paths), group))
+            graphs.append(graph)
+    if len(found) < 2:
+        return tuple(found)
+    real = [{n for n in graph if n in m.saves or n in m.module_saves} for graph in graphs]
+    common = [any(mine & other for j, other in enumerate(real) if i != j) for i, mine in enumerate(real)]
+    return tuple(part._replace(saved=one) for part, one in zip(found, common, strict=True))
+
+
+def returned_by(
+    m: Machine, values: Iterable[Value], paths: dict[int, tuple[str, tuple[str, ...]]]
+) -> tuple[tuple[Returned, ...], Object]:
+    """What some values are to a caller, by the arguments at the end of `paths`, and what all of them are alike in."""
+    found: list[Returned] = []
+    result: Object | None = None
+    for value in values:
+        if not value.refs:
+            found.append(Returned("", (), None, PLAIN if value.kind in (Kind.NUMBER, Kind.STRING) else ""))
+            continue
+        for ref in value.refs:
+            obj = m.state.object(ref)
+            kept = [m.state.object(share.of) for share in obj.shares if share.when and share.of != ref]
+            itself = any(source.kind is Kind.PARAMETER for source in kept) and obj.kind is Kind.TENSOR
+            plain = Object(
+                obj.kind,
+                obj.sure,
+                requires_grad=obj.requires_grad,
+                leaf=Fact.UNKNOWN if itself else obj.leaf,
+                scalar=obj.scalar,
+                dtype=obj.dtype,
+                type=obj.type,
+                flags=(obj.flags & HANDED_OUT)
+                | ({SPENT} if runs.ran_at(obj.graph) else set())
+                | ({KEPT} if _keeps_result(m, obj) else set())
+                | ({ITSELF} if itself else set()),
+            )
+            result = plain if result is None else _weaker(result, plain)
+            hits = _nearest([share for share in obj.shares if share.storage in paths], paths)
+            if not hits:
+                found.append(Returned("", (), None, "unknown" if obj.kind is Kind.UNKNOWN else ""))
+            for share in hits:
+                parameter, path = paths[share.storage]
+                same = ref == share.storage
+                found.append(Returned(parameter, path, None if same else share.how, _condition(m, share)))
+    return tuple(dict.fromkeys(found)), result or Object()
+
+
+def _keeps_result(m: Machine, obj: Object) -> bool:
+    """Whether backward needs what an operation has computed last as it is, so that nobody should write it."""
+    saved = [m.saves[number] for number in obj.saved if number in m.saves]
+    return obj.requires_grad > 0 and any(one.what == "output" for one in saved)
+
+
+def _nearest(hits: list[Share], paths: dict[int, tuple[str, tuple[str, ...]]]) -> list[Share]:
+    """What is a part of an argument's part is a part of the argument, too: only the part itself counts."""
+    if len(hits) < 2:
+        return hits
+    found = [paths[share.storage] for share in hits]
+    return [
+        share
+        for share, (name, path) in zip(hits, found, strict=True)
+        if not any(o[0] == name and len(o[1]) > len(path) and o[1][: len(path)] == path for o in found)
+    ]
+
+
+def _condition(m: Machine, share: Share) -> str:
+    """On what a share depends: its own condition, or that of what it was taken from."""
+    for _ in range(reading.MAX_CHAIN):
+        if share.when or share.sure:
+            return share.when
+        above = (s for s in m.state.object(share.of).shares if s.storage == share.storage)
+        share = next(above, share._replace(when="on some paths"))
+    return "on some paths"
+
+
+def _weaker(a: Object, b: Object) -> Object:
+    joined = join_objects(a, b)
+    return joined._replace(flags=joined.flags | (a.flags | b.flags) & {ITSELF})
+
+
+def keep(m: Machine, result: Value, site: int, name: str, tag: str) -> Value:
+    """What backward keeps of a function's result, it keeps for the caller, too."""
+    ref = result.refs[0]
+    obj = m.state.object(ref)
+    if KEPT in obj.flags:
+        m.state.set_object(ref, obj._replace(flags=obj.flags - {KEPT}))
+        if not tag and m.state.mode.recording is not Fact.NO and obj.requires_grad > 0:
+            ids = grads.save(m, result, site * 8, Saved(site, f"{name}(...)", "output", "its result"))
+            obj = m.state.object(ref)
+            m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+    return result

@@ -1,0 +1,75 @@
+"""What one turn of a loop sees of another: what it put back into what the loop goes through, what it bound before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
+
+_WHOLE = frozenset({"items", "keys"})
+_COUNTED = frozenset({"enumerate", "list", "sorted"})
+
+
+def put_back(m: Machine, site: int) -> frozenset[int]:
+    """The objects, as the older ones of their sites, that the turns of a loop put back under its own key.
+
+    In `for key, value in table.items(): table[key] = new(value)` no later turn comes upon what an earlier one has put
+    there: each key has one turn.
+    """
+    found: set[int] = set()
+    for store in m.index.put_back.get(site, ()):
+        found.update(ref | 1 for ref in m.value(store.value).refs)
+    return frozenset(found)
+
+
+def stores_of_turns(unit: t.Unit, bound_before: dict[int, list[int]]) -> dict[int, list[t.StoreItem]]:
+    """For each loop, by the site of its `Iterate`, the stores of its turns under the key of the turn."""
+    found: dict[int, list[t.StoreItem]] = {}
+    for event in t.events(unit.tape):
+        if not isinstance(event, t.StoreItem) or len(event.subscript) != 1 or not isinstance(event.subscript[0], int):
+            continue
+        base, key = unit.definitions[event.base], unit.definitions[event.subscript[0]]
+        if not isinstance(key, t.Load) or not isinstance(base, t.Load):
+            continue
+        for register in bound_before.get(key.out, ()):
+            made = unit.definitions[register] if register >= 0 else None
+            while isinstance(made, t.Unpack):
+                made = unit.definitions[made.value]
+            if isinstance(made, t.Iterate) and _gone_through(unit, made.iterable) == base.name:
+                found.setdefault(made.site, []).append(event)
+    return found
+
+
+def _gone_through(unit: t.Unit, register: int) -> str:
+    """The name of what a loop goes through, by its items, its keys or counted."""
+    event = unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Invoke) and event.name in _WHOLE:
+        event = unit.definitions[event.base]
+    elif isinstance(event, t.Call) and len(event.arguments) == 1:
+        called = unit.definitions[event.function] if event.function >= 0 else None
+        if isinstance(called, t.Load) and called.name in _COUNTED:
+            return _gone_through(unit, event.arguments[0].register)
+    return event.name if isinstance(event, t.Load) else ""
+
+
+def bound_on_the_way(m: Machine, name: str, site: int) -> int:
+    """Where a name was bound on the way to a site, in the same turn of every loop around it; -1 if that is not sure."""
+    found = -1
+    tape = m.unit.tape
+    while True:
+        inside: t.Tape | None = None
+        for event in tape:
+            parts = t.inner_tapes(event)
+            inside = next((part for part in parts if any(one.site == site for one in t.events(part))), None)
+            if isinstance(event, t.Loop) and inside is not None:
+                found = -1
+            if inside is not None or event.site == site:
+                break
+            if isinstance(event, t.Bind) and event.name == name:
+                found = event.site
+        if inside is None:
+            return found
+        tape = inside

@@ -1,0 +1,33 @@
+"""Which function of `torch.nn.functional` a loss module calls: what that keeps for backward, the module keeps.
+
+`tests/test_knowledge_losses.py` compares the two under torch.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from torchcopylint.knowledge import table
+
+_SHORT = {
+    "bce_loss": "binary_cross_entropy",
+    "bce_with_logits_loss": "binary_cross_entropy_with_logits",
+    "multi_label_margin_loss": "multilabel_margin_loss",
+    "multi_label_soft_margin_loss": "multilabel_soft_margin_loss",
+}
+_MODULES = re.compile(r"torch\.nn\.(\w+Loss)")
+
+
+@lru_cache(maxsize=256)
+def function_of(dotted: str) -> table.Op | None:
+    """The row of the function that a loss module calls: of `torch.nn.MSELoss` that of `mse_loss`. `None` of others."""
+    match = _MODULES.fullmatch(dotted)
+    if match is None:
+        return None
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", match[1]).lower()
+    for spelling in (_SHORT.get(name, name), name.removesuffix("_loss")):
+        op = table.function(f"torch.nn.functional.{spelling}")
+        if op is not None:
+            return op
+    return None
