@@ -9,7 +9,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow import uses
 from torchcopylint.flow.conversions import LEGACY
 from torchcopylint.flow.facts import Constructed
-from torchcopylint.flow.model import CONTAINERS, TENSORS, Kind
+from torchcopylint.flow.model import ARGUMENT, CONTAINERS, LOCAL, TENSORS, Kind
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation
@@ -36,7 +36,7 @@ def is_legacy(function: str) -> bool:
 
 def _lasts(m: Machine, site: int) -> bool:
     result = _taken_from(m, site)
-    returned = {ref | 1 for value in m.returned for ref in value.refs}
+    returned = {ref | 1 for value in m.returned for ref in value.refs if _is_of_something_kept(m, ref)}
     for ref in list(returned):
         obj = m.state.object(ref & ~1)
         if obj.kind in CONTAINERS:
@@ -46,6 +46,16 @@ def _lasts(m: Machine, site: int) -> bool:
     held = {ref | 1 for key in m.state.entries if isinstance(key, tuple) for ref in m.state.refs_of(key)}
     storages = {share.storage | 1 for ref in result for share in m.state.object(ref & ~1).shares}
     return bool(result & held) or any(storages & {s | 1 for s in write.storages} for write in m.writes.values())
+
+
+def _is_of_something_kept(m: Machine, ref: int) -> bool:
+    """Whether something that is returned has memory of more than the arguments.
+
+    A conversion of an argument goes back to the caller, who has the argument; a buffer that lives on gets overwritten.
+    """
+    storages = [share.storage for share in m.state.object(ref).shares]
+    held = [m.state.object(storage).owner for storage in storages] or [m.state.object(ref).owner]
+    return any(owner not in ("", LOCAL, ARGUMENT) for owner in held) or m.state.object(ref).kind in CONTAINERS
 
 
 def _taken_from(m: Machine, site: int) -> set[int]:

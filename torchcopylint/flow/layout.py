@@ -17,12 +17,15 @@ Order: TypeAlias = "tuple[int | str, ...]"
 """Which dimension of the memory each one is; or `swap` and two of them, `reverse`, or `?` for some other order."""
 PERMUTED, EXPANDED, COUNT, UNIT = "permuted", "expanded", "dimensions", "one of size one"
 LIKE = "like what is permuted"
+DENSE = "in the order of its dimensions, without gaps"
 MOST_DIMENSIONS = 6
 _SWAPPING = frozenset({"transpose", "swapaxes", "swapdims"})
 _EXPANDING = frozenset({"expand", "expand_as", "broadcast_to"})
 _LAST_TWO = frozenset({"mT", "mH", "adjoint"})
 _SIZED = frozenset({"view", "reshape", "expand"})
 _SIZED_MAKERS = frozenset({"empty", "ones", "rand", "randn", "zeros"})
+_STAYING_DENSE = frozenset({"view", "reshape", "flatten", "unflatten", "ravel", "unsqueeze"})
+"""What these take from a dense block, they take as a dense block."""
 _ELEMENTWISE = frozenset(
     {f"__{side}{name}__" for side in ("", "r") for name in ("add", "sub", "mul", "truediv", "pow")}
     | {"__neg__", "add", "sub", "mul", "div", "pow", "clone", "abs", "exp", "log", "sqrt", "neg"}
@@ -78,6 +81,21 @@ def _exchanges_batch(order: Order) -> bool:
 def counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
     """What is known of the dimensions of an operation's result: how many there are, if one is of size one, and if they
     may be out of order."""
+    return (*_counted(m, name, arguments), *(((DENSE, True),) if _is_made_dense(m, name, arguments) else ()))
+
+
+def _is_made_dense(m: Machine, name: str, arguments: Arguments) -> bool:
+    if name in _STAYING_DENSE:
+        return bool(arguments.positional) and is_dense(m, arguments.positional[0])
+    return name == "contiguous" or (name in _SIZED_MAKERS and "memory_format" not in arguments.keywords)
+
+
+def is_dense(m: Machine, value: Value) -> bool:
+    """Whether a value surely lies in memory in the order of its dimensions, without gaps: any shape is a view of it."""
+    return bool(value.refs) and all(DENSE in dict(m.state.object(ref).config) for ref in value.refs)
+
+
+def _counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
     if name in _ELEMENTWISE:
         return ((LIKE, True),) if any(_is_like(m, value) for value in arguments.positional) else ()
     if name == "unsqueeze" or arguments.flag("keepdim") is True:

@@ -448,6 +448,10 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
     if "layout" in when and all(layout.is_strided(m.state.object(ref)) for ref in source.refs):
         # Somebody who asks for another layout right after transposing or expanding knows that it copies.
         return memory.fresh(m, at.site, made)
+    if "layout" in when and layout.is_dense(m, source):
+        when = when.replace("layout", "").replace("shape", "").strip(" ,")
+        if not when:
+            return memory.alias(m, source, at.site, _how(op, made, kind), made)
     short = op.name.rpartition(".")[2]
     spread = "**" in arguments.keywords
     if "dtype" in when and not spread:

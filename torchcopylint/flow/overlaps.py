@@ -82,15 +82,17 @@ def partly_overlap(written: Region, read: Region, *, broadcast: bool) -> bool:
     """Whether two parts of one tensor overlap for sure, and are not the same part.
 
     A part of what is written, spread over it, harms arithmetic (`broadcast`); where it is copied, it is copied onto
-    itself as it is.
+    itself as it is. Nor does a part that lies ahead of what is written, in rows that have gaps between them: torch
+    goes through a row in its order, so what it reads has not been written yet (measured, on the processor).
     """
+    whole = written
     written, read = _aligned(written, read)
     shifted = False
-    for one, two in zip(written, read, strict=False):
+    for place, (one, two) in enumerate(zip(written, read, strict=False)):
         if one == two and one.kind != "?":
             continue
         if one.kind == two.kind == "slice" and (_shifted(one, two) or _shifted(two, one) or _counted(one, two)):
-            shifted = True
+            shifted = shifted or not (_is_behind(one, two) and (place > 0 or written is not whole))
         elif not (one.kind == "all" and two.kind in BOUNDED):
             # An index is the same as another one or apart from it; of the rest, nobody knows whether they meet.
             return False
@@ -125,6 +127,14 @@ def _shifted(late: Part, early: Part) -> bool:
     ends = cut < 0 if isinstance(cut, int) else isinstance(cut, str) and cut.startswith("-")
     starts = late.value > 0 if isinstance(late.value, int) else isinstance(late.value, str)
     return early.value in (None, 0) and late.upper is None and ends and starts
+
+
+def _is_behind(one: Part, two: Part) -> bool:
+    """Whether a slice begins before another one."""
+    lower, other = one.value or 0, two.value or 0
+    if isinstance(other, int):
+        return isinstance(lower, int) and lower < other
+    return isinstance(other, str) and lower == 0
 
 
 def _counted(one: Part, two: Part) -> bool:

@@ -24,6 +24,8 @@ def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str,
     owner = source.root[0] if isinstance(source.root, tuple) else -1
     m.put_on[site] = PutOn(ref, storages, shared, owner)
     context = idioms.CONVERSION if m.world.converts(m) else ""
+    # What only its name takes for a parameter may be anything that looks like one.
+    sure = min(sure, *(m.state.object(held).sure for held in source.refs))
     m.fact(DataShared(site, text, shared, form, sure, context=context))
 
 
