@@ -155,7 +155,7 @@ KNOWN: tuple[Entry, ...] = (
         for number in (1, 3)
     ),
     Entry(
-        "result-discarded good 7",
+        "result-discarded good 8",
         ("every member imported",),
         Difference(extra=("TCL602@12 error/high",)),
         "a false alarm: `suppress` is known as `contextlib.suppress` only, not imported by itself",

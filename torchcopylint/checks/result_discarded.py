@@ -15,10 +15,11 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     """Report expression statements that only compute a new tensor."""
     for fact in unit.facts:
         if isinstance(fact, Discarded) and not fact.guarded and fact.sure is not Sure.NOT:
-            op = f"{fact.op}()" if fact.method else f"{fact.op}(...)"
+            op = fact.op if fact.operator else f"{fact.op}()" if fact.method else f"{fact.op}(...)"
             yield Report(
                 site=fact.site,
                 points=(Point(Role.DISCARDED, fact.site, "discarded", {"name": fact.name, "op": op}),),
                 values={"name": fact.name, "op": op},
                 confidence=confidence(fact.sure),
+                variant="operator" if fact.operator else "",
             )

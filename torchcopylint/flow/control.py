@@ -6,7 +6,7 @@ from torchcopylint.flow import collecting, memory, naming, ownership, reading, s
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import CONTAINERS, Fact, How, Kind, Sure, Value
+from torchcopylint.flow.model import CONTAINERS, LOCAL, TENSORS, Fact, How, Kind, Sure, Value
 from torchcopylint.flow.modes import GRAD_MODES
 from torchcopylint.flow.state import MODE, Mode
 from torchcopylint.flow.tape import Dotted
@@ -97,6 +97,42 @@ def _shows_values(m: Machine) -> bool:
     )
 
 
+_COMPUTING = frozenset({"+", "-", "*", "/", "//", "%", "**", "@"})
+
+
+def _note_arithmetic(m: Machine, event: t.Discard, made: t.Operate) -> None:
+    """`old * decay + new * (1 - decay)` as a statement computes an average for nobody.
+
+    The first tensor has to come from elsewhere: to compute something with tensors of its own is how a test asks whether
+    that can be computed.
+    """
+    for register in _operands(m, made):
+        value = m.value(register)
+        objects = [m.state.object(ref) for ref in value.refs]
+        if objects and all(obj.kind in TENSORS for obj in objects):
+            shares = [share for obj in objects for share in obj.shares]
+            owners = {m.state.object(share.storage).owner for share in shares} or {obj.owner for obj in objects}
+            if not owners & {"", LOCAL}:
+                sure = min(obj.sure for obj in objects)
+                name = naming.text_of(m, register)
+                m.fact(Discarded(event.site, name, made.symbol, False, m.guards > 0, sure, operator=True))
+            return
+
+
+def _operands(m: Machine, made: t.Operate) -> list[int]:
+    """The registers that arithmetic is made of, from left to right."""
+    found: list[int] = []
+    pending = list(reversed(made.operands))
+    while pending:
+        register = pending.pop()
+        inner = m.unit.definitions[register] if register >= 0 else None
+        if isinstance(inner, t.Operate):
+            pending += reversed(inner.operands)
+        elif register >= 0:
+            found.append(register)
+    return found
+
+
 def _is_repeated(m: Machine, event: t.Discard) -> bool:
     """Whether a loop does nothing else, and the same in each turn: to time it, or to warm something up."""
     for loop in m.index.of(t.Loop) if uses.loops_around(m, event.site) else ():
@@ -104,7 +140,7 @@ def _is_repeated(m: Machine, event: t.Discard) -> bool:
             bound = {one.name for one in loop.body if isinstance(one, t.Bind)}
             loaded = {one.name for one in loop.body if isinstance(one, t.Load)}
             calls = [one for one in loop.body if isinstance(one, t.Call | t.Invoke)]
-            return not bound & loaded and len(calls) == 1 and not any(t.inner_tapes(one) for one in loop.body)
+            return not bound & loaded and len(calls) <= 1 and not any(t.inner_tapes(one) for one in loop.body)
     return False
 
 
@@ -118,7 +154,11 @@ def _discard(m: Machine, event: t.Discard) -> None:
         return
     if isinstance(made, t.Invoke | t.Call) and made.site in m.writes:
         m.writes[made.site] = m.writes[made.site]._replace(dropped=True)
-    if event.value not in m.pure_calls or _is_repeated(m, event) or _shows_values(m):
+    computes = isinstance(made, t.Operate) and made.symbol in _COMPUTING and len(made.operands) == 2
+    if not (computes or event.value in m.pure_calls) or _is_repeated(m, event) or _shows_values(m):
+        return
+    if isinstance(made, t.Operate):
+        _note_arithmetic(m, event, made)
         return
     if not _of_constants(m, made) and not _of_a_result(m, made):
         name, op, method, sure = m.pure_calls[event.value]

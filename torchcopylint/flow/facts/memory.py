@@ -160,7 +160,10 @@ class ReadAfterCut(NamedTuple):
 
 
 class Discarded(NamedTuple):
-    """At `site`, the result of the out-of-place operation `op` on `name` is dropped."""
+    """At `site`, the result of the out-of-place operation `op` on `name` is dropped.
+
+    `operator` is whether `op` is a symbol: `old * 0.9 + new * 0.1`.
+    """
 
     site: int
     name: str
@@ -168,6 +171,7 @@ class Discarded(NamedTuple):
     method: bool
     guarded: bool
     sure: Sure
+    operator: bool = False
 
 
 class Repeated(NamedTuple):

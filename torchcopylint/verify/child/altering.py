@@ -378,8 +378,8 @@ def _assigned_back(numbered: Numbered, number: int, mark: dict[str, Any], replac
 def _named(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
     """The discarded result is given a name of its own, and nothing else happens to it."""
     statement = numbered.statements[number]
-    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-        raise CannotAlter("no discarded call")
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call | ast.BinOp):
+        raise CannotAlter("nothing that is computed and discarded")
     target = ast.Name(DISCARDED, ast.Store())
     replaced[number] = [ast.copy_location(ast.Assign(targets=[target], value=statement.value), statement)]
     statement.altered = True  # type: ignore[attr-defined]
