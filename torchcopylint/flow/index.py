@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
+from torchcopylint.flow import identity, turns
 from torchcopylint.flow import tape as t
-from torchcopylint.flow import turns
 
 E = TypeVar("E")
 
@@ -157,6 +157,11 @@ class UnitIndex:
                     pending += [(part, 0, inside) for part in reversed(inner)]
                     break
         return found
+
+    @cached_property
+    def identities(self) -> list[identity.Question]:
+        """See `identity`."""
+        return list(identity.questions(self.unit))
 
     @cached_property
     def put_back(self) -> dict[int, list[t.StoreItem]]:
