@@ -159,6 +159,26 @@ class UnitIndex:
         return found
 
     @cached_property
+    def used_fields(self) -> dict[str, bool] | None:
+        """The attributes of its receiver that a method uses, each with whether it does nothing but call it.
+
+        `None` if it hands the receiver on, or what stands inside of it may.
+        """
+        if any(isinstance(event, t.Function | t.Class) for event in self.unit.definitions) or not self.unit.parameters:
+            return None
+        used: dict[str, bool] = {}
+        for load in self.of(t.Load):
+            event = self.consumers.get(load.out)
+            if load.name == self.unit.parameters[0].name:
+                if not isinstance(event, t.Attribute | t.Invoke | t.StoreAttribute) or event.base != load.out:
+                    return None
+                if not isinstance(event, t.StoreAttribute):
+                    used[event.name] = used.get(event.name, True) and isinstance(event, t.Invoke)
+            elif load.name == "super":
+                return None
+        return used
+
+    @cached_property
     def identities(self) -> list[identity.Question]:
         """See `identity`."""
         return list(identity.questions(self.unit))
