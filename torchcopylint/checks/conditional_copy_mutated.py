@@ -58,6 +58,8 @@ def _of_a_source(read: ReadAfter) -> bool:
         # Elements of a list are not told apart.
         return False
     conditions = {link.when for link in read.below_written if link.when}
+    if read.asked:
+        return False
     return read.conditional and bool(conditions) and read.hows <= HOWS and read.kind in TENSORS
 
 

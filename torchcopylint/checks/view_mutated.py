@@ -44,6 +44,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if write.form not in _FORMS or (write.blank and not write.reads_old) or _says_so(unit, write):
             continue
         reads = [read for read in others.get(write.site, []) if _plain(read) and not kept_gradient(unit, read)]
+        reads = [read for read in reads if not read.asked]
         wanted = [read for read in reads if _wanted_apart(read, owns.get(write.site, []))]
         if write.site in handed_out and not wanted and _goes_on_with_part(unit, write, reads, owns.get(write.site, [])):
             # By its own name, if it is read by that, and not as what the next call hands out.

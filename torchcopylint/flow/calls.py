@@ -27,10 +27,12 @@ from torchcopylint.flow import (
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
+    ANY_ELEMENT,
     CONTAINERS,
     UNKNOWN,
     Kind,
     Object,
+    Slot,
     Sure,
     Value,
 )
@@ -62,8 +64,14 @@ def _spread(m: Machine, value: Value) -> list[Value]:
     for ref in value.refs:
         held = m.state.slot_names(ref)
         if m.state.object(ref).kind in CONTAINERS and held:
-            spread += [slots.slot_value(m, slot) for slot in held]
+            spread += [slots.slot_value(m, slot) for slot in sorted(held, key=_place)]
     return spread or [value]
+
+
+def _place(slot: Slot) -> tuple[bool, int, str]:
+    """Sorts elements as they stand; those that are not told apart have been put behind the others."""
+    number = slot[1][1:-1]
+    return (slot[1] == ANY_ELEMENT, int(number) if number.isdecimal() else 0, number)
 
 
 @handles(t.Call)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import reading
+from torchcopylint.flow import naming, reading
 from torchcopylint.flow.facts import ConditionalWrite, Write
 from torchcopylint.flow.model import FIELD, TENSORS, How, Kind, Value
 
@@ -28,6 +28,8 @@ def note_write(m: Machine, value: Value, write: Write) -> None:
             # What a conversion makes a tensor of is a tensor.
             if converted is not None and owner.kind in (*TENSORS, Kind.UNKNOWN):
                 links = tuple(link for link in chain if link.how is not None)
+                if naming.is_asked(m, write.root, owner.text, links):
+                    continue
                 m.fact(
                     ConditionalWrite(
                         site=write.site,

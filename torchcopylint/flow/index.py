@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
+from torchcopylint.flow import identity, turns
 from torchcopylint.flow import tape as t
-from torchcopylint.flow import turns
 
 E = TypeVar("E")
 
@@ -157,6 +157,31 @@ class UnitIndex:
                     pending += [(part, 0, inside) for part in reversed(inner)]
                     break
         return found
+
+    @cached_property
+    def used_fields(self) -> dict[str, bool] | None:
+        """The attributes of its receiver that a method uses, each with whether it does nothing but call it.
+
+        `None` if it hands the receiver on, or what stands inside of it may.
+        """
+        if any(isinstance(event, t.Function | t.Class) for event in self.unit.definitions) or not self.unit.parameters:
+            return None
+        used: dict[str, bool] = {}
+        for load in self.of(t.Load):
+            event = self.consumers.get(load.out)
+            if load.name == self.unit.parameters[0].name:
+                if not isinstance(event, t.Attribute | t.Invoke | t.StoreAttribute) or event.base != load.out:
+                    return None
+                if not isinstance(event, t.StoreAttribute):
+                    used[event.name] = used.get(event.name, True) and isinstance(event, t.Invoke)
+            elif load.name == "super":
+                return None
+        return used
+
+    @cached_property
+    def identities(self) -> list[identity.Question]:
+        """See `identity`."""
+        return list(identity.questions(self.unit))
 
     @cached_property
     def put_back(self) -> dict[int, list[t.StoreItem]]:

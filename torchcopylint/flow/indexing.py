@@ -161,7 +161,7 @@ def region_of(m: Machine, index: t.Index) -> Region:
     parts: list[Part] = []
     for number, part in enumerate(index):
         if isinstance(part, t.Slice):
-            bounds = [None if r == t.NO_REGISTER else _bound(m, r) for r in (part.lower, part.upper)]
+            bounds = [None if r == t.NO_REGISTER else bound(m, r) for r in (part.lower, part.upper)]
             if bounds == [None, None] and part.step == t.NO_REGISTER:
                 parts.append(Part("all"))
             elif part.step != t.NO_REGISTER:
@@ -178,11 +178,12 @@ def region_of(m: Machine, index: t.Index) -> Region:
             parts.append(Part("?", behind))
             break
         else:
-            parts.append(_named(m, part))
+            parts.append(named(m, part))
     return tuple(parts)
 
 
-def _bound(m: Machine, register: int) -> object:
+def bound(m: Machine, register: int) -> object:
+    """A bound of a slice: a number, a text of names and numbers, or untold."""
     value = m.value(register)
     if isinstance(value.const, int):
         return int(value.const)
@@ -190,7 +191,8 @@ def _bound(m: Machine, register: int) -> object:
     return text if "..." not in text and "()" not in text else Bound.UNTOLD
 
 
-def _named(m: Machine, register: int) -> Part:
+def named(m: Machine, register: int) -> Part:
+    """The part that an index takes which is not a number known here, by its name if it has one."""
     text = naming.text_of(m, register)
     if "..." in text or "(" in text:
         return Part("?")
@@ -214,14 +216,14 @@ def forget_name(m: Machine, name: str) -> None:
     for ref in sorted(m.region_names.get(plain, ())):
         obj = m.state.object(ref)
         shares = tuple(
-            share._replace(region=tuple(Part("?") if plain in _names_of(p) else p for p in share.region))
+            share._replace(region=tuple(Part("?") if plain in names_of(p) else p for p in share.region))
             for share in obj.shares
         )
         if shares != obj.shares:
             m.state.set_object(ref, obj._replace(shares=shares))
 
 
-def _names_of(part: Part) -> list[str]:
+def names_of(part: Part) -> list[str]:
     """The names that say which part it is: `i` of `x[i]`, `start` and `n` of `x[start : start + n]`."""
     if part.kind == "name":
         return [str(part.value)]
@@ -255,7 +257,7 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
     if kind not in TENSORS:
         conversions.reverse(m, value, event.subscript)
     for part in region:
-        for name in _names_of(part):
+        for name in names_of(part):
             m.region_names.setdefault(name, set()).add(value.refs[0])
     return value
 

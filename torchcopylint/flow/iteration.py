@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import containers, generators, indexing, kinds, memory, naming, slots, turns
+from torchcopylint.flow import containers, generators, indexing, kinds, memory, naming, slots, turns, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -14,6 +14,7 @@ from torchcopylint.flow.model import (
     Fact,
     How,
     Kind,
+    Mark,
     Object,
     Sure,
     Value,
@@ -34,12 +35,30 @@ def iterate(m: Machine, iterable: Value, site: int, text: str, tag: str = "") ->
             return Value(kind=Kind.STRING)
         return memory.unknown(m, site, f"{text}[...]", f"element{tag}")
     value = slots.join_values([_element_of(m, iterable, ref, site, text, tag) for ref in m.each(iterable.refs)])
+    if value.marks:
+        value = value._replace(marks=_of_other_turns(m, value.marks, site))
     if site in m.index.put_back:
         mine = turns.put_back(m, site)
         kept = tuple(ref for ref in value.refs if ref | 1 not in mine)
         if kept != value.refs:
             return value._replace(refs=kept) if kept else memory.unknown(m, site, f"{text}[...]", f"element{tag}")
     return value
+
+
+def _of_other_turns(m: Machine, marks: frozenset[Mark], site: int) -> frozenset[Mark]:
+    """The marks of an element that a loop, by the site of its `Iterate`, comes upon: without those of what another turn
+    has written by way of its own element, which is another one."""
+    return frozenset(mark for mark in marks if mark.own or not _is_by_element(m, mark.write, site))
+
+
+def _is_by_element(m: Machine, write: int, site: int) -> bool:
+    """Whether a write went through a name that is bound to what a loop has taken out, or to something made of it."""
+    name = m.root_keys.get(write)
+    if not isinstance(name, str) or write not in m.roots:
+        return False
+    bound = (bind.value for bind in m.index.binds.get(name, ()) if bind.site == m.roots[write][0])
+    made = (part for register in bound for part in uses.expression(m, register, ""))
+    return any(isinstance(part, t.Iterate) and part.site == site for part in made)
 
 
 def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag: str) -> Value:

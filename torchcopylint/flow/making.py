@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torchcopylint.flow import (
     aliasing,
     generators,
@@ -50,21 +52,24 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
         Object(Kind.MODULE, Sure.PROVEN, type=table.canonical(dotted), config=config, dtype=dtype, text=f"{name}(...)"),
     )
     hold_children(m, made, arguments, site)
-    if table.canonical(dotted) == "torch.nn.Sequential" and _writes_input(m, arguments.at(0)):
+    if table.canonical(dotted) == "torch.nn.Sequential" and _write_input(m, arguments.positional):
         obj = m.state.object(made.refs[0])
         m.state.set_object(made.refs[0], obj._replace(flags=obj.flags | {WRITES_INPUT}))
     return made
 
 
-def _writes_input(m: Machine, first: Value) -> bool:
-    """Whether the first module of a chain overwrites what it is given."""
-    objects = [m.state.object(ref) for ref in first.refs]
-    rows = [table.module_class(obj.type) if obj.type else None for obj in objects]
-    return bool(objects) and all(
-        WRITES_INPUT in obj.flags
-        or (row is not None and row.inplace_keyword and dict(obj.config).get("inplace") is True)
-        for obj, row in zip(objects, rows, strict=True)
-    )
+def _write_input(m: Machine, chain: Sequence[Value]) -> bool:
+    """Whether a chain of modules overwrites what it is given: the first one does that does not hand it on as it is."""
+    for value in chain:
+        objects = [m.state.object(ref) for ref in value.refs]
+        rows = [table.module_class(obj.type) if obj.type else None for obj in objects]
+        if not (objects and all(row is not None and row.shares == "same" and not row.when for row in rows)):
+            return bool(objects) and all(
+                WRITES_INPUT in obj.flags
+                or (row is not None and row.inplace_keyword and dict(obj.config).get("inplace") is True)
+                for obj, row in zip(objects, rows, strict=True)
+            )
+    return False
 
 
 def hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> None:

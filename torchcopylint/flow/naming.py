@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import identity
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import NAMELESS, Cell, Key, Slot
 
 if TYPE_CHECKING:
+    from torchcopylint.flow.facts import Link
     from torchcopylint.flow.machine import Machine
 
 
@@ -104,6 +107,14 @@ def key_text(m: Machine, key: Key | None) -> str:
         owner = m.state.object(key[0]).text or "..."
         return owner + key[1]
     return ""
+
+
+def is_asked(m: Machine, one: str, other: str, links: Sequence[Link]) -> bool:
+    """Whether a unit asks if two places, which came to share by some links, stand for one thing: `if out is not x:`."""
+    return one != other and any(
+        {text_of(m, register) for register in question.registers} == {one, other} and identity.answers(question, links)
+        for question in m.index.identities
+    )
 
 
 def place_of(m: Machine, slot: Slot, cell: Cell) -> Key:

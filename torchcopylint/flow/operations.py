@@ -15,6 +15,7 @@ from torchcopylint.flow import (
     memory,
     naming,
     overlaps,
+    picking,
     reading,
     refusals,
     resizing,
@@ -397,8 +398,9 @@ def _shared(m: Machine, op: Op, arguments: Arguments, source: Value, made: Objec
     if op.shares == "fresh" or not source.refs or _is_size(op, arguments, kind) or _contracts(op, arguments):
         return memory.fresh(m, at.site, made)
     if op.shares in ("view", "same", "multi"):
-        made = layout.permuted(made, op.name.rpartition(".")[2], arguments, m.state.object(source.refs[0]))
-        return memory.alias(m, source, at.site, _how(op, made, kind), made)
+        short = op.name.rpartition(".")[2]
+        made = layout.permuted(made, short, arguments, m.state.object(source.refs[0]))
+        return picking.part(m, source, short, arguments, _how(op, made, kind), made, at.site)
     if op.shares == "unversioned":
         return memory.alias(m, source, at.site, _how(op, made, kind), made)
     return _conditional(m, op, arguments, source, made, at, kind)

@@ -75,6 +75,8 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
                 continue
             fact = _read_after(m, value, ref, mark, write, name, whole)
             if fact is not None and not (site <= write.site and _shared_at_last(m, fact)):
+                if not mark.own and naming.is_asked(m, name, write.root, fact.links):
+                    fact = fact._replace(asked=True)
                 if fact.conditional and between and not _kept_from_before(m, value.root, mark):
                     fact = fact._replace(conditional=False)
                 m.fact(fact._replace(site=site, consumer=consumer, target=target))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcopylint.flow import grads, naming, reading, runs, uses
 from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.model import (
+    ANY_ELEMENT,
     CONTAINERS,
     EXPANDED,
     INFERENCE,
@@ -117,7 +118,11 @@ def parts_of(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple
         if len(held) == len(refs):
             graph = {n for value in held for ref in value.refs for n in m.state.object(ref).graph if n >= 0}
             group = next((part.group for part, other in zip(found, graphs, strict=True) if other & graph), len(found))
-            found.append(ReturnedPart(name, *returned_by(m, held, paths), group))
+            returned, result = returned_by(m, held, paths)
+            if name == ANY_ELEMENT and any(len(value.refs) > 1 or value.refs[0] & 1 for value in held):
+                # They are several, each made for itself: two that the caller looks at are not one.
+                result = result._replace(flags=result.flags | {PLACEHOLDER})
+            found.append(ReturnedPart(name, returned, result, group))
             graphs.append(graph)
     if len(found) < 2:
         return tuple(found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import conditional, idioms, naming, queues, reading, uses
+from torchcopylint.flow import called_parts, conditional, idioms, naming, queues, reading, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess, Write
 from torchcopylint.flow.model import (
@@ -302,6 +302,8 @@ def spoil_saved(m: Machine, share: Share, site: int, *, certain: bool, statistic
         spoilt = m.state.get(key)
         field = m.saved_fields.get((max(saved, ~saved), share.storage | 1))
         if field is not None and overlap(field, share.region) is Fact.NO:
+            continue
+        if saved in m.saves and m.saves[saved].what == "network" and not called_parts.needs(m, saved, share):
             continue
         if isinstance(spoilt, frozenset):
             m.state.put(key, spoilt | {site})

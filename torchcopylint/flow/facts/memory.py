@@ -99,7 +99,7 @@ class ReadAfter(NamedTuple):
     whether the two surely share what was written, `conditional` whether they do so where a conversion on the way had
     nothing to convert, `partly` whether they do on one of the paths on which `name` got what it holds.
     `place` is the storage that was written and the part of it that is read, `bound` the site where `name` was bound, or
-    -1.
+    -1. `asked` is whether somebody asks if the two are one: see `identity`.
     """
 
     write: int
@@ -119,6 +119,7 @@ class ReadAfter(NamedTuple):
     place: tuple[int, Region] = (-1, ())
     bound: int = -1
     partly: bool = False
+    asked: bool = False
 
     @property
     def links(self) -> tuple[Link, ...]:
