@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torchcopylint.flow import tape as t
 
 
@@ -25,16 +27,33 @@ class Loops:
                         inner_parts = (event.body, *event.handlers, event.orelse, event.final)
                         pending += [(inner, loops) for inner in inner_parts]
 
-    def around(self, *sites: int) -> t.Loop | None:
-        """The innermost loop that stands around all of some sites, if there is one."""
+    def around(self, *sites: int, but: frozenset[int] = frozenset()) -> t.Loop | None:
+        """The innermost loop that stands around all of some sites, if there is one; `but` are sites of loops that do
+        not count."""
         stacks = [self._around.get(site, ()) for site in sites]
         common = None
         for level in zip(*stacks, strict=False):
             if any(loop is not level[0] for loop in level):
                 break
-            common = level[0]
+            common = common if level[0].site in but else level[0]
         return common
 
     def only_one(self, site: int, sites: set[int]) -> bool:
         """Whether a site stands in a loop in which none of the other sites stands."""
         return self.around(site) is not None and all(self.around(site, s) is None for s in sites if s != site)
+
+
+_FEW = 4
+
+
+def displayed(tape: t.Tape, definitions: Sequence[t.Event | None]) -> frozenset[int]:
+    """The sites of loops over a few names, or tuples of them, that are written out: `for net in (ours, theirs):`."""
+    found = set()
+    for event in t.events(tape):
+        head = event.body[0] if isinstance(event, t.Loop) and event.body else None
+        over = definitions[head.iterable] if isinstance(head, t.Iterate) and head.iterable >= 0 else None
+        if isinstance(over, t.Make) and over.kind in ("tuple", "list") and len(over.items) <= _FEW:
+            items = [definitions[item] for item in over.items if item >= 0]
+            if not any(over.stars) and all(isinstance(item, t.Load | t.Make) for item in items):
+                found.add(event.site)
+    return frozenset(found)

@@ -17,7 +17,7 @@ from torchcopylint.flow import exclusion, left, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.earlier import from_before, is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
-from torchcopylint.flow.loops import Loops
+from torchcopylint.flow.loops import Loops, displayed
 from torchcopylint.flow.model import CONTAINERS, FIELD, PART, TENSORS, Fact, Key, Kind, Object, Sure, Value, join_graphs
 
 if TYPE_CHECKING:
@@ -310,10 +310,12 @@ def found(m: Machine) -> list[Relation]:
     if not m.runs.sites:
         return []
     loops = Loops(m.unit.tape)
+    # A graph for each of two models that are written out is what a comparison holds, and no more.
+    few = displayed(m.unit.tape, m.unit.definitions) if m.runs.added else frozenset()
     relations: list[Relation] = []
     for site, (fact, ran) in sorted(m.runs.added.items()):
         freeing = [where for where in ran if where not in m.runs.kept]
-        inside = [where for where in freeing if outlives_turn(m, fact, loops.around(site, where))]
+        inside = [where for where in freeing if outlives_turn(m, fact, loops.around(site, where, but=few))]
         if inside and site not in m.runs.reached and not is_begun_on_arms(m, site, fact.name):
             relations.append(fact._replace(ran=inside[0]))
     relations += _kept_in_fields(m, {fact.site for fact in relations})
