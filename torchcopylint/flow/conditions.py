@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import dtypes, kinds, memory, reading, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import GRADLESS, NO_TENSOR, TENSORS, TESTED, Kind, Object, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, GRADLESS, NO_TENSOR, TENSORS, TESTED, Kind, Object, Sure, Value
 from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.state import TRAINING, kind_of
 from torchcopylint.flow.tape import Dotted
@@ -147,5 +147,7 @@ def _become_no_tensor(m: Machine, register: int) -> None:
             return
     for ref in value.refs:
         obj = m.state.object(ref)
+        if obj.owner == ARGUMENT and value.root == obj.text:
+            m.tested_arguments.add(obj.text)
         if NO_TENSOR not in obj.flags:
             m.state.set_object(ref, obj._replace(flags=obj.flags | {NO_TENSOR}))
