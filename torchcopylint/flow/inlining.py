@@ -189,9 +189,7 @@ class _Expansion:
                 found += put
             elif isinstance(event, t.Return) and frame.result:
                 found += self._returned(event, frame)
-            elif (
-                isinstance(event, t.Branch) and (arm := constants.only_arm(frame.m.unit, event, frame.told)) is not None
-            ):
+            elif arm is not None:
                 found += self._tape(arm, frame)
             elif not isinstance(event, t.Reveal):
                 found.append(self._moved(event, frame))
