@@ -145,11 +145,10 @@ def _become_no_tensor(m: Machine, register: int) -> None:
         elif held and not others:
             known = held[value.refs[0]]
             made = m.unit.definitions[register]
-            site = made.site if isinstance(made, t.Load) else -1
-            other = memory.fresh(
-                m, made.site if made is not None else -1, Object(owner=known.owner, text=known.text), "no tensor"
-            )
-            memory.bind(m, place, other, site)
+            site = made.site if made is not None else -1
+            other = memory.fresh(m, site, Object(owner=known.owner, text=known.text), "no tensor")
+            # Nobody has put it into the container here.
+            memory.bind(m, place, other, site if isinstance(place, str) else -1)
             return
     for ref in value.refs:
         obj = m.state.object(ref)
