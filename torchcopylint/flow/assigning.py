@@ -1,4 +1,5 @@
-"""`load_state_dict(..., assign=True)`: a module takes over the tensors of a state dict instead of their values."""
+"""`load_state_dict(...)` of what is the module's already, and `load_state_dict(..., assign=True)`: a module takes over
+the tensors of a state dict instead of their values."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import ownership, uses
 from torchcopylint.flow.facts import LoadedByAssignment
-from torchcopylint.flow.model import CONTAINERS, LOCAL, How, Kind, Share, Sure, Value
+from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, LOCAL, How, Kind, Share, Slot, Sure, Value
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -61,3 +62,11 @@ def _join(m: Machine, module: int, snapshot: int, site: int) -> None:
         return
     shares = [s._replace(how=How.STATE, site=site, of=module) for s in m.state.object(module).shares]
     m.state.set_object(snapshot, obj._replace(shares=(*shares, *obj.shares)))
+
+
+def own_values(m: Machine, source: Value) -> list[Slot]:
+    """The elements of a dictionary that may be a module's own tensors, each under its own name: to load it writes them
+    onto themselves."""
+    slots = [(ref, ANY_ELEMENT) for ref in source.refs if m.state.object(ref).kind is not Kind.STATE_DICT]
+    held = [(slot, inner) for slot in slots for inner in m.state.refs_of(slot)]
+    return [slot for slot, ref in held if any(share.how is How.STATE for share in m.state.object(ref).shares)]

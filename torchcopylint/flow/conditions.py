@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import dtypes, kinds, memory, reading, slots
+from torchcopylint.flow import containers, dtypes, indexing, kinds, memory, reading, slots
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import GRADLESS, NO_TENSOR, TENSORS, TESTED, Kind, Object, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, GRADLESS, NO_TENSOR, TENSORS, TESTED, Key, Kind, Object, Sure, Value
 from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.state import TRAINING, kind_of
 from torchcopylint.flow.tape import Dotted
@@ -92,6 +92,8 @@ def _assume_instance(m: Machine, subject: int, classes: int, truth: bool) -> Non
     if not truth:
         if Kind.TENSOR in found:
             _become_no_tensor(m, subject)
+        elif None not in objects:
+            _place_of(m, subject)
         return
     if None not in objects and not found & TENSORS:
         # Tests are right more often than annotations are.
@@ -130,22 +132,52 @@ def _become(m: Machine, register: int, obj: Object) -> None:
 def _become_no_tensor(m: Machine, register: int) -> None:
     """Here, a value is no tensor. Where paths meet again the flag goes: it holds on one of them only.
 
-    A name that is known to hold a tensor holds something else here.
+    A name, or an element of a container, that is known to hold a tensor holds something else here.
     """
-    source, value = m.unit.definitions[register], m.value(register)
-    cell = m.state.cell(source.name) if isinstance(source, t.Load) else None
-    if isinstance(source, t.Load) and cell is not None and cell.refs == value.refs:
+    value, place = m.value(register), _place_of(m, register)
+    cell = m.state.cell(place) if place is not None else None
+    if place is not None and cell is not None and cell.refs == value.refs:
         held = {ref: m.state.object(ref) for ref in value.refs}
         others = tuple(ref for ref, obj in held.items() if obj.kind not in TENSORS or obj.sure < Sure.PROVEN)
         if others and others != value.refs:
             value = value._replace(refs=others)
-            m.state.put_cell(source.name, cell._replace(refs=others))
+            m.state.put_cell(place, cell._replace(refs=others))
         elif held and not others:
             known = held[value.refs[0]]
-            other = memory.fresh(m, source.site, Object(owner=known.owner, text=known.text), "no tensor")
-            memory.bind(m, source.name, other, source.site)
+            made = m.unit.definitions[register]
+            site = made.site if made is not None else -1
+            other = memory.fresh(m, site, Object(owner=known.owner, text=known.text), "no tensor")
+            # Nobody has put it into the container here.
+            memory.bind(m, place, other, site if isinstance(place, str) else -1)
             return
     for ref in value.refs:
         obj = m.state.object(ref)
+        if obj.owner == ARGUMENT and value.root == obj.text:
+            m.tested_arguments.add(obj.text)
         if NO_TENSOR not in obj.flags:
             m.state.set_object(ref, obj._replace(flags=obj.flags | {NO_TENSOR}))
+
+
+def _place_of(m: Machine, register: int) -> Key | None:
+    """The name or the element of a container that a value was loaded from, if it is there to be found again.
+
+    An element that is tested is this one from here on, on either side of the test: `isinstance(states[0], tuple)`.
+    """
+    event, value = m.unit.definitions[register], m.value(register)
+    if isinstance(event, t.Load):
+        return event.name
+    if not isinstance(event, t.Item) or not all(m.state.object(ref).kind in TENSORS for ref in value.refs):
+        return None
+    holders, key = m.value(event.base).refs, indexing.constant(m, event.subscript)
+    if key is None or len(holders) != 1 or m.state.object(holders[0]).kind not in _WITH_PLACES or not value.refs:
+        return None
+    key = containers.position(m, holders[0], key)
+    if key is None:
+        return None
+    slot = (holders[0], f"[{key!r}]")
+    if m.state.cell(slot) is None:
+        memory.bind(m, slot, value._replace(root=None), -1)
+    return slot
+
+
+_WITH_PLACES = frozenset({Kind.TUPLE, Kind.LIST, Kind.DICT})

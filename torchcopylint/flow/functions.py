@@ -51,7 +51,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.modes import GRAD_MODES
 from torchcopylint.flow.references import FunctionReference, Super
-from torchcopylint.flow.sites import Arguments, Site
+from torchcopylint.flow.sites import WRITING_KEYWORDS, Arguments, Site
 from torchcopylint.flow.state import MODE, Mode, kind_of
 from torchcopylint.knowledge import table
 from torchcopylint.knowledge.table import Op
@@ -59,8 +59,6 @@ from torchcopylint.knowledge.table import Op
 Handler: TypeAlias = "Callable[[Machine, Arguments, t.Call | t.Invoke, str], Value]"
 SPECIAL: dict[str, Handler] = {}
 EACH = frozenset({PLACEHOLDER})
-WRITING_KEYWORDS = frozenset({"out", "max_norm"})
-"""Keywords that make a function write: its output, or the table of an embedding, which `max_norm` renormalises."""
 
 
 def special(*names: str) -> Callable[[Handler], Handler]:
@@ -85,6 +83,7 @@ def _combines(op: Op, arguments: Arguments) -> bool:
 
 def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """A function that the table knows."""
+    arguments = arguments.without_none()
     op = callforms.of_call(m, op, arguments)
     receiver = _receiver_text(m, event)
     at = Site(event.site, receiver, f"{name}(...)" if op.writes else name, "call")

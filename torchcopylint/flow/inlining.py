@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import constants, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Kind
 from torchcopylint.flow.modes import GRAD_MODES
@@ -67,6 +67,7 @@ class _Frame(NamedTuple):
     prefix: tuple[int, ...]
     result: str
     units: tuple[int, ...]
+    told: Mapping[str, t.Const]
 
 
 class Inliner:
@@ -165,7 +166,7 @@ class _Expansion:
 
     def result(self, base: int) -> Expanded | None:
         unit = self.m.unit
-        tape = self._tape(unit.tape, _Frame(self.m, 0, {}, (), "", (unit.number,)))
+        tape = self._tape(unit.tape, _Frame(self.m, 0, {}, (), "", (unit.number,), {}))
         if not self.count:
             return None
         ranks = {self.keys[key]: base + rank for rank, key in enumerate(sorted(self.keys))}
@@ -183,10 +184,13 @@ class _Expansion:
         found: list[t.Event] = []
         for event in tape:
             put = self._instead(event, frame) if isinstance(event, t.Call | t.Invoke | t.Attribute) else None
+            arm = constants.only_arm(frame.m.unit, event, frame.told) if isinstance(event, t.Branch) else None
             if put is not None:
                 found += put
             elif isinstance(event, t.Return) and frame.result:
                 found += self._returned(event, frame)
+            elif arm is not None:
+                found += self._tape(arm, frame)
             elif not isinstance(event, t.Reveal):
                 found.append(self._moved(event, frame))
         return tuple(found)
@@ -306,6 +310,7 @@ class _Expansion:
             (*frame.prefix, event.site),
             text + mark,
             (*frame.units, helper.unit.number),
+            constants.told(frame.m.unit, given, frame.told, helper.binds),
         )
         entered = self._entered(helper, site, made)
         made += self._tape(helper.tape, inner)

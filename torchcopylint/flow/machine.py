@@ -84,6 +84,9 @@ class Machine:
         self.saved_objects: dict[int, int] = {}
         self.gaps: list[tuple[str, int]] = []
         self.returned: list[Value] = []
+        # Parameters that a test says to be no tensors, on some path, and those that come back on such paths only.
+        self.tested_arguments: set[str] = set()
+        self.returned_otherwise: frozenset[str] = frozenset()
         self.exits: list[Delta] = []
         self.steps = 0
         # What events tell one another, by register or by site.

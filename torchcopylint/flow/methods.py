@@ -241,6 +241,7 @@ def _returns_itself(m: Machine, base: Value, obj: Object, event: t.Invoke, argum
 
 def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, name: str) -> Value:
     """A method of a tensor."""
+    arguments = arguments.without_none()
     base = arguments.positional[0]
     text = naming.text_of(m, event.base) if isinstance(event, t.Invoke) else naming.key_text(m, base.root) or "..."
     at = Site(event.site, text, name)

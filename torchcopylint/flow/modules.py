@@ -496,7 +496,7 @@ def _load_state_dict(m: Machine, base: Value, event: t.Invoke, arguments: Argume
         name=text,
         reads_old=False,
         cause=f"{text}.load_state_dict(...)",
-        also_own=source.root,
+        also_own=(source.root, *assigning.own_values(m, source)),
     )
     return Value(kind=Kind.OTHER)
 

@@ -11,7 +11,20 @@ _ARRAY_PACKAGES = kinds.OTHER_FRAMEWORKS | {
     *("gym", "gymnasium"),
 }
 """Packages that hand out what is sliced like a tensor and is none."""
-_ARRAY_NAMES = frozenset({"numpy", "from_numpy", "as_tensor", "from_dlpack", "frombuffer", "loc", "iloc"})
+_ARRAY_NAMES = frozenset(
+    {
+        "numpy",
+        "to_numpy",
+        "from_numpy",
+        "as_tensor",
+        "from_dlpack",
+        "frombuffer",
+        "loc",
+        "iloc",
+        "iterrows",
+        "itertuples",
+    }
+)
 """Attributes that show that a file deals in arrays or frames as well, though it imports nothing for that."""
 
 

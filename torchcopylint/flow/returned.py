@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _WITH_PARTS = CONTAINERS - {Kind.STATE_DICT} | {Kind.INSTANCE}
 PLAIN = "plain"
 """As the condition of what is returned: it is a number or a text."""
+OTHERWISE = "if it is no tensor"
+"""As the condition of a parameter that is returned as it is: of tensors, something else comes back."""
 MAX_PARTS = 16
 """So many elements or fields of what a function returns are told of."""
 HANDED_OUT = frozenset({OUTPUT, INFERENCE, NO_GRAD_VIEW, EXPANDED, PLACEHOLDER, PARTS, WRITES_INPUT})
@@ -167,6 +169,21 @@ def returned_by(
                 same = ref == share.storage
                 found.append(Returned(parameter, path, None if same else share.how, _condition(m, share)))
     return tuple(dict.fromkeys(found)), result or Object()
+
+
+def handed_back(m: Machine) -> frozenset[str]:
+    """The parameters that a unit returns as they are, on some path at least."""
+    mine = {m.number("argument", parameter.name): parameter.name for parameter in m.unit.parameters}
+    return frozenset(mine[ref] for value in m.returned for ref in value.refs if ref in mine)
+
+
+def may_depend_on_kind(m: Machine) -> frozenset[str]:
+    """The parameters that a unit has tested, and returns as they are or with their graph cut."""
+    cut = (How.DATA, How.DETACH)
+    objects = [m.state.object(ref) for value in m.returned for ref in value.refs]
+    cuts = {share.storage for obj in objects for share in obj.shares if share.how in cut}
+    names = handed_back(m) & m.tested_arguments
+    return frozenset(name for name in names if m.number("argument", name) in cuts)
 
 
 def _keeps_result(m: Machine, obj: Object) -> bool:

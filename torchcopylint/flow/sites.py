@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from torchcopylint.flow.model import UNKNOWN, Value
+from torchcopylint.flow.model import UNKNOWN, Kind, Value
 
 STATISTICS = "statistics"
 """The form of a write of what an operation keeps count in, beside its result and behind the version counter."""
+WRITING_KEYWORDS = frozenset({"out", "max_norm"})
+"""Keywords that make a function write: its output, or the table of an embedding, which `max_norm` renormalises."""
 
 
 class Arguments(NamedTuple):
@@ -29,6 +31,15 @@ class Arguments(NamedTuple):
             return False
         value = self.keywords[name].const
         return value if isinstance(value, bool) else None
+
+    def without_none(self) -> Arguments:
+        """The same without the keywords that say by `None` that nothing is to be written: `out=None`."""
+        kept = {name: value for name, value in self.keywords.items() if not _writes_nothing(name, value)}
+        return self if len(kept) == len(self.keywords) else self._replace(keywords=kept)
+
+
+def _writes_nothing(name: str, value: Value) -> bool:
+    return name in WRITING_KEYWORDS and value.kind is Kind.NONE and not value.refs
 
 
 class Site(NamedTuple):

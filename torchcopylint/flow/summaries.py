@@ -42,6 +42,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.returned import (
+    OTHERWISE,
     PLAIN,
     Returned,
     ReturnedPart,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 
 _SHOWING = frozenset({How.DETACH, How.VIEW, How.INDEX, How.ROW})
 """Ways to share by which a result that is a tensor shows that what it was taken from is one."""
+_CUTTING = frozenset({How.DATA, How.DETACH})
 MAX_PLACES = 3
 """The places that are told of a write which one file hands on to another."""
 
@@ -141,6 +143,8 @@ def summarise(m: Machine, file: str = "") -> Summary:
                 here = (Place(file, write.site, unit.name, write.cause or write.op),) if file else ()
                 writes.setdefault(item, (*here, *m.elsewhere.get(write.site, ())))
     returned, result = returned_by(m, m.returned, paths)
+    otherwise = {Returned(name, (), None, ""): Returned(name, (), None, OTHERWISE) for name in m.returned_otherwise}
+    returned = tuple(otherwise.get(item, item) for item in returned)
     return Summary(
         name=unit.name,
         parameters=tuple(p.name for p in unit.parameters if p.kind == "plain"),
@@ -355,6 +359,12 @@ def _need_grad(m: Machine, inputs: list[Value]) -> bool:
     return bool(found) and all(obj.kind in TENSORS and obj.requires_grad > 0 for obj in found)
 
 
+def _is_tensor(m: Machine, bound: dict[str, Value], item: Returned) -> bool:
+    """Whether what a call passes for a parameter is known to be a tensor."""
+    objects = [m.state.object(ref) for ref in bound.get(item.parameter, UNKNOWN).refs]
+    return bool(objects) and all(obj.kind in TENSORS and obj.sure >= Sure.LIKELY for obj in objects)
+
+
 def _one_result(
     m: Machine,
     returned: tuple[Returned, ...],
@@ -366,6 +376,10 @@ def _one_result(
     tag: str = "",
 ) -> Value:
     """What a call returns, or one part of it, which `tag` tells from the others."""
+    told = tuple(item for item in returned if not (item.when == OTHERWISE and _is_tensor(m, bound, item)))
+    if len(told) < len(returned) and all(item.how in _CUTTING for item in told):
+        result = result._replace(kind=Kind.TENSOR, sure=Sure.LIKELY, requires_grad=Fact.NO, leaf=Fact.YES)
+    returned = told
     # Where it may be a number, as the caller may know, what it is given comes back on some paths only.
     plain = any(r.when == PLAIN for r in returned) and any(r.when != PLAIN for r in returned)
     same = [r for r in returned if r.parameter and r.how is None and not plain]

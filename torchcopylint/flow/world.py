@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import builtins
 
-from torchcopylint.flow import custom, frozen, heirs, idioms, imports, kinds, mixing, training_fields
+from torchcopylint.flow import custom, frozen, heirs, idioms, imports, kinds, mixing, returned, training_fields
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.classes import Export, unplaced
 from torchcopylint.flow.index import UnitIndex
@@ -24,6 +24,7 @@ from torchcopylint.flow.model import (
     Kind,
     Object,
     Share,
+    Sure,
     Value,
     join_objects,
 )
@@ -41,6 +42,8 @@ MAX_ROUNDS = 3
 """So often, units are run again for what others have learnt."""
 MAX_NESTED_RUNS = 8
 """So many units may wait for one another to be run."""
+MAX_TESTING = 80
+"""Functions of so many events are run once more for what they return of tensors."""
 
 
 class World(Parameters):
@@ -175,7 +178,26 @@ class World(Parameters):
         self.machines[number] = machine
         self.steps += machine.steps
         if unit.kind in ("function", "lambda"):
+            if not glancing:
+                machine.returned_otherwise = self._returned_otherwise(machine)
             self._summaries[number] = summarise(machine)
+
+    def _returned_otherwise(self, m: Machine) -> frozenset[str]:
+        """The parameters that a small function returns as they are where they are no tensors, and not where they are:
+        `return x if not isinstance(x, Tensor) else x.data`. For that, it is run once more on tensors."""
+        asked = returned.may_depend_on_kind(m) if m.tested_arguments else frozenset()
+        if not asked or len(m.unit.definitions) > MAX_TESTING:
+            return frozenset()
+        again = Machine(self, m.unit, State(self._entry_mode(m.unit)))
+        self._bind_parameters(again)
+        for name in asked:
+            ref = again.number("argument", name)
+            again.state.set_object(ref, again.state.object(ref)._replace(kind=Kind.TENSOR, sure=Sure.PROVEN))
+        outer, self._current = self._current, m.unit.number
+        again.run_unit()
+        self._current = outer
+        self.steps += again.steps
+        return asked - returned.handed_back(again)
 
     def run_expanded(self, expanded: t.Unit) -> Machine:
         """Run a unit with its helpers in it. What others know of the unit stays as it is."""

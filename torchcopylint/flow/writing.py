@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import called_parts, conditional, idioms, naming, queues, reading, uses
@@ -74,7 +75,7 @@ def write(
     region: Region = (),
     derived: bool = False,
     cause: str = "",
-    also_own: Key | None = None,
+    also_own: Sequence[Key | None] = (),
     every: bool = False,
     also: bool = False,
 ) -> Write | None:
@@ -129,7 +130,7 @@ def write(
     if any(not sat_on.sure for _, sat_on in shares):
         conditional.note_write(m, value, fact)
     for other, sat_on in shares:
-        _mark_holders(m, (value.root, also_own), sat_on, region, fact)
+        _mark_holders(m, (value.root, *also_own), sat_on, region, fact)
         if _in_plain_field(m, other, sat_on):
             continue
         certain = sat_on.sure and not sat_on.when and sat_on.storage in m.certain_storages[site]
