@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from torchcopylint.flow import dtypes, exclusion, giving, kinds, memory, naming, uses
+from torchcopylint.flow import dtypes, exclusion, giving, hollow, kinds, memory, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
 from torchcopylint.flow.machine import Machine
@@ -260,7 +260,8 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
     kind = kind_of(value, m.state)
     if value.plain or (not value.refs and dotted != VARIABLE):
         return
-    objects = [m.state.object(ref) for ref in value.refs]
+    # What `Variable` is given may be `None`, which is nothing to hold.
+    objects = [m.state.object(ref) for ref in value.refs] or [Object()]
     obj = objects[0]
     for other in objects[1:]:
         obj = join_objects(obj, other)
@@ -404,12 +405,15 @@ def _ask_for_array(m: Machine, value: Value, site: int, name: str, op: str) -> N
 
 
 def _through_known_parameters(m: Machine, obj: Object) -> bool:
-    """Whether no network is behind it, or one that this file defines or this unit makes."""
+    """Whether no network is behind it, or one that this file defines or this unit makes, with layers of its own."""
     networks = [
         m.state.object(ref) for number in obj.graph & m.module_saves.keys() for ref in m.module_saves[number].refs
     ]
     return not networks or any(
-        n.sure >= Sure.LIKELY and (n.type not in ("", *kinds.MODULE_BASES) or n.owner in ("", LOCAL)) for n in networks
+        n.sure >= Sure.LIKELY
+        and (n.type not in ("", *kinds.MODULE_BASES) or n.owner in ("", LOCAL))
+        and not ((local := m.world.local_class(n.type)) is not None and hollow.is_made_of_others(m.world, local))
+        for n in networks
     )
 
 

@@ -48,6 +48,25 @@ def has_no_parameters(world: World, number: int) -> bool:
     return world.holds_nothing(number) or is_hollow(world, number)
 
 
+def is_made_of_others(world: World, number: int) -> bool:
+    """Whether a class makes no parameter and no layer itself: what its instances train is what they were handed."""
+    if world.is_own_class(number):
+        bases, fields = [name for _, name in world.bases(number)], world.fields(number)
+    else:
+        facts = world.outside.class_facts(number)
+        if facts is None:
+            return False
+        bases, fields = [base.name for base in facts.bases], facts.fields
+    handed = [obj for obj in fields.values() if obj.kind in (Kind.UNKNOWN, Kind.MODULE)]
+    plain = all(obj.kind in (*_PLAIN, Kind.UNKNOWN, Kind.MODULE) for obj in fields.values())
+    return bool(handed) and plain and set(bases) <= _BARE and not any(_may_train(world, obj) for obj in handed)
+
+
+def _may_train(world: World, obj: Object) -> bool:
+    local = world.local_class(obj.type)
+    return bool(obj.type) and (local is None or not has_no_parameters(world, local))
+
+
 def _worked_with(units: list[t.Unit]) -> set[str]:
     """The fields that some unit calls, hands to a call first, or takes a method, a field or an element of.
 

@@ -177,6 +177,7 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         and op.shares in ("view", "maybe", "same")
         and op.of == 0
         and event.name not in ("type", "get", "copy")
+        and arguments.flag("copy") is False
     ):
         made = Object(text=naming.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
         # A view of what a network returns is as much its output as that is.

@@ -27,6 +27,7 @@ from torchcopylint.flow.model import (
     COMPARISONS,
     CONTAINERS,
     NDARRAY,
+    NO_TENSOR,
     OTHERWISE,
     PART,
     TENSORS,
@@ -239,11 +240,20 @@ def _logic(m: Machine, event: t.Logic) -> None:
     if event.symbol in ("is", "is not") and values[-1].kind is Kind.NONE and not values[-1].refs:
         _note_otherwise(m, event.operands[0])
     if event.symbol in ("in", "not in"):
+        _note_container(m, values[-1])
         for value in values:
             # Of a dictionary, the keys are compared.
             if kind_of(value, m.state) not in (Kind.DICT, Kind.STATE_DICT):
                 reading.read(m, value, event.site, "operand", event.symbol)
     m.set(event.out, Value(kind=Kind.NUMBER))
+
+
+def _note_container(m: Machine, value: Value) -> None:
+    """Somebody asks whether something is in what only a name takes for a tensor: it is a container."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind in TENSORS and obj.sure <= Sure.HINT:
+            m.state.set_object(ref, obj._replace(kind=Kind.UNKNOWN, sure=Sure.NOT, flags=obj.flags | {NO_TENSOR}))
 
 
 def _note_otherwise(m: Machine, register: int) -> None:

@@ -7,6 +7,7 @@ import re
 from torchcopylint.flow import alternatives, hollow, memory, naming, reading, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldRead, Repeated
+from torchcopylint.flow.kinds import MODULE_BASES
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -254,7 +255,8 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
         return
     obj = m.state.object(held.refs[0])
     if isinstance(held.root, str) and held.refs[0] in before.refs and obj.kind in (Kind.MODULE, *BUFFERS):
-        if _is_made_outside(m, obj, site):
+        # A layer of a class that nobody knows may be an activation, which has nothing to share.
+        if _is_made_outside(m, obj, site) and (obj.kind is not Kind.MODULE or obj.type not in ("", *MODULE_BASES)):
             note_repeated(m, held, site, "comprehension", container)
     elif obj.kind is Kind.MODULE and obj.type in _IN_A_ROW and held.root is None:
         slots = (slot for slot in m.state.slot_names(held.refs[0]) if slot[1].startswith("["))
