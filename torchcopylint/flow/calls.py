@@ -18,6 +18,7 @@ from torchcopylint.flow import (
     methods,
     modules,
     naming,
+    properties,
     queues,
     slots,
     summaries,
@@ -120,12 +121,23 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
         if obj.kind in (Kind.MODULE, Kind.INSTANCE) and _is_field(m, single, obj, event.name):
             rest = Arguments(arguments.positional[1:], arguments.keywords)
             results.append(_call_field(m, single, event, rest))
+        elif (got := _property_of(m, single, event)) is not None:
+            rest = Arguments(arguments.positional[1:], arguments.keywords)
+            text = f"{naming.text_of(m, event.base)}.{event.name}"
+            results.append(call_value(m, got, rest, event, text))
         else:
             bound = Arguments([single, *arguments.positional[1:]], arguments.keywords)
             results.append(methods.call(m, single, event, bound))
     if len(kinds_of_it) > 1:
         m.beside = frozenset(), ()
     m.set(event.out, slots.join_values(results))
+
+
+def _property_of(m: Machine, base: Value, event: t.Invoke) -> Value | None:
+    """What `base.name(...)` calls if `name` is a property."""
+    if not m.world.is_method(event.name):
+        return None
+    return properties.called(m, base.refs[0], event.name, event.site, f"{naming.text_of(m, event.base)}.{event.name}")
 
 
 def _is_field(m: Machine, base: Value, obj: Object, name: str) -> bool:

@@ -24,17 +24,30 @@ def _attribute(m: Machine, event: t.Attribute) -> None:
     if not getters or None in getters:
         attributes.load(m, event)
         return
-    text = naming.text_of(m, event.base)
-    results = []
-    for ref, getter in zip(base.refs, getters, strict=True):
-        given = Arguments([Value((ref,), m.state.object(ref).kind)], {})
-        results.append(summaries.call(m, FunctionReference(getter or 0), given, event.site, f"{text}.{event.name}"))
-    result = slots.join_values(results)
-    for ref in result.refs:
-        obj = m.state.object(ref)
-        if obj.site == event.site:
-            m.state.set_object(ref, obj._replace(text=f"{text}.{event.name}"))
-    m.set(event.out, result)
+    text = f"{naming.text_of(m, event.base)}.{event.name}"
+    results = [_got(m, ref, getter or 0, event.site, text) for ref, getter in zip(base.refs, getters, strict=True)]
+    m.set(event.out, slots.join_values(results))
+
+
+def _got(m: Machine, ref: int, getter: int, site: int, text: str) -> Value:
+    """What the getter of a property hands out."""
+    given = Arguments([Value((ref,), m.state.object(ref).kind)], {})
+    result = summaries.call(m, FunctionReference(getter), given, site, text)
+    for one in result.refs:
+        obj = m.state.object(one)
+        if obj.site == site:
+            m.state.set_object(one, obj._replace(text=text))
+    return result
+
+
+def called(m: Machine, ref: int, name: str, site: int, text: str) -> Value | None:
+    """What `x.name(...)` calls, if `name` is a property of `x`: what that hands out, and not the getter itself."""
+    obj = m.state.object(ref)
+    number = m.world.method_of(obj, name) if obj.kind in (Kind.INSTANCE, Kind.MODULE) else None
+    if number is None or not _GETTERS & set(m.world.decorators(number)):
+        return None
+    getter = _getter(m, ref, name)
+    return Value() if getter is None else _got(m, ref, getter, site, text)
 
 
 def _getter(m: Machine, ref: int, name: str) -> int | None:
