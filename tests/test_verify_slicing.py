@@ -362,6 +362,18 @@ def test_without_a_gpu_everything_that_is_to_run_there_is_unsupported() -> None:
     assert verification.evidence[0].text == "needs a CUDA device"
 
 
+def test_the_path_of_the_file_is_a_string(verifier: Verifier) -> None:
+    text = (
+        "import os\nimport torch\n\nHERE = os.path.dirname(__file__)\n\n\ndef shown(x: torch.Tensor) -> torch.Tensor:\n"
+    )
+    text += "    y = x\n    y += 1\n    print(HERE)\n    return x + y\n"
+    (finding,) = [f for f in analyse(text, filename="a.py").findings if f.code == "TCL501"]
+    page = load_pages()["TCL501"]
+    assert verifier.verify(slice_of(text, finding, page), page).verdict is Verdict.CONFIRMED
+    assert verifier.counted is not None
+    assert not any("__file__" in one and "tensor" in one for one in verifier.counted.assumed)
+
+
 def test_what_only_goes_wrong_in_blocks_is_not_refuted(verifier: Verifier) -> None:
     text = "import torch\n\n\ndef power(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:\n"
     text += "    torch.matmul(a, b, out=b)\n    return b\n"

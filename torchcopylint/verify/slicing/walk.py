@@ -211,7 +211,10 @@ class Walk:
             return self.outer[node.id]
         if hasattr(builtins, node.id) or node.id in self.world.functions or node.id in self.world.classes:
             return Thing(node.id)
-        return self.world.globals.setdefault(node.id, Thing(node.id))
+        free = self.world.globals.setdefault(node.id, Thing(node.id))
+        if node.id == "__file__":
+            free.vote("str", USED)
+        return free
 
     def _x_attribute(self, node: ast.Attribute) -> Thing:
         owner = self.value(node.value)
