@@ -340,7 +340,24 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
             site, field = min(places)
             source = min(held[copied.of,])[1]
             found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, copied=copied.site))
-    return found
+    return [*found, *_begun_fields(m, {fact.field for fact in found})]
+
+
+def _begun_fields(m: Machine, known: set[str]) -> Iterator[FieldAliased]:
+    """The fields that begin as another one when they are still `None`: `if self.slow is None: self.slow = self.net`."""
+    me = m.unit.parameters[0].name
+    for name, stores in m.index.stores.items():
+        if name in known or len(stores) != 1 or m.unit.name == "__init__":
+            continue
+        made = m.unit.definitions[stores[0].value] if stores[0].value >= 0 else None
+        if not isinstance(made, t.Attribute) or naming.text_of(m, made.base) != me or made.name == name:
+            continue
+        objects = [m.state.object(ref) for ref in m.value(stores[0].value).refs]
+        initial = m.world.method(m.unit.owner, "__init__")
+        begun = stores[0].site in m.index.on_arms and naming.text_of(m, stores[0].base) == me
+        one = len(objects) == 1 and objects[0].kind is Kind.MODULE
+        if begun and one and m.world.setters(made.name) <= {initial} and _is_none_elsewhere(m, name):
+            yield FieldAliased(name, made.name, stores[0].site, objects[0].sure, m.unit.name, only=True)
 
 
 def _is_compared(m: Machine, fields: Collection[str]) -> bool:
