@@ -93,5 +93,26 @@ _PUTTING = frozenset({Role.SHARED, Role.KEPT})
 
 def _placed(report: Report, places: Mapping[int, tuple[int, ...]]) -> Report:
     """A report with the sites of the program."""
-    points = tuple(point._replace(site=places.get(point.site, (point.site,))[-1]) for point in report.points)
-    return report._replace(site=places.get(report.site, (report.site,))[-1], points=points)
+    lent = _lent(report, places)
+    points = tuple(
+        point._replace(site=lent if point.site == report.site else places.get(point.site, (point.site,))[-1])
+        for point in report.points
+    )
+    return report._replace(site=lent, points=points)
+
+
+def _lent(report: Report, places: Mapping[int, tuple[int, ...]]) -> int:
+    """Where in the program a report stands. What a helper lends is put aside by who calls it and has it when it is
+    written: there it stands at the call. Other callers of the helper may have taken a copy."""
+    way = places.get(report.site, (report.site,))
+    if not any(point.site == report.site and point.role is Role.SHARED for point in report.points):
+        return way[-1]
+    others = [places.get(point.site, (point.site,)) for point in report.points if point.site != report.site]
+    shared = max((_common(way, other) for other in others), default=len(way))
+    return way[min(shared, len(way) - 1)]
+
+
+def _common(one: Sequence[int], other: Sequence[int]) -> int:
+    """So many calls two places of a unit with helpers in it have in common."""
+    pairs = zip(one[:-1], other[:-1], strict=False)
+    return next((count for count, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)) - 1)

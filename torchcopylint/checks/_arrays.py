@@ -43,11 +43,9 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
         reads = [read for read in reads if not _two_of_several(read)]
         if reads:
             found.append((write, min(reads, key=order_of)))
-        elif suffers_caller(unit, write) and write.named and how in {link.how for link in write.chain}:
-            links = links_of(write)
-            if any(link.when for link in links) or set(write.storages) & unit.returns_sources:
-                continue
-            reaching.append((write, links))
+        elif suffers_caller(unit, write) and _is_sure_way(write, how):
+            if not set(write.storages) & unit.returns_sources:
+                reaching.append((write, links_of(write)))
         elif how is How.NUMPY and _edits_field(write, owns.get(write.site, [])):
             yield _of_field(write, write.owner_name, confidence(write.sure))
         elif write.site in alone and how in {link.how for link in write.chain}:
@@ -57,7 +55,7 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
                 edits.append((write, links_of(write)))
     for write, _ in first_of_each(edits):
         sure = at_most(Confidence.MEDIUM, confidence(write.sure))
-        yield _of_field(write, alone[write.site] or write.owner_name, sure)
+        yield _of_field(write, alone[write.site] or write.owner_name, sure, _condition(write))
     yield from _collected(unit, how, {write.site for write, _ in found})
     for write, links in first_of_each(reaching):
         points = (*shared_points(links), written_point(write))
@@ -81,15 +79,32 @@ def _collected(unit: UnitFacts, how: How, told: set[int]) -> Iterator[Report]:
             yield Report(write.site, points, _values(write, fact.container, ""), sure)
 
 
-def _of_field(write: Write, source: str, sure: Confidence) -> Report:
+def _is_sure_way(write: Write, how: How) -> bool:
+    """Whether what is written, under a name, shares its memory on no condition, by way of NumPy."""
+    links = links_of(write)
+    return write.named and how in {link.how for link in links} and not any(link.when for link in links)
+
+
+def _of_field(write: Write, source: str, sure: Confidence, when: str = "") -> Report:
     points = (*shared_points(links_of(write)), written_point(write))
-    return Report(write.site, points, _values(write, source, ""), sure, "field")
+    return Report(write.site, points, _values(write, source, when), sure, "conditional" if when else "field")
 
 
 def _is_data(write: Write, owns: list[ReadAfter]) -> bool:
-    """Whether an array that surely sits on what it was taken from is edited under a name, and then looked at."""
-    surely = write.named and all(link.sure and not link.when for link in write.chain)
-    return surely and any(read.consumer in LOOKED_AT for read in owns)
+    """Whether an array that sits on what it was taken from, surely or if nothing had to be converted (`.cpu()`), is
+    edited under a name, and then looked at."""
+    surely = all(link.sure and not link.when for link in write.chain) or bool(_condition(write))
+    return write.named and surely and any(read.consumer in LOOKED_AT for read in owns)
+
+
+def _condition(write: Write) -> str:
+    """The condition on which an array sits on what it was taken from, if that is all that is not sure of it."""
+    for link in reversed(write.chain):
+        if link.when.startswith("when "):
+            return link.when
+        if not link.sure:
+            return ""
+    return ""
 
 
 def _edits_field(write: Write, owns: list[ReadAfter]) -> bool:

@@ -9,6 +9,8 @@ from torchcopylint.checks import _arrays
 from torchcopylint.flow.facts import UnitFacts
 from torchcopylint.flow.model import How
 
+INTO_HELPERS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report writes on either side of `.numpy()` and its like."""

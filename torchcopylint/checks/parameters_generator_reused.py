@@ -8,6 +8,8 @@ from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.flow.facts import GeneratorReused, UnitFacts
 
+INTO_HELPERS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each time that a generator is gone through when it has been before."""

@@ -8,6 +8,7 @@ from torchcopylint.flow import naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GeneratorReused
 from torchcopylint.flow.model import ANY_ELEMENT, Kind, Value
+from torchcopylint.flow.state import kind_of
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -37,6 +38,16 @@ def note_made(m: Machine, iterator: Value, site: int) -> None:
     """A generator was made."""
     m.generators[iterator.refs[0] | 1] = site
     m.state.put(_key(iterator.refs[0]), None)
+
+
+def note_expression(m: Machine, event: t.Collect) -> None:
+    """A generator expression hands out parameters, as `(p for p in model.parameters() if p.requires_grad)` does."""
+    value, made = m.value(event.container), m.unit.definitions[event.container]
+    lazy = isinstance(made, t.Make) and made.kind == "iterator" and len(value.refs) == 1
+    if not lazy or kind_of(m.value(event.item), m.state) is not Kind.PARAMETER:
+        return
+    if value.refs[0] | 1 not in m.generators:
+        note_made(m, value, made.site if made is not None else event.site)
 
 
 def is_generator(m: Machine, value: Value) -> bool:

@@ -32,6 +32,8 @@ _SEVERAL = frozenset({"operands", "keys", "items", "parts"})
 _NAMED = (t.Load, t.Bind, t.Delete)
 _BODILY = (t.Function, t.Class, t.Yield, t.Import, t.StarImport)
 _OF_ITS_PLACE = frozenset({"super", "locals", "globals", "vars", "eval", "exec", "__class__"})
+HELPERS_NAME = "#in"
+"""Stands in each name of a helper that was put in, before its number."""
 _TRAINING = frozenset({"backward", "step", "grad", "zero_grad"})
 
 
@@ -282,7 +284,7 @@ class _Expansion:
         given: Mapping[str, int | t.Const],
     ) -> list[t.Event]:
         self.count += 1
-        mark = f"#in{self.count}"
+        mark = f"{HELPERS_NAME}{self.count}"
         names = {name: name + mark for name in helper.own}
         text = naming.text_of(frame.m, event.out)
         site = self._site(event.site, frame)

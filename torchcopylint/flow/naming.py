@@ -100,9 +100,10 @@ def _part_text(m: Machine, part: int | t.Slice) -> str:
 
 
 def key_text(m: Machine, key: Key | None) -> str:
-    """A name or slot as the user would write it."""
+    """A name or slot as the user would write it; an empty text for what only the tape has a name for."""
     if isinstance(key, str):
-        return key.partition("#")[0]
+        # `%1` stands for what a conditional expression has picked.
+        return key.partition("#")[0] if not key.startswith("%") else ""
     if isinstance(key, tuple):
         owner = m.state.object(key[0]).text or "..."
         return owner + key[1]

@@ -6,6 +6,7 @@ from torchcopylint.flow import (
     aliasing,
     collecting,
     gathered,
+    generators,
     grads,
     indexing,
     memory,
@@ -327,6 +328,7 @@ def _collect(m: Machine, event: t.Collect) -> None:
                 memory.refine(m, item, Kind.MODULE, Sure.LIKELY)
             slots.note_repeated(m, item, event.site, "comprehension", container, event.container)
         collecting.put(m, (ref, ANY_ELEMENT), item._replace(root=None), event.site, "append")
+    generators.note_expression(m, event)
 
 
 def _is_fixed(m: Machine, slot: Slot) -> bool:

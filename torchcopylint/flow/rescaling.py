@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow import uses
 from torchcopylint.flow.facts import EditedAlone
+from torchcopylint.flow.inlining import HELPERS_NAME
 from torchcopylint.flow.model import Kind
 
 if TYPE_CHECKING:
@@ -40,11 +41,20 @@ def found(m: Machine) -> Iterator[EditedAlone]:
     if not candidates or m.world.context(m):
         return
     alone = set(_alone(m, candidates))
-    others = {storage for site, write in m.writes.items() if site not in alone for storage in write.storages}
-    # Where something else comes in as well, in the same method, the field is brought up to date.
+    others = [write for site, write in m.writes.items() if site not in alone]
+    in_helpers = _in_helpers(m) if others else frozenset()
     for site in sorted(alone):
-        if not others & set(m.writes[site].storages):
+        # Where something else comes in as well, in the same method, the field is brought up to date. That an optimizer
+        # trains what a helper was given, to make something else of it, is not that.
+        beside = {s for write in others if site not in in_helpers or write.form != "step" for s in write.storages}
+        if not beside & set(m.writes[site].storages):
             yield EditedAlone(site, _parameter(m, m.writes[site]))
+
+
+def _in_helpers(m: Machine) -> frozenset[int]:
+    """The augmented assignments to names of helpers that stand in the places of their calls: see `inlining`."""
+    loads = [(event.site, m.unit.definitions[event.target]) for event in m.index.of(t.Augment)]
+    return frozenset(site for site, loaded in loads if isinstance(loaded, t.Load) and HELPERS_NAME in loaded.name)
 
 
 def _parameter(m: Machine, write: Write) -> str:
@@ -62,7 +72,9 @@ def _alone(m: Machine, candidates: set[int]) -> Iterator[int]:
             operands, edits = [event.value], event.symbol in _SYMBOLS
         else:
             operands, edits = [argument.register for argument in event.arguments], event.name in _ARITHMETIC
-        root = m.writes[event.site].root
+        # A helper's name is not spelled as it is on the tape, where it was put in.
+        target = m.unit.definitions[event.target if isinstance(event, t.Augment) else event.base]
+        root = target.name if isinstance(target, t.Load) else m.writes[event.site].root
         if edits and not any(_from_elsewhere(m, register, root) for register in operands):
             yield event.site
 
