@@ -246,7 +246,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     aliasing.pair_arguments(m, summary.pairs, bound, site)
     replacing.by_call(m, summary.replaced, bound, site)
     handing.take(m, reference.unit, summary.kept, bound, site)
-    handing.add(m, summary.added, bound, site)
+    handing.add(m, summary.added, bound, handing.rest(unit, bound, arguments), site)
     leaving.take(m, summary.left, bound, site)
     if summary.trains:
         m.trains = m.trains or False
