@@ -29,6 +29,7 @@ from torchcopylint.flow.model import (
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
+    from torchcopylint.flow.sites import Arguments
 
 MAX_KEPT = 12
 """So many arguments that one function keeps are told of."""
@@ -59,12 +60,16 @@ class Kept(NamedTuple):
 
 
 class Added(NamedTuple):
-    """The function adds the argument `added`, or what stands in it (`inside`), to the slot of `keeper`."""
+    """The function adds the argument `added`, or what stands in it (`inside`), to the slot of `keeper`.
+
+    Where it is `collected`, it is put into the list that stands in the slot.
+    """
 
     keeper: str
     path: tuple[str, ...]
     added: str
     inside: bool
+    collected: bool = False
 
 
 # -- what a function keeps
@@ -139,7 +144,28 @@ def added(m: Machine) -> tuple[Added, ...]:
             terms = [register for register in made.operands if register not in own] if own else []
         for name, inside in (found for register in terms for found in _terms(m, register)):
             found[Added(m.unit.parameters[0].name, place, name, inside)] = None
+    found.update(dict.fromkeys(_collected(m)))
     return tuple(found)
+
+
+def _collected(m: Machine) -> Iterator[Added]:
+    """The lists in fields into which a unit puts what stands in an argument: `self.series[name].append(value)`."""
+    for event in m.index.of(t.Invoke):
+        if event.name == "append" and len(event.arguments) == 1:
+            place = _list_in_field(m, m.unit.definitions[event.base] if event.base >= 0 else None)
+            for name, inside in _terms(m, event.arguments[0].register) if place else []:
+                if inside:
+                    yield Added(m.unit.parameters[0].name, place, name, inside, collected=True)
+
+
+def _list_in_field(m: Machine, event: t.Event | None) -> tuple[str, ...]:
+    """The slots that lead from `self` to the list that an expression is; empty if it is none of a field."""
+    element = isinstance(event, t.Item) or (isinstance(event, t.Invoke) and event.name == "setdefault")
+    if isinstance(event, t.Item | t.Invoke) and element:
+        event = m.unit.definitions[event.base] if event.base >= 0 else None
+    if not isinstance(event, t.Attribute) or not _is_self(m, m.unit.definitions[event.base]):
+        return ()
+    return (f".{event.name}", ANY_ELEMENT) if element else (f".{event.name}",)
 
 
 def _place(m: Machine, event: t.StoreAttribute | t.StoreItem) -> tuple[str, ...] | None:
@@ -248,8 +274,18 @@ def _keep_in_field(m: Machine, slot: Slot, value: Value, site: int, *, always: b
     slots.bind_slot(m, slot, value._replace(root=None), site, weak=not always)
 
 
-def add(m: Machine, items: tuple[Added, ...], bound: dict[str, Value], site: int) -> None:
-    """A call adds its arguments to the sums that the function keeps."""
+def rest(unit: t.Unit, bound: dict[str, Value], arguments: Arguments) -> dict[str, list[Value]]:
+    """What a call passes beside the plain parameters, by the name of the parameter that gathers it."""
+    plain = sum(parameter.kind == "plain" for parameter in unit.parameters)
+    named = [value for key, value in arguments.keywords.items() if key not in bound]
+    beside = {"star": arguments.positional[plain:], "stars": named}
+    return {parameter.name: beside[parameter.kind] for parameter in unit.parameters if parameter.kind in beside}
+
+
+def add(
+    m: Machine, items: tuple[Added, ...], bound: dict[str, Value], gathered: dict[str, list[Value]], site: int
+) -> None:
+    """A call adds its arguments, also those that the function gets `gathered`, to the sums and lists that it keeps."""
     if not m.runs.sites:
         return
     for item in items:
@@ -257,8 +293,13 @@ def add(m: Machine, items: tuple[Added, ...], bound: dict[str, Value], site: int
         keeper = _keeper(m, bound, item.keeper, item.path[:-1])
         if keeper is None:
             continue
-        for value in _elements(m, given) if item.inside else [given]:
+        for value in gathered.get(item.added, _elements(m, given)) if item.inside else [given]:
             if not any(m.state.object(ref).kind in (*TENSORS, Kind.UNKNOWN) for ref in value.refs):
+                continue
+            if item.collected:
+                listed = _list_of(m, (keeper, item.path[-1]), site)
+                if listed is not None:
+                    _collect(m, listed, [value], site)
                 continue
             slot: Slot = (keeper, item.path[-1])
             text = naming.key_text(m, value.root) or m.state.object(value.refs[0]).text
@@ -280,6 +321,19 @@ def _keeper(m: Machine, bound: dict[str, Value], parameter: str, path: tuple[str
         else:
             value = slots.slot_value(m, (value.refs[0], step))
     return value.refs[0] if len(value.refs) == 1 else None
+
+
+def _list_of(m: Machine, slot: Slot, site: int) -> int | None:
+    """The list in a slot; where the program has put none there yet, a call that fills it does so."""
+    held = slots.slot_value(m, slot)
+    if len(held.refs) == 1 and m.state.object(held.refs[0]).kind is Kind.LIST:
+        return held.refs[0]
+    if slot[1] != ANY_ELEMENT or any(m.state.object(ref).kind is not Kind.UNKNOWN for ref in held.refs):
+        return None
+    made = Object(Kind.LIST, Sure.LIKELY, text=f"{m.state.object(slot[0]).text}[...]", owner=FIELD)
+    value = memory.fresh(m, site, made, "list in a field")
+    slots.bind_slot(m, slot, value, site)
+    return value.refs[0]
 
 
 def _elements(m: Machine, value: Value) -> list[Value]:

@@ -63,6 +63,8 @@ class ReturnedPart(NamedTuple):
     """The first of the parts that hangs on something the function has computed which this one hangs on as well."""
     saved: bool = False
     """Whether another part hangs on that as well, and it needs for backward what the first backward pass frees."""
+    inner: tuple[ReturnedPart, ...] = ()
+    """What stands in the slots of what stands there: `return {"epoch": epoch, "weights": {...}}`."""
 
 
 def saved_arguments(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
@@ -101,11 +103,13 @@ def save_arguments(m: Machine, result: Value, held: Iterable[Value], site: int, 
             m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
 
 
-def parts_of(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[ReturnedPart, ...]:
+def parts_of(
+    m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], values: list[Value], depth: int = 2
+) -> tuple[ReturnedPart, ...]:
     """The elements or fields of what is returned, if every `return` makes something of the same parts."""
-    refs = [ref for value in m.returned for ref in value.refs]
+    refs = [ref for value in values for ref in value.refs]
     made = [m.state.object(ref) for ref in refs]
-    if not refs or any(not value.refs for value in m.returned):
+    if not refs or any(not value.refs for value in values):
         return ()
     if any(obj.kind not in _WITH_PARTS or any(share.storage in paths for share in obj.shares) for obj in made):
         return ()
@@ -124,7 +128,9 @@ def parts_of(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple
             if name == ANY_ELEMENT and any(len(value.refs) > 1 or value.refs[0] & 1 for value in held):
                 # They are several, each made for itself: two that the caller looks at are not one.
                 result = result._replace(flags=result.flags | {PLACEHOLDER})
-            found.append(ReturnedPart(name, returned, result, group))
+            within = depth > 1 and result.kind in CONTAINERS and not any(one.parameter for one in returned)
+            inner = parts_of(m, paths, held, depth - 1) if within else ()
+            found.append(ReturnedPart(name, returned, result, group, inner=inner))
             graphs.append(graph)
     if len(found) < 2:
         return tuple(found)

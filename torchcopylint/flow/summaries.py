@@ -154,7 +154,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         returns_value=bool(m.returned),
         trains=m.trains,
         unknown=unit.is_generator or (not m.returned and _is_stub(unit)),
-        parts=parts_of(m, paths),
+        parts=parts_of(m, paths, m.returned),
         kept=handing.kept(m, paths, told=not file),
         added=handing.added(m),
         hangs=hanging.of(m, frozenset(item.slot[1:] for item in carries)),
@@ -246,7 +246,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     aliasing.pair_arguments(m, summary.pairs, bound, site)
     replacing.by_call(m, summary.replaced, bound, site)
     handing.take(m, reference.unit, summary.kept, bound, site)
-    handing.add(m, summary.added, bound, site)
+    handing.add(m, summary.added, bound, handing.rest(unit, bound, arguments), site)
     leaving.take(m, summary.left, bound, site)
     if summary.trains:
         m.trains = m.trains or False
@@ -338,6 +338,10 @@ def _result(
     for part in summary.parts if len(result.refs) == 1 else ():
         held = _one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot)
         slots.bind_slot(m, (result.refs[0], part.slot), held, site)
+        for inner in part.inner if len(held.refs) == 1 else ():
+            tag = f"{part.slot}{inner.slot}"
+            one = _one_result(m, inner.returned, inner.result, bound, inputs, site, name, tag)
+            slots.bind_slot(m, (held.refs[0], inner.slot), one, site)
         if part.saved and runs.hang_together(m, held, part.group, site):
             continue
         # Several losses that come back need not have a graph in common.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import naming, uses
+from torchcopylint.flow import naming, records, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import SampleEdited
 from torchcopylint.flow.model import CONTAINERS, Kind, Sure
@@ -89,6 +89,10 @@ def _kept(m: Machine, register: int, me: str) -> tuple[str, bool] | None:
                 register, shallow = event.arguments[0].register, True
             case t.Invoke() if event.name == "copy" and not event.arguments:
                 register, shallow = event.base, True
+            case t.Attribute() if _is_field(m, event.name):
+                register = event.base
+            case t.Invoke() if _lent(m, event, me):
+                return _lent(m, event, me), shallow
             case t.Item():
                 field = m.unit.definitions[event.base]
                 owner = m.unit.definitions[field.base] if isinstance(field, t.Attribute) else None
@@ -99,6 +103,21 @@ def _kept(m: Machine, register: int, me: str) -> tuple[str, bool] | None:
             case _:
                 return None
     return None
+
+
+def _is_field(m: Machine, name: str) -> bool:
+    """Whether a name is that of what a record of the file holds: an annotated field, and no property."""
+    known = any(name in records.fields_of(m.world, one.number) for one in m.world.program.classes)
+    return known and not m.world.is_method(name)
+
+
+def _lent(m: Machine, event: t.Invoke, me: str) -> str:
+    """The element of a field that a method of the dataset hands out, as text: `return self.cache[key]`."""
+    base = m.unit.definitions[event.base] if event.base >= 0 else None
+    number = m.world.method(m.unit.owner, event.name) if isinstance(base, t.Load) and base.name == me else None
+    summary = m.world.summary(number) if number is not None else None
+    field = summary.lent.partition("[")[0].rpartition(".")[2] if summary is not None else ""
+    return summary.lent if summary is not None and field and _is_in_memory(m, field) else ""
 
 
 def _is_in_memory(m: Machine, field: str) -> bool:
