@@ -278,7 +278,7 @@ def rest(unit: t.Unit, bound: dict[str, Value], arguments: Arguments) -> dict[st
     """What a call passes beside the plain parameters, by the name of the parameter that gathers it."""
     plain = sum(parameter.kind == "plain" for parameter in unit.parameters)
     named = [value for key, value in arguments.keywords.items() if key not in bound]
-    beside = {"star": arguments.positional[plain:], "stars": named}
+    beside = {"star": list(arguments.positional[plain:]), "stars": named}
     return {parameter.name: beside[parameter.kind] for parameter in unit.parameters if parameter.kind in beside}
 
 
