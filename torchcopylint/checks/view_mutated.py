@@ -45,7 +45,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             continue
         reads = [read for read in others.get(write.site, []) if _plain(read) and not kept_gradient(unit, read)]
         reads = [read for read in reads if not read.asked]
-        wanted = [read for read in reads if _wanted_apart(read, owns.get(write.site, []))]
+        ours = {other.site for other in unit.writes.values() if other.root == write.root}
+        wanted = [read for read in reads if _wanted_apart(read, owns.get(write.site, []), ours)]
         if write.site in handed_out and not wanted and _goes_on_with_part(unit, write, reads, owns.get(write.site, [])):
             # By its own name, if it is read by that, and not as what the next call hands out.
             wanted = [read for read in reads if not read.name.endswith(")")] or reads
@@ -114,12 +115,13 @@ def _plain(read: ReadAfter) -> bool:
     return surely and read.hows <= PLAIN_HOWS | {How.CONDITIONAL, How.ASSIGNED} and read.consumer != "swap"
 
 
-def _wanted_apart(read: ReadAfter, owns: list[ReadAfter]) -> bool:
+def _wanted_apart(read: ReadAfter, owns: list[ReadAfter], ours: set[int]) -> bool:
     """Whether both are read later as different values.
 
     Editing through a part of something is an idiom: there the base is read on purpose. What was taken *before* its base
     is overwritten, and is read afterwards, is not. Neither is a second name for the whole, nor the result of a
-    conversion that had nothing to convert: nobody converts a tensor in order to write the original.
+    conversion that had nothing to convert: nobody converts a tensor in order to write the original. `ours` are the
+    sites of the writes through this holder: sums that are filled through a view are read by each of them.
     """
     if any(link.how is How.CONDITIONAL for link in read.below_written):
         return True
@@ -128,7 +130,7 @@ def _wanted_apart(read: ReadAfter, owns: list[ReadAfter]) -> bool:
         return bool(owns) and bool(read.links)
     if any(link.how in PARTS for link in read.below_written):
         return False
-    return bool(owns)
+    return any(own.site not in ours for own in owns)
 
 
 def _goes_on_with_part(unit: UnitFacts, write: Write, reads: list[ReadAfter], owns: list[ReadAfter]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import inquiries
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ContextKept
 from torchcopylint.flow.model import ARGUMENT, TENSORS, Kind, Object, Sure, Value
@@ -77,10 +78,35 @@ def found(m: Machine) -> list[Relation]:
     for site, (attribute, value) in sorted(m.kept_on_context.items()):
         held = [(ref, m.state.object(ref)) for ref in value.refs]
         outside = all(obj.kind in TENSORS and (obj.owner == ARGUMENT or ref | 1 in returned) for ref, obj in held)
-        if held and outside:
+        if held and outside and _is_read_back(m, attribute.rpartition(".")[2]):
             sure = min(obj.sure for _, obj in held)
             relations.append(ContextKept(site, attribute, held[0][1].text, sure))
     return relations
+
+
+def _is_read_back(m: Machine, attribute: str) -> bool:
+    """Whether `backward` looks into what an attribute of the context holds, or hands the context on, if it is in sight.
+
+    Who asks for its shape or device alone reads no element.
+    """
+    number = m.world.method(m.unit.owner, "backward")
+    if number is None or not m.world.is_own(number) or not m.world.unit(number).parameters:
+        return True
+    unit = m.world.unit(number)
+    index = m.world.index(unit)
+    context = unit.parameters[0].name
+    loads = [event.out for event in index.of(t.Load) if event.name == context]
+    for register in loads:
+        used = index.consumers.get(register)
+        if not isinstance(used, t.Attribute | t.StoreAttribute | t.Invoke) or used.base != register:
+            return True
+        if isinstance(used, t.Attribute) and used.name == attribute:
+            asked = index.consumers.get(used.out)
+            if not isinstance(asked, t.Attribute | t.Invoke) or not inquiries.asks(asked, used.out):
+                return True
+        if isinstance(used, t.Invoke) and used.name == attribute:
+            return True
+    return False
 
 
 def _context(m: Machine) -> str:

@@ -194,7 +194,7 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
     special = functions.SPECIAL.get(dotted)
     if special is not None:
         return special(m, arguments, event, name)
-    if dotted.startswith("torch.nn.init."):
+    if dotted.startswith("torch.nn.init.") and "calculate_" not in dotted:
         return functions.initialise(m, arguments, event.site, name)
     if dotted.startswith(distributions.PREFIX) and dotted.rpartition(".")[2][:1].isupper():
         return distributions.make(m, arguments, event.site, name)

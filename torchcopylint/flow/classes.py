@@ -21,6 +21,7 @@ from torchcopylint.flow.model import (
     PLACEHOLDER,
     READ_ONLY,
     REGISTERED,
+    SURELY_PASSED,
     TENSORS,
     WRITES_INPUT,
     Fact,
@@ -478,8 +479,9 @@ def unplaced(obj: Object) -> Object:
 
 def as_passed(obj: Object) -> Object:
     """What a parameter may be taken to be when such an object is passed for it."""
-    sure = min(obj.sure, Sure.LIKELY)
-    return Object(obj.kind, sure, leaf=obj.leaf, requires_grad=obj.requires_grad, type=obj.type, dtype=obj.dtype)
+    flags = frozenset({SURELY_PASSED}) if obj.sure is Sure.PROVEN else frozenset[str]()
+    made = Object(obj.kind, min(obj.sure, Sure.LIKELY), leaf=obj.leaf, requires_grad=obj.requires_grad, type=obj.type)
+    return made._replace(dtype=obj.dtype, flags=flags)
 
 
 def _decorators_of(program: t.Program) -> dict[int, tuple[str, ...]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from torchcopylint.flow import dtypes, exclusion, giving, hollow, kinds, memory, naming, uses
+from torchcopylint.flow import dtypes, exclusion, giving, hollow, memory, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
 from torchcopylint.flow.machine import Machine
@@ -17,7 +17,6 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FIELD,
     GLOBAL,
-    LOCAL,
     NDARRAY,
     NO_TENSOR,
     READ_ONLY,
@@ -395,26 +394,13 @@ def _ask_for_array(m: Machine, value: Value, site: int, name: str, op: str) -> N
     if obj.requires_grad is not Fact.YES and _of_parameter(m, obj):
         # Who reads the weights of a model that came from elsewhere has frozen it, or works without grad.
         sure = Sure.HINT
-    if obj.requires_grad is not Fact.YES and not _through_known_parameters(m, obj):
+    if obj.requires_grad is not Fact.YES and not hollow.comes_through_known(m, obj):
         # A network that comes from elsewhere may be frozen, have no parameters, or be of another framework.
         sure = Sure.HINT
     # A leaf requires grad in whatever mode; what was computed, only where autograd recorded.
     leaf = obj.leaf is Fact.YES or _is_leaf_on_cpu(m, obj)
     aside = exclusion.is_aside(m, site)
     m.fact(NumpyRefused(site, name, op, m.state.mode.assumed and not leaf, sure, aside))
-
-
-def _through_known_parameters(m: Machine, obj: Object) -> bool:
-    """Whether no network is behind it, or one that this file defines or this unit makes, with layers of its own."""
-    networks = [
-        m.state.object(ref) for number in obj.graph & m.module_saves.keys() for ref in m.module_saves[number].refs
-    ]
-    return not networks or any(
-        n.sure >= Sure.LIKELY
-        and (n.type not in ("", *kinds.MODULE_BASES) or n.owner in ("", LOCAL))
-        and not ((local := m.world.local_class(n.type)) is not None and hollow.is_made_of_others(m.world, local))
-        for n in networks
-    )
 
 
 def _is_leaf_on_cpu(m: Machine, obj: Object) -> bool:

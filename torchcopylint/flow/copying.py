@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import hollow
 from torchcopylint.flow.facts import TensorCopied
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Sure, Value
 
@@ -30,11 +31,13 @@ def note_deepcopy(m: Machine, value: Value, site: int, name: str) -> None:
     found = [_computed_in(m, ref, name, MAX_DEPTH) for ref in value.refs]
     if found and found[0] is not None and all(one is not None for one in found):
         held, obj = found[0]
-        m.fact(TensorCopied(site, held, "deepcopy", obj.site, _sure(obj)))
+        m.fact(TensorCopied(site, held, "deepcopy", obj.site, _sure(m, obj)))
 
 
-def _sure(obj: Object) -> Sure:
-    return obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
+def _sure(m: Machine, obj: Object) -> Sure:
+    if obj.requires_grad is Fact.YES:
+        return obj.sure
+    return min(obj.sure, Sure.LIKELY if hollow.comes_through_known(m, obj) else Sure.HINT)
 
 
 def _is_computed(obj: Object) -> bool:

@@ -39,6 +39,10 @@ def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
         if isinstance(made, t.Load):
             places = bound.get(made.name, ())
             within = [value for value, site in places if site in inside]
+            arms = m.index.on_arms
+            if len(within) == 1 and made.site not in arms and any(site in inside & arms for _, site in places):
+                # Bound anew on some turns only: on the others, it is what an earlier one has made.
+                return True
             goes_on = any(_goes_on(m, value, made.name) for value in within)
             # What is made of itself on each turn is made of what was there before the loop on the first.
             pending += [value for value, _ in places] if goes_on or not within else within

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import dtypes, exclusion, gradients, keeping, naming, reading, runs
+from torchcopylint.flow import dtypes, exclusion, gradients, keeping, last_turn, naming, reading, runs
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import InferenceMisused, LeafWritten, RequiresGradRefused, Saved
 from torchcopylint.flow.model import (
@@ -143,8 +143,10 @@ def save(m: Machine, value: Value, number: int, saved: Saved) -> list[int]:
         # Refused at once, by the operation itself.
         m.fact(InferenceMisused(saved.site, saved.name, saved.op, kept.site, "saved", kept.sure))
         return []
-    if m.in_loop and number in m.saves:
-        _retire(m, number)
+    if m.in_loop:
+        m.saved_in_loop.append(number)
+        if number in m.saves:
+            last_turn.retire(m, number)
     m.saves[number] = saved
     m.saved_objects[number] = value.refs[0]
     m.state.put(f"@spoilt{number}", frozenset())
@@ -159,27 +161,6 @@ def save(m: Machine, value: Value, number: int, saved: Saved) -> list[int]:
     return [number]
 
 
-def _retire(m: Machine, number: int) -> None:
-    """What a loop's earlier turn saved is another thing than what this turn saves: its graphs get another number.
-
-    Only where it matters: something has been written over it, and its backward is still to come.
-    """
-    spoilt = m.state.get(f"@spoilt{number}")
-    if not isinstance(spoilt, frozenset) or not spoilt:
-        return
-    old = ~number
-    m.saves[old] = m.saves[number]
-    m.saved_objects[old] = m.saved_objects[number] | 1
-    before = m.state.get(f"@spoilt{old}")
-    m.state.put(f"@spoilt{old}", spoilt | before if isinstance(before, frozenset) else spoilt)
-    for ref in sorted({sharer for sharers in m.state.sharers.values() for sharer in sharers}):
-        obj = m.state.object(ref)
-        if number in obj.graph or number in obj.saved:
-            graph = obj.graph - {number} | {old} if number in obj.graph else obj.graph
-            saved = obj.saved - {number} | {old} if number in obj.saved else obj.saved
-            m.state.set_object(ref, obj._replace(graph=graph, saved=saved))
-
-
 def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *, view: bool = False) -> None:
     """A tensor was written in place: refused on a leaf that requires grad; else its history goes on."""
     _check_leaf(m, target, at, view)
@@ -189,7 +170,7 @@ def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *
     facts = [obj for obj in inputs if obj.requires_grad > 0]
     if not facts:
         if any(obj.kind in (*TENSORS, Kind.UNKNOWN) and obj.requires_grad is Fact.UNKNOWN for obj in inputs):
-            _may_require_grad(m, target)
+            may_require_grad(m, target)
         return
     best = max(obj.requires_grad for obj in facts)
     graph = frozenset[int]().union(*(obj.graph for obj in facts))
@@ -206,8 +187,8 @@ def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *
                 m.state.set_object(base, obj._replace(graph=obj.graph | graph))
 
 
-def _may_require_grad(m: Machine, target: Value) -> None:
-    """Something was written into a tensor, and nobody knows whether that carries a graph."""
+def may_require_grad(m: Machine, target: Value) -> None:
+    """Something was written into a tensor, or may have been, and nobody knows whether that carries a graph."""
     for ref in target.refs:
         for base in {ref, *_graph_bases(m, ref)}:
             obj = m.state.object(base)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.kinds import PARAMETER_NAMES
-from torchcopylint.flow.model import Kind, Object
+from torchcopylint.flow.kinds import MODULE_BASES, PARAMETER_NAMES
+from torchcopylint.flow.model import LOCAL, Kind, Object, Sure
 
 if TYPE_CHECKING:
+    from torchcopylint.flow.machine import Machine
     from torchcopylint.flow.world import World
 
 _PLAIN = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
@@ -60,6 +61,22 @@ def is_made_of_others(world: World, number: int) -> bool:
     handed = [obj for obj in fields.values() if obj.kind in (Kind.UNKNOWN, Kind.MODULE)]
     plain = all(obj.kind in (*_PLAIN, Kind.UNKNOWN, Kind.MODULE) for obj in fields.values())
     return bool(handed) and plain and set(bases) <= _BARE and not any(_may_train(world, obj) for obj in handed)
+
+
+def comes_through_known(m: Machine, obj: Object) -> bool:
+    """Whether no network is behind a value, or one that this file defines or this unit makes, with layers of its own.
+
+    One that comes from elsewhere may be frozen, have no parameters, be of another framework, or pick integers.
+    """
+    networks = [
+        m.state.object(ref) for number in obj.graph & m.module_saves.keys() for ref in m.module_saves[number].refs
+    ]
+    return not networks or any(
+        n.sure >= Sure.LIKELY
+        and (n.type not in ("", *MODULE_BASES) or n.owner in ("", LOCAL))
+        and not ((local := m.world.local_class(n.type)) is not None and is_made_of_others(m.world, local))
+        for n in networks
+    )
 
 
 def _may_train(world: World, obj: Object) -> bool:

@@ -14,7 +14,7 @@ _ASKED = frozenset({*_QUESTIONS, "get_device", "element_size", "is_floating_poin
 _ALIKE = frozenset(["zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"])
 _MAKING = frozenset(["new_zeros", "new_ones", "new_empty", "new_full"])
 """Methods that ask a tensor of what type and where it is, and make another one."""
-_SHAPED = frozenset(["view_as", "reshape_as", "expand_as", "resize_as_", "type_as"])
+SHAPED = frozenset(["view_as", "reshape_as", "expand_as", "resize_as_", "type_as"])
 """Methods that ask their argument for its shape or type."""
 _BUILTINS = frozenset(["builtins.isinstance", "builtins.len", "builtins.type"])
 
@@ -26,12 +26,17 @@ def is_inquiry(m: Machine, register: int) -> bool:
         plain = isinstance(event, t.Invoke) and event.name == "type" and not event.arguments
         made = event.name in _MAKING or (event.name == "new" and not _takes_tensors(m, event))
         return event.name in _ASKED or plain or (made and isinstance(event, t.Invoke))
-    if isinstance(event, t.Invoke) and event.name in _SHAPED:
+    if isinstance(event, t.Invoke) and event.name in SHAPED:
         return True
     if isinstance(event, t.Call | t.Invoke) and event.arguments and event.arguments[0].register == register:
         dotted = m.dotted_of(event)
         return dotted in _BUILTINS or (dotted.startswith("torch.") and dotted.rpartition(".")[2] in _ALIKE)
     return False
+
+
+def asks(event: t.Attribute | t.Invoke, register: int) -> bool:
+    """Whether an attribute of what is in a register, or a method without arguments, says what it is like."""
+    return event.base == register and event.name in _ASKED
 
 
 def is_asserted_none(m: Machine, register: int) -> bool:

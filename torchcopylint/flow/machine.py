@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from torchcopylint.flow import last_turn
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
 from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Fact, Key, Object, Part, Region, Slot, Sure, Value
@@ -81,6 +82,7 @@ class Machine:
         self.first_turn = False
         self.first_hits: dict[int, tuple[frozenset[int], dict[int, Chain]]] = {}
         self.saves: dict[int, Saved] = {}
+        self.saved_in_loop: list[int] = []
         self.saved_objects: dict[int, int] = {}
         self.gaps: list[tuple[str, int]] = []
         self.returned: list[Value] = []
@@ -181,11 +183,16 @@ class Machine:
 
     def branch(self, event: t.Branch) -> None:
         """Run each arm from the same state; join what they end with."""
-        deltas = []
+        deltas, saved = [], []
         for arm in event.arms:
+            before = len(self.saved_in_loop)
             self.state.fork()
             self.run(arm)
             deltas.append(self.state.take())
+            saved.append(set(self.saved_in_loop[before:]))
+        if self._loops and any(saved):
+            everything = set[int]().union(*saved)
+            deltas = [last_turn.on_other_arms(self, d, everything - own) for d, own in zip(deltas, saved, strict=True)]
         if self._loops and event.site in self.index.alternatives:
             arms = [[self.made_at(site) for site in made] for made in self.index.alternatives[event.site]]
             for number, delta in enumerate(deltas):

@@ -39,6 +39,7 @@ from torchcopylint.flow.model import (
     INFERENCE,
     OUTPUT,
     PART,
+    PASSED,
     TENSORS,
     UNKNOWN,
     Fact,
@@ -201,6 +202,8 @@ def _computed_of_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, 
     stepping.maybe_trains(m, rest, event.site, event.name, base)
     stepping.maybe_step(m, rest, event.site, event.name)
     unknowns.maybe_backward(m, rest, event.site, event.name)
+    if op is None:
+        unknowns.maybe_filled(m, rest)
     graph = unknowns.graph_behind(m, rest, event.name)
     if event.name == "scale" and len(rest.positional) == 1:
         # `scaler.scale(loss)`: whatever scales a loss, multiplies it.
@@ -295,7 +298,8 @@ def _independently_sure(m: Machine, ref: int, name: str, several: bool) -> Sure:
     if name in PURE_EVERYWHERE and obj.kind in (Kind.UNKNOWN, Kind.TENSOR) and (name != "permute" or several):
         return max(obj.sure, Sure.LIKELY)
     returned = OUTPUT in obj.flags and PART not in obj.flags
-    if obj.sure is Sure.LIKELY and not returned and m.evidence.get(ref | 1, frozenset()) <= {name}:
+    # What a call passes that is a tensor by its use alone may as well be a batch with methods of its own.
+    if obj.sure is Sure.LIKELY and not returned and m.evidence.get(ref | 1, frozenset()) <= {name, PASSED}:
         return Sure.NOT
     return obj.sure
 

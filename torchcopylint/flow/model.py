@@ -226,6 +226,10 @@ GRADLESS = "no grad here"
 """A test has just said that it requires no grad, whatever else says that it does."""
 OTHERWISE = "used otherwise"
 """Its name is used with attributes or methods that no tensor has, whatever its `.data` may be."""
+PASSED = "what is passed"
+"""Evidence for a kind: what the calls in the file pass is of that kind by its use."""
+SURELY_PASSED = "what is surely passed"
+"""The same, where it is proven to be of that kind; also a flag of what a call passes."""
 REVERSED = "reversed"
 """An array with a negative stride where what it was taken from has none: `a[::-1]`, `np.flip(a)`."""
 READ_ONLY = "read-only"
@@ -305,6 +309,11 @@ def join_kinds(a: Kind, b: Kind) -> Kind:
     if a in TENSORS and b in TENSORS:
         return Kind.TENSOR
     return Kind.UNKNOWN
+
+
+EARLIER = 1 << 60
+"""The bit that tells the number of what a loop's earlier turns have saved from that of what the same site saves in this
+one; no site's number comes near it."""
 
 
 def join_graphs(a: frozenset[int], b: frozenset[int]) -> frozenset[int]:

@@ -11,6 +11,7 @@ from torchcopylint.flow import (
     devices,
     dtypes,
     grads,
+    inquiries,
     layout,
     memory,
     naming,
@@ -325,7 +326,10 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
         if wanted is True:
             grads.note_made(m, dtype, at)
             return made._replace(leaf=Fact.YES, requires_grad=Fact.YES)
-        return grads.result_of(m, made, [*arguments.positional, *arguments.keywords.values()], op.differentiable)
+        # `x.expand_as(y)` and `x.to(y)` ask the other only what it is like.
+        asked = short in inquiries.SHAPED or short == "to"
+        used = [source] if asked else [*arguments.positional, *arguments.keywords.values()]
+        return grads.result_of(m, made, used, op.differentiable)
     return made
 
 

@@ -13,7 +13,9 @@ from torchcopylint.flow.model import (
     ARGUMENT,
     CONTAINERS,
     OTHERWISE,
+    PASSED,
     PLACEHOLDER,
+    SURELY_PASSED,
     TENSORS,
     Cell,
     Fact,
@@ -58,8 +60,11 @@ class Parameters(Classes):
             ref = m.number("argument", name)
             obj = self._parameter_object(m, parameter)
             self._bound_to[unit.number].append((parameter, obj))
-            if obj.kind in TENSORS and self._arguments.get(unit.number, {}).get(name, Object()).kind is obj.kind:
-                m.note_evidence(Value((ref,)), frozenset({"what is passed"}))
+            sure = SURELY_PASSED in obj.flags
+            obj = obj._replace(flags=obj.flags - {SURELY_PASSED}) if sure else obj
+            passed = self._arguments.get(unit.number, {}).get(name, Object()).kind
+            if obj.kind in TENSORS and passed is obj.kind:
+                m.note_evidence(Value((ref,)), frozenset({SURELY_PASSED if sure else PASSED}))
             m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=ARGUMENT))
             m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
             self._bind_element(m, ref, parameter.annotation)

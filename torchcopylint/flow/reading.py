@@ -12,7 +12,20 @@ from torchcopylint.flow import aliasing, alternatives, exclusion, naming, transf
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.exclusion import exclude
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
-from torchcopylint.flow.model import CONTAINERS, UNVERSIONED, Fact, How, Key, Kind, Mark, Region, Share, Value, overlap
+from torchcopylint.flow.model import (
+    CONTAINERS,
+    EARLIER,
+    UNVERSIONED,
+    Fact,
+    How,
+    Key,
+    Kind,
+    Mark,
+    Region,
+    Share,
+    Value,
+    overlap,
+)
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -383,7 +396,7 @@ def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> No
                     sure = min(obj.sure, m.writes[written].sure)
                     kept = m.saved_objects.get(saved, -1)
                     links = _links_to(m, written, kept)
-                    certain = (max(saved, ~saved), written) in m.met
+                    certain = (saved & ~EARLIER, written) in m.met
                     hidden = certain and _is_hidden(m, written, kept)
                     m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure, certain, hidden))
 

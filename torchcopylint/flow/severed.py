@@ -27,6 +27,9 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
     """
     if m.on_purpose:
         return
+    if register >= 0 and len(m.value(register).refs) > 1:
+        # A method is called on each of the objects that its receiver may be: this is about all of them.
+        value = m.value(register)
     bare, wrapped = _ends_here(m, value)
     reduced = not bare and not wrapped
     if reduced:

@@ -167,8 +167,9 @@ class State:
         return self.take()
 
     def _is_put_aside(self, ref: int, delta: Delta) -> bool:
-        """Whether, as a delta has it, slots hold an object and no name does."""
-        held = False
+        """Whether, as a delta has it, slots hold an object and no name does, or nobody holds one with a graph."""
+        obj = delta[ref] if ref in delta else self.entries.get(ref)
+        held = isinstance(obj, Object) and bool(obj.graph)
         for key in self.holders.get(ref, ()):
             cell = delta[key] if key in delta else self.entries.get(key)
             if isinstance(cell, Cell) and ref in cell.refs:

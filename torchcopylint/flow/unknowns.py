@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import grads, kinds, memory, naming, reading, runs, slots, stepping
 from torchcopylint.flow.machine import Machine
-from torchcopylint.flow.model import Fact, Object, Value
+from torchcopylint.flow.model import BLANK, Fact, Object, Value
 from torchcopylint.flow.sites import Arguments
 
 BACKWARD_NAMES = frozenset({"backward", "manual_backward"})
@@ -23,6 +23,7 @@ def call_unknown(m: Machine, arguments: Arguments, site: int, name: str, receive
     stepping.maybe_trains(m, arguments, site, name, receiver)
     stepping.maybe_step(m, arguments, site, name)
     maybe_backward(m, arguments, site, name)
+    maybe_filled(m, arguments)
     if name.rpartition(".")[2] == SCALED_LOSS and arguments.positional:
         return arguments.positional[0]._replace(root=None)
     return memory.fresh(m, site, Object(text=f"{name}(...)", graph=graph_behind(m, arguments, name)))
@@ -40,6 +41,15 @@ def graph_behind(m: Machine, arguments: Arguments, name: str) -> frozenset[int]:
     keeps = kinds.named_criterion(name)
     graph = frozenset[int]().union(*(obj.graph if keeps else runs.without(obj.graph) for obj in inputs))
     return graph if len(graph) <= grads.MAX_GRAPH else frozenset(sorted(graph)[-grads.MAX_GRAPH :])
+
+
+def maybe_filled(m: Machine, arguments: Arguments) -> None:
+    """`reduce(out, parts)`: what was made to be filled may be filled by whoever it is handed to, with a graph."""
+    if m.state.mode.recording is Fact.NO:
+        return
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        if value.refs and all(BLANK in m.state.object(ref).flags for ref in value.refs):
+            grads.may_require_grad(m, value)
 
 
 def maybe_backward(m: Machine, arguments: Arguments, site: int, name: str) -> None:

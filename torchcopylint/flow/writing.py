@@ -18,6 +18,7 @@ from torchcopylint.flow.model import (
     ARGUMENT,
     BLANK,
     CONTAINERS,
+    EARLIER,
     FIELD,
     GLOBAL,
     INDEX_COPY,
@@ -301,7 +302,7 @@ def spoil_saved(m: Machine, share: Share, site: int, *, certain: bool, statistic
             continue
         key = f"@spoilt{saved}"
         spoilt = m.state.get(key)
-        field = m.saved_fields.get((max(saved, ~saved), share.storage | 1))
+        field = m.saved_fields.get((saved & ~EARLIER, share.storage | 1))
         if field is not None and overlap(field, share.region) is Fact.NO:
             continue
         if saved in m.saves and m.saves[saved].what == "network" and not called_parts.needs(m, saved, share):
@@ -312,4 +313,4 @@ def spoil_saved(m: Machine, share: Share, site: int, *, certain: bool, statistic
                 m.in_evaluation.add(site)
             if certain:
                 # What a loop's earlier turn has saved goes by another number: see `grads`.
-                m.met.add((max(saved, ~saved), site))
+                m.met.add((saved & ~EARLIER, site))
