@@ -462,7 +462,9 @@ def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Objec
             return
         m.fact(AttributeSet(event.site, text, "requires_grad", _constant_text(value), obj.kind, obj.sure))
         return
-    if not grads.note_switched(m, ref, wanted, event.site, text):
+    # Of several elements that it may be, nobody knows which it is.
+    apart = len({m.state.object(each).dtype for each in m.value(event.base).refs}) > 1
+    if apart or not grads.note_switched(m, ref, wanted, event.site, text):
         set_requires_grad(m, ref, wanted)
         frozen.note_loop(m, wanted, event.site)
 

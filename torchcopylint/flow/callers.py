@@ -30,12 +30,15 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
                     continue
                 if fact.write in m.argument_writes and _goes_back(m, fact.write):
                     continue
-                unit, parameter, returned = m.argument_writes.get(fact.write, (-1, "", False))
+                unit, parameter, returned, passed = m.argument_writes.get(fact.write, (-1, "", False, ""))
                 callee = world.machines.get(unit)
                 write = _first_write(callee, parameter) if callee is not None and fact.write not in dropped else None
-                second = _second_name(write, parameter) if write is not None and not returned else ""
-                worked = callee is not None and write is not None and _is_worked_on(callee, write, parameter)
-                if write is not None and (returned or second or worked):
+                if callee is None or write is None or (passed and fact.name != passed):
+                    # A call that writes two of its arguments is told of the one whose parameter is known.
+                    continue
+                worked = not _is_filled(m, fact) and _is_worked_on(callee, write, parameter)
+                second = "" if returned else _second_name(write, parameter)
+                if returned or second or worked:
                     sure = min(write.sure, fact.sure)
                     suffers = CallerSuffers(write.site, parameter, write.op, fact.write, fact.name, site, sure, second)
                     suffers = suffers._replace(worked=worked and not (returned or second))
@@ -49,7 +52,7 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
 
 def _in_other_methods(m: Machine, call: int) -> CallerSuffers | None:
     """What a constructor keeps in a field, it hands to a function that works on it; other methods read the field."""
-    unit, parameter, returned = m.argument_writes[call]
+    unit, parameter, returned, _ = m.argument_writes[call]
     callee, wrote = m.world.machines.get(unit), m.writes.get(call)
     write = _first_write(callee, parameter) if callee is not None else None
     if callee is None or wrote is None or write is None or not wrote.name.startswith(f"{m.unit.parameters[0].name}."):
@@ -168,6 +171,14 @@ def _goes_back(m: Machine, call: int) -> bool:
     """Whether a call's result is stored where an argument of it was taken from: `x[:k] = fill(x[:k])`."""
     given = giving.arguments_of(m, call)
     return any(giving.is_stored_in(m, call, naming.text_of(m, register)) for register in given)
+
+
+def _is_filled(m: Machine, fact: ReadAfter) -> bool:
+    """Whether a loop hands a blank that was made in front of it to a call, turn after turn: it is to be filled."""
+    loops = uses.loops_around(m, fact.write)
+    if not loops or fact.write not in m.writes or not m.writes[fact.write].blank:
+        return False
+    return not any(loops[-1] in use.loops for use in uses.of_name(m, fact.name) if not use.loads)
 
 
 def _dropped(m: Machine) -> frozenset[int]:

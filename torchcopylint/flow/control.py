@@ -133,6 +133,22 @@ def _operands(m: Machine, made: t.Operate) -> list[int]:
     return found
 
 
+def _is_only_look(m: Machine, made: t.Event | None) -> bool:
+    """Whether a method is called on what this unit made, under a name that nothing else looks at: to warm something up.
+
+    Whoever thinks that a call changes something wants to see that later.
+    """
+    base = m.unit.definitions[made.base] if isinstance(made, t.Invoke) else None
+    if not isinstance(made, t.Invoke) or not isinstance(base, t.Load) or m.unit.kind == "module":
+        return False
+    if not m.value(made.base).refs:
+        return False
+    loads = {use.register for use in uses.of_name(m, base.name) if use.loads}
+    own = all(m.state.object(ref).owner in ("", LOCAL) for ref in m.value(made.base).refs)
+    held = all(share.how is How.OWN for ref in m.value(made.base).refs for share in m.state.object(ref).shares)
+    return own and held and loads <= {made.base, *(argument.register for argument in made.arguments)}
+
+
 def _is_repeated(m: Machine, event: t.Discard) -> bool:
     """Whether a loop does nothing else, and the same in each turn: to time it, or to warm something up."""
     for loop in m.index.of(t.Loop) if uses.loops_around(m, event.site) else ():
@@ -160,7 +176,7 @@ def _discard(m: Machine, event: t.Discard) -> None:
     if isinstance(made, t.Operate):
         _note_arithmetic(m, event, made)
         return
-    if not _of_constants(m, made) and not _of_a_result(m, made):
+    if not _of_constants(m, made) and not _of_a_result(m, made) and not _is_only_look(m, made):
         name, op, method, sure = m.pure_calls[event.value]
         m.fact(Discarded(event.site, name, op, method, m.guards > 0, sure))
         if sure is Sure.NOT and isinstance(made, t.Invoke):

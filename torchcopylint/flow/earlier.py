@@ -43,7 +43,12 @@ def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
             if len(within) == 1 and made.site not in arms and any(site in inside & arms for _, site in places):
                 # Bound anew on some turns only: on the others, it is what an earlier one has made.
                 return True
-            goes_on = any(_goes_on(m, value, made.name) for value in within)
+            going_on = [value for value in within if _goes_on(m, value, made.name)]
+            goes_on = bool(going_on)
+            anew = len(going_on) < len(within)
+            if not anew and any(m.state.object(r).requires_grad > 0 for v in going_on for r in m.value(v).refs):
+                # It hangs on what earlier turns have made of it.
+                return True
             # What is made of itself on each turn is made of what was there before the loop on the first.
             pending += [value for value, _ in places] if goes_on or not within else within
         elif isinstance(made, t.Invoke) and made.name == "detach":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.model import EARLIER
@@ -19,10 +20,19 @@ def on_other_arms(m: Machine, delta: Delta, numbers: set[int]) -> Delta:
         return delta
     m.state.fork()
     m.state.apply(delta)
-    for number in spoilt:
-        retire(m, number)
-        m.state.put(f"@spoilt{number}", frozenset())
+    put_aside(m, spoilt)
     return m.state.take()
+
+
+def put_aside(m: Machine, numbers: Iterable[int]) -> None:
+    """What stands under these numbers, and has been written over, is nothing that is saved from here on.
+
+    It was saved on another arm, or by an inner loop on the outer one's earlier turn.
+    """
+    for number in sorted(numbers):
+        if m.state.get(f"@spoilt{number}"):
+            retire(m, number)
+            m.state.put(f"@spoilt{number}", frozenset())
 
 
 def retire(m: Machine, number: int) -> None:

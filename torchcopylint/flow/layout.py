@@ -29,9 +29,20 @@ _STAYING_DENSE = frozenset({"view", "reshape", "flatten", "unflatten", "ravel", 
 _ELEMENTWISE = frozenset(
     {f"__{side}{name}__" for side in ("", "r") for name in ("add", "sub", "mul", "truediv", "pow")}
     | {"__neg__", "add", "sub", "mul", "div", "pow", "clone", "abs", "exp", "log", "sqrt", "neg"}
-    | {"clamp", "relu", "sigmoid", "tanh", "where", "masked_fill", "dropout", "softmax", "log_softmax"}
+    | {"clamp", "relu", "sigmoid", "tanh", "where", "masked_fill", "dropout"}
 )
-"""Operations whose result lies in memory as what they are given does: its dimensions may be out of order as well."""
+_KEEPING = _ELEMENTWISE | {
+    *("interpolate", "upsample", "pad", "cat", "stack", "flip", "roll", "normalize", "batch_norm", "group_norm"),
+    *(f"conv{each}" for each in ("1d", "2d", "3d", "_transpose1d", "_transpose2d", "_transpose3d")),
+    *(f"{kind}_pool{n}d" for kind in ("max", "avg", "adaptive_max", "adaptive_avg") for n in (1, 2, 3)),
+    *("gelu", "silu", "mish", "leaky_relu", "prelu", "elu", "hardswish", "softplus", "dropout2d", "square", "round"),
+    *("lerp", "addcmul", "maximum", "minimum", "double", "float", "half", "bfloat16", "type"),
+}
+"""Operations whose result lies in memory as what they are given does: its dimensions may be out of order as well.
+
+Each was run on a picture whose channels come last; `layer_norm`, `linear`, `matmul`, `cumsum`, `softmax` are none of them.
+"""
+_REORDERING = frozenset(f"torch.nn.{name}" for name in ("Linear", "LayerNorm", "Bilinear", "Softmax", "Embedding"))
 
 
 def order_of(name: str, arguments: Arguments) -> Order:
@@ -96,7 +107,7 @@ def is_dense(m: Machine, value: Value) -> bool:
 
 
 def _counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
-    if name in _ELEMENTWISE:
+    if name in _KEEPING:
         return ((LIKE, True),) if any(_is_like(m, value) for value in arguments.positional) else ()
     if name == "unsqueeze" or arguments.flag("keepdim") is True:
         return ((UNIT, True),)
@@ -115,6 +126,17 @@ def _counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, ob
 def _is_like(m: Machine, value: Value) -> bool:
     """Whether something may lie in memory with its dimensions out of order."""
     return any({PERMUTED, LIKE} & dict(m.state.object(ref).config).keys() for ref in value.refs)
+
+
+def keep(m: Machine, module: str, arguments: Arguments, result: Value) -> None:
+    """A module of a class has been called: what it returns may have its dimensions out of order where its input has."""
+    if module in _REORDERING or not any(_is_like(m, value) for value in arguments.positional):
+        return
+    given = {ref for value in arguments.positional for ref in value.refs}
+    for ref in result.refs:
+        obj = m.state.object(ref)
+        if ref not in given and not {PERMUTED, LIKE} & dict(obj.config).keys():
+            m.state.set_object(ref, obj._replace(config=(*obj.config, (LIKE, True))))
 
 
 def all_grow(m: Machine, values: Sequence[Value]) -> bool:

@@ -128,7 +128,7 @@ class Machine:
         self.computed_fields: dict[str, int] = {}
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.taken_away: set[int] = set()
-        self.argument_writes: dict[int, tuple[int, str, bool]] = {}
+        self.argument_writes: dict[int, tuple[int, str, bool, str]] = {}
         self.part_writes: dict[int, tuple[int, str, tuple[str, ...]]] = {}
         self.gradients: set[int] = set()
         self.unexplained_gradients: set[int] = set()
@@ -152,6 +152,7 @@ class Machine:
         self._numbers: dict[tuple[object, ...], int] = {}
         self._loops: list[LoopFrame] = []
         self._heads: dict[int, Delta] = {}
+        self._saved_by: dict[int, set[int]] = {}
         self._level = 0
 
     # -- running
@@ -209,12 +210,14 @@ class Machine:
         state = self.state
         entry = state.fork()
         if event.site in self._heads:
+            last_turn.put_aside(self, self._saved_by[event.site])
             state.resume(self._heads[event.site])
         frame = LoopFrame(entry + 1)
         outer = self.first_turn
         # Of an inner loop as well, the first turn is one of an outer loop's first turn.
         self.first_turn = event.site not in self._heads and (outer or not self._loops)
         self._loops.append(frame)
+        before = len(self.saved_in_loop)
         for _ in range(1 if self.glancing else MAX_TURNS):
             frame.breaks.clear()
             frame.continues.clear()
@@ -237,6 +240,7 @@ class Machine:
         self._loops.pop()
         self.first_turn = outer
         self._heads[event.site] = state.capture(entry)
+        self._saved_by[event.site] = set(self.saved_in_loop[before:])
         state.fork()
         state.apply(ended)
         if event.endless:

@@ -182,7 +182,7 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     ):
         made = Object(text=naming.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
         # A view of what a network returns is as much its output as that is.
-        made = made._replace(flags=obj.flags & {OUTPUT, PART})
+        made = layout.permuted(made._replace(flags=obj.flags & {OUTPUT, PART}), event.name, arguments, obj)
         when = operations.condition(op.when) if op.shares == "maybe" else ""
         result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when=when or "if it is a tensor")
         if event.name == "to":
@@ -255,6 +255,9 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
         copies.method(m, name, arguments, event, text)
     if m.flights:
         transfers.before(m, name, arguments)
+    if name == "type" and len(arguments.positional) == 1 and not arguments.keywords:
+        # It is asked what type it is, and answers with a name.
+        return Value(kind=Kind.STRING)
     special = _TENSOR_METHODS.get(name)
     if special is not None:
         return special(m, op, arguments, event, at)

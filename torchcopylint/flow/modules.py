@@ -14,6 +14,7 @@ from torchcopylint.flow import (
     gradients,
     grads,
     kinds,
+    layout,
     making,
     memory,
     naming,
@@ -85,6 +86,7 @@ _SELF_METHODS = frozenset(
 def call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
     """The result of calling a module."""
     result = _call_module(m, function, arguments, site, name)
+    layout.keep(m, m.state.object(function.refs[0]).type, arguments, result)
     if m.facts:
         conversions.let_go_of(m, [*arguments.positional, *arguments.keywords.values()])
     custom.called(m, function, arguments, result, site)

@@ -338,7 +338,10 @@ def _is_fixed(m: Machine, slot: Slot) -> bool:
 
 
 def _is_turns(m: Machine, ref: int, depth: int = 3) -> bool:
-    """Whether an object is the turn's own: what the comprehension's variable holds, or a field of that."""
+    """Whether an object is the turn's own: what the comprehension's variable holds, or a field of that, or what a call
+    has just returned, which nobody holds."""
+    if not any(ref in m.state.refs_of(key) for key in m.state.holders.get(ref, ())):
+        return True
     for key in m.state.holders.get(ref, ()):
         if isinstance(key, str) and "#" in key:
             return True

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import idioms, naming, uses
+from torchcopylint.flow import idioms, inquiries, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataShared
 from torchcopylint.flow.machine import Machine, PutOn
-from torchcopylint.flow.model import ARGUMENT, LOCAL, How, Kind, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, LOCAL, TENSORS, How, Kind, Sure, Value
 from torchcopylint.flow.reading import MAX_CHAIN
 
 _TAKING_OFF = frozenset({"delattr", "__delattr__", "_parameters"})
@@ -18,7 +18,7 @@ CONVERSIONS = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat
 
 def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str, form: str, sure: Sure) -> None:
     """An object, `text`, is put on the storages of `source`, which a live parameter or buffer, `shared`, sits on."""
-    if form == "parameter" and (_takes_off(m) or _is_let_go(m, source, site)):
+    if (form == "parameter" and _takes_off(m)) or (form in ("parameter", "assign") and _is_let_go(m, source, site)):
         return
     storages = frozenset(share.storage for held in source.refs for share in m.state.object(held).shares)
     owner = source.root[0] if isinstance(source.root, tuple) else -1
@@ -41,16 +41,25 @@ def _is_let_go(m: Machine, source: Value, site: int) -> bool:
     owner, part = owners[0].of, owners[0].region[0].value
     made, keys = m.state.object(owner), m.state.holders.get(owner, ())
     names = [key for key in keys if owner in m.state.refs_of(key)]
-    if made.owner not in ("", LOCAL) or not names or not all(isinstance(name, str) for name in names):
+    if made.owner not in ("", LOCAL) or not all(isinstance(name, str) for name in names):
         return False
     for name in names:
         looks = [use for use in uses.of_name(m, str(name)) if use.loads]
         seen = [(use, m.consumer_of(use.register)) for use in looks]
         parts = all(isinstance(event, t.Attribute) and event.base == use.register for use, event in seen)
-        again = any(isinstance(e, t.Attribute) and e.name == part and use.site > site for use, e in seen)
+        later = [e.out for use, e in seen if isinstance(e, t.Attribute) and e.name == part and use.site > site]
+        again = not all(_is_asked(m, register) for register in later)
         if not parts or again or uses.seen_from_inside(m, str(name)):
             return False
     return True
+
+
+def _is_asked(m: Machine, register: int) -> bool:
+    """Whether a parameter is only asked what it is like, perhaps through its data."""
+    event = m.consumer_of(register)
+    if isinstance(event, t.Attribute) and event.name == "data":
+        register = event.out
+    return inquiries.is_inquiry(m, register)
 
 
 def note_again(m: Machine, site: int, source: Value, text: str) -> None:
@@ -117,9 +126,11 @@ def set_anew(m: Machine, key: int) -> None:
     loaded = m.unit.definitions[key] if m.put_on and key >= 0 else None
     if not isinstance(loaded, t.Load):
         return
-    out = {ref | 1 for name in _had_as(m, loaded.name) for ref in m.state.refs_of(name)}
+    had = [ref for name in _had_as(m, loaded.name) for ref in m.state.refs_of(name)]
+    out = {ref | 1 for ref in had}
+    own = {share.storage for ref in had if m.state.object(ref).kind in TENSORS for share in m.state.object(ref).shares}
     for site, put in m.put_on.items():
-        if put.owner | 1 in out:
+        if put.owner | 1 in out or put.storages & own:
             m.facts[site] = [fact for fact in m.facts[site] if not isinstance(fact, DataShared)]
 
 

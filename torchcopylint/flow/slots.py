@@ -14,6 +14,7 @@ from torchcopylint.flow.model import (
     ARGUMENT,
     BUFFERS,
     CONTAINERS,
+    EARLIER,
     FIELD,
     LISTS,
     LOCAL,
@@ -108,12 +109,12 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
         if entry is not None:
             return slot_value(m, slot, entry)
     # Of a container that comes from elsewhere, the keys that somebody has named here are not all that it has.
-    any_of_all = key is None and (obj.owner in ("", LOCAL) or obj.kind is not Kind.UNKNOWN)
+    any_of_all = key is None and obj.kind is not Kind.UNKNOWN
     elements = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
     held = [slot_value(m, slot) for slot in elements if any_of_all or slot[1] == ANY_ELEMENT]
     if held:
         found = [_any_of(m, value, site, text) for value in held]
-        if obj.kind is Kind.UNKNOWN and obj.owner not in ("", LOCAL) and not _is_stored_there(m, site, text):
+        if obj.kind is Kind.UNKNOWN and not _is_stored_there(m, site, text):
             # What was stored at one key need not be what stands at another.
             found.append(_another(m, Object(owner=obj.owner), site, text, "element from elsewhere"))
         return join_values(found)
@@ -228,7 +229,7 @@ def _forget_saved(m: Machine, shares: list[Share]) -> None:
     """Another parameter stands in a field: who writes it does not write the one that backward has saved there."""
     for share in shares:
         owner = m.state.object(share.storage)
-        saved = {s for s in owner.saved if m.saved_fields.get((max(s, ~s), share.storage | 1)) == share.region}
+        saved = {s for s in owner.saved if m.saved_fields.get((s & ~EARLIER, share.storage | 1)) == share.region}
         if saved:
             m.state.set_object(share.storage, owner._replace(saved=owner.saved - saved))
 

@@ -242,7 +242,10 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         if item.path:
             m.part_writes[site] = (reference.unit, item.parameter, item.path)
         else:
-            m.argument_writes[site] = (reference.unit, item.parameter, _hands_back(summary, item.parameter))
+            other = m.argument_writes.get(site, (0, item.parameter, False, ""))[1] != item.parameter
+            passed = naming.key_text(m, bound[item.parameter].root) if other and item.parameter in bound else ""
+            back = _hands_back(summary, item.parameter)
+            m.argument_writes[site] = (reference.unit, item.parameter, back, passed)
     aliasing.pair_arguments(m, summary.pairs, bound, site)
     replacing.by_call(m, summary.replaced, bound, site)
     handing.take(m, reference.unit, summary.kept, bound, site)
