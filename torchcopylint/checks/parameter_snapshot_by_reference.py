@@ -133,11 +133,12 @@ def _meets(place: FieldMet, kept: Kept, unit: UnitFacts) -> bool:
         # The parameters themselves, in a list for later: only a difference shows that they were to be older ones.
         # Or what is put back into them: what was stored by a method to be restored by another.
         stored = place.form == "restored" and place.op == "copy_" and kept.method != "__init__"
-        return stored or (place.form == "operand" and place.op in ("-", "sub", "-="))
+        # An average of something with itself is what it was.
+        return stored or place.form == "averaged" or (place.form == "operand" and place.op in ("-", "sub", "-="))
     if place.form == "restored":
         # Where another `.data` takes its place, what was put aside is nobody else's.
         return not any(write.form == "assign" for write in unit.writes.values())
-    return place.form == "operand"
+    return place.form in ("operand", "averaged")
 
 
 def _trained(methods: Sequence[UnitFacts], kept: Kept) -> Write | None:

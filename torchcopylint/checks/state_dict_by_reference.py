@@ -43,11 +43,14 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 yield from _collected(unit, fact, states[-1])
 
 
+_MEETING = frozenset({"loaded", "averaged"})
+
+
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     """Report snapshots that one method keeps in a field and another reads: between the calls, training goes on."""
     kept = [fact for unit in methods for fact in unit.facts if isinstance(fact, Kept) and fact.how is How.STATE]
     reads = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldRead)]
-    met = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldMet) and fact.form == "loaded"]
+    met = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldMet) and fact.form in _MEETING]
     steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
     for fact in kept:
         restored = [r for r in reads if r.field == fact.field and r.consumer in ("load_state_dict", "return")]

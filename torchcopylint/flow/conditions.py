@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import containers, dtypes, indexing, kinds, memory, reading, slots
+from torchcopylint.flow import containers, dtypes, indexing, kinds, memory, reading, slots, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import ARGUMENT, GRADLESS, NO_TENSOR, TENSORS, TESTED, Key, Kind, Object, Sure, Value
@@ -78,8 +78,35 @@ def _assume_none(m: Machine, event: t.Logic, is_none: bool) -> None:
     source = m.unit.definitions[event.operands[0]]
     if isinstance(source, t.Load):
         cell = m.state.cell(source.name)
-        if cell is not None:
+        if cell is not None and cell.refs and not m.first_turn and _is_bound_by_first_turn(m, source.name, event.site):
+            m.state.die()
+        elif cell is not None:
             m.state.put_cell(source.name, cell._replace(refs=(), kind=Kind.NONE, const=None, marks=frozenset()))
+
+
+def _is_bound_by_first_turn(m: Machine, name: str, site: int) -> bool:
+    """Whether a loop asks in each turn if a name is `None`, binds it to something where it is, and never to `None`.
+
+    From its second turn on, `if features is None:` does not hold.
+    """
+    around = uses.loops_around(m, site)
+    loop = next((one for one in m.index.of(t.Loop) if around and one.site == around[-1]), None)
+    if loop is None or not any(event.site == site for event in loop.body):
+        return False
+    binds = [use for use in uses.of_name(m, name) if not use.loads and around[-1] in use.loops]
+    made = [m.unit.definitions[use.register] if use.register >= 0 else None for use in binds]
+    asked = any(_binds_where_none(m, event, name, site) for event in loop.body if isinstance(event, t.Branch))
+    return asked and not any(one is None or (isinstance(one, t.Const) and one.value is None) for one in made)
+
+
+def _binds_where_none(m: Machine, branch: t.Branch, name: str, site: int) -> bool:
+    """Whether an arm of a branch, which starts from the condition at a site, binds a name in any case."""
+    for arm in branch.arms:
+        head = arm[0] if arm else None
+        made = m.unit.definitions[head.register] if isinstance(head, t.Assume) and head.truth else None
+        if made is not None and made.site == site:
+            return any(isinstance(event, t.Bind) and event.name == name for event in arm)
+    return False
 
 
 def _assume_instance(m: Machine, subject: int, classes: int, truth: bool) -> None:

@@ -192,6 +192,7 @@ def met(m: Machine) -> list[FieldMet]:
         elif isinstance(event, t.Invoke) and event.name.rstrip("_") in _TENSORWISE:
             pair = (event.base, *[argument.register for argument in event.arguments])
             form = "restored" if event.name == "copy_" and _field_of(m, event.base) == "" else "operand"
+            form = "averaged" if _averages(m, event) else form
             found += _met(m, event.site, pair, event.name, form)
         elif isinstance(event, t.Call) and m.dotted_of(event).rpartition(".")[2] in _TENSORWISE:
             pair = tuple(argument.register for argument in event.arguments)
@@ -209,7 +210,8 @@ def _met(m: Machine, site: int, registers: tuple[int, ...], op: str, form: str) 
     if len(registers) < 2:
         return
     scaled = [part for register in registers for part in _scaled(m, register, MAX_DEPTH)]
-    sources = {part: source for part in scaled if (source := _module_behind(m, m.value(part)))}
+    state = form == "averaged"
+    sources = {part: source for part in scaled if (source := _module_behind(m, m.value(part), state=state))}
     fields = {part: _field_of(m, part) for part in scaled if part not in sources}
     for field in dict.fromkeys(fields.values()):
         for source in dict.fromkeys(sources.values()):
@@ -223,6 +225,12 @@ def _met(m: Machine, site: int, registers: tuple[int, ...], op: str, form: str) 
         yield FieldMet(site, second, m.unit.name, form, f"{me}.{first}", op)
 
 
+def _averages(m: Machine, event: t.Invoke) -> bool:
+    """Whether a value is mixed with another one in place: `a.lerp_(b, w)`, `a.mul_(d).add_(b, alpha=1 - d)`."""
+    made = m.unit.definitions[event.base] if event.base >= 0 else None
+    return event.name == "lerp_" or (event.name == "add_" and isinstance(made, t.Invoke) and made.name == "mul_")
+
+
 def _scaled(m: Machine, register: int, depth: int) -> list[int]:
     """What a value is a multiple of: `d * a` is one of `a`, or of `d`."""
     event = m.unit.definitions[register] if register >= 0 else None
@@ -231,8 +239,8 @@ def _scaled(m: Machine, register: int, depth: int) -> list[int]:
     return [register]
 
 
-def _module_behind(m: Machine, value: Value) -> str:
-    """The name of the module whose parameter a value surely is, or shares memory with."""
+def _module_behind(m: Machine, value: Value, *, state: bool = False) -> str:
+    """The name of the module whose parameter a value surely is, or shares memory with: by its `state` dict as well."""
     objects = [m.state.object(ref) for ref in value.refs]
     if len({ref | 1 for ref in value.refs}) != 1 or any(obj.kind not in TENSORS for obj in objects):
         return ""
@@ -245,7 +253,7 @@ def _module_behind(m: Machine, value: Value) -> str:
         return ""
     if len({share.storage | 1 for share in shares}) > 1:
         return ""
-    own = any(share.how in (How.OWN, How.STATE) or share.when for share in shares)
+    own = any(share.how is How.OWN or (share.how is How.STATE and not state) or share.when for share in shares)
     return "" if own else owner.text
 
 

@@ -40,7 +40,8 @@ _KEEPING = _ELEMENTWISE | {
 }
 """Operations whose result lies in memory as what they are given does: its dimensions may be out of order as well.
 
-Each was run on a picture whose channels come last; `layer_norm`, `linear`, `matmul`, `cumsum`, `softmax` are none of them.
+Each was run on a picture whose channels come last; `layer_norm`, `linear`, `matmul`, `cumsum` and `softmax` are not of
+them.
 """
 _REORDERING = frozenset(f"torch.nn.{name}" for name in ("Linear", "LayerNorm", "Bilinear", "Softmax", "Embedding"))
 

@@ -30,6 +30,7 @@ from torchcopylint.flow import (
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Place, Write
 from torchcopylint.flow.model import (
+    CONTAINERS,
     SPENT,
     TENSORS,
     UNKNOWN,
@@ -223,6 +224,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         slots.field_read(m, value.root, site, "argument", name)
     if summary is None:
         stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
+        unknowns.maybe_filled(m, arguments)
         return memory.unknown(m, site, f"{name}(...)")
     m.elsewhere.pop(site, None)
     behind = hanging.graphs(m, summary.hangs, bound)
@@ -317,7 +319,17 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
         cause=f"{name}(...)",
         also=also,
     )
+    if m.state.mode.recording is not Fact.NO and item.versioned and _brings_graph(m, bound, item.parameter):
+        grads.may_require_grad(m, target)
     return fact is not None
+
+
+def _brings_graph(m: Machine, bound: dict[str, Value], written: str) -> bool:
+    """Whether a call is given anything beside what it writes that may have a graph, or hold something that has."""
+    others = [value for name, value in bound.items() if name != written]
+    found = [m.state.object(ref) for value in others for ref in value.refs]
+    carriers = (*TENSORS, *CONTAINERS, Kind.UNKNOWN)
+    return any(obj.kind in carriers and obj.requires_grad is not Fact.NO for obj in found)
 
 
 def _result(
@@ -331,6 +343,7 @@ def _result(
 ) -> Value:
     if summary.unknown:
         stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
+        unknowns.maybe_filled(m, arguments)
         return memory.unknown(m, site, f"{name}(...)")
     if not summary.returns_value:
         return Value(kind=Kind.NONE)

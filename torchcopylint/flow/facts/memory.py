@@ -221,7 +221,8 @@ class Kept(NamedTuple):
 class FieldMet(NamedTuple):
     """At `site`, in `method`, what `field` of `self` has held since before meets the parameters of the module `source`.
 
-    `form` is `operand` (`op` takes both), `restored` (it is put into a parameter) or `loaded` (as a state dict).
+    `form` is `operand` (`op` takes both), `averaged` (it is mixed with them in place), `restored` (it is put into a
+    parameter) or `loaded` (as a state dict).
     """
 
     site: int
