@@ -40,9 +40,13 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         )
 
 
-def _when(fact: ModulePaired | ModuleKept) -> tuple[bool, int]:
-    """Sorts facts by when they happen: what stands before a write happens on the loop's next turn."""
-    return (isinstance(fact, ModuleKept) and fact.site < fact.write, fact.site)
+def _when(fact: ModulePaired | ModuleKept) -> tuple[bool, bool, int]:
+    """Sorts facts by when they happen: what stands before a write happens on the loop's next turn.
+
+    Of what is compared with itself, that it was put aside before says more.
+    """
+    compared = isinstance(fact, ModulePaired) and fact.form == "compared"
+    return (compared, isinstance(fact, ModuleKept) and fact.site < fact.write, fact.site)
 
 
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
@@ -52,9 +56,12 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     """
     aliased = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldAliased) and fact.copied < 0]
     paired = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldsPaired)]
+    steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
     for fact in aliased:
         met = [pair for pair in paired if {pair.field, pair.other} == {fact.field, fact.source}]
         met = [pair for pair in met if pair.handed is fact.handed]
+        if (fact.record or fact.separate) and (steps or fact.trained is not None):
+            met = [pair for pair in met if pair.form != "compared"]
         if met and fact.only:
             # One that is set in training is `None` until then.
             first = min(met, key=lambda pair: (pair.form == "modes", pair.site))
@@ -72,7 +79,6 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
                     confidence(max(fact.sure, Sure.LIKELY)),
                 ),
             )
-    steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
     for fact in aliased:
         if (fact.record or fact.separate) and (steps or fact.trained is not None):
             write = fact.trained or min(steps, key=lambda step: step.site)

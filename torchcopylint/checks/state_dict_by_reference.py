@@ -55,7 +55,8 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     for fact in kept:
         restored = [r for r in reads if r.field == fact.field and r.consumer in ("load_state_dict", "return")]
         restored = [r for r in restored if r.method != fact.method]
-        loaded = [m for m in met if m.field == fact.field and m.method != fact.method and m.source in fact.sources]
+        loaded = [m for m in met if m.field == fact.field and m.source in fact.sources]
+        loaded = [m for m in loaded if m.method != fact.method or m.earlier]
         if not steps:
             # Put back by the very method that has kept it, within one call: nobody trains meanwhile.
             restored = [r for r in restored if r.method not in fact.calls]

@@ -146,7 +146,9 @@ def _is_only_look(m: Machine, made: t.Event | None) -> bool:
     loads = {use.register for use in uses.of_name(m, base.name) if use.loads}
     own = all(m.state.object(ref).owner in ("", LOCAL) for ref in m.value(made.base).refs)
     held = all(share.how is How.OWN for ref in m.value(made.base).refs for share in m.state.object(ref).shares)
-    return own and held and loads <= {made.base, *(argument.register for argument in made.arguments)}
+    holders = {(key, ref) for ref in m.value(made.base).refs for key in m.state.holders.get(ref, ())}
+    others = [key for key, ref in holders if key != base.name and ref in m.state.refs_of(key)]
+    return own and held and not others and loads <= {made.base, *(argument.register for argument in made.arguments)}
 
 
 def _is_repeated(m: Machine, event: t.Discard) -> bool:

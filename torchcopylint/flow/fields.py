@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import aliasing, kinds, naming, uses
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.exclusion import exclude
 from torchcopylint.flow.facts import FieldMet, Kept
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, TENSORS, How, Kind, Object, Share, Slot, Sure, Value
 from torchcopylint.flow.summaries import argument_paths
@@ -202,8 +203,31 @@ def met(m: Machine) -> list[FieldMet]:
         elif isinstance(event, t.Invoke) and event.name == "load_state_dict" and event.arguments:
             field = _field_of(m, event.arguments[0].register)
             for ref in m.value(event.base).refs if field else ():
-                found.append(FieldMet(event.site, field, m.unit.name, "loaded", m.state.object(ref).text, event.name))
+                source, earlier = m.state.object(ref).text, _is_from_earlier_call(m, field, event.site)
+                found.append(FieldMet(event.site, field, m.unit.name, "loaded", source, event.name, earlier))
     return list(dict.fromkeys(found))
+
+
+def _is_from_earlier_call(m: Machine, field: str, site: int) -> bool:
+    """Whether a method that sets a field itself never does so on the way to a site: it sets it and returns, or sets it
+    under a condition that excludes that of the site."""
+    stores = [event.site for event in m.index.stores.get(field, ()) if _is_self(m, event.base)]
+    return bool(stores) and all(exclude(m, store, site) or _leaves(m.unit.tape, store, site) for store in stores)
+
+
+def _leaves(tape: t.Tape, one: int, other: int) -> bool:
+    """Whether one event stands on an arm that ends in a return, or on another arm than the other event."""
+    for event in tape:
+        if not isinstance(event, t.Branch):
+            continue
+        for arm in event.arms:
+            inside = [inner.site for inner in t.events(arm)]
+            if one in inside:
+                if other in inside:
+                    return _leaves(arm, one, other)
+                beside = any(inner.site == other for each in event.arms for inner in t.events(each))
+                return beside or (bool(arm) and isinstance(arm[-1], t.Return | t.Raise)) or _leaves(arm, one, other)
+    return False
 
 
 def _met(m: Machine, site: int, registers: tuple[int, ...], op: str, form: str) -> Iterator[FieldMet]:

@@ -447,6 +447,10 @@ def _backward(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
 def _grad(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for value in arguments.positional[:1]:
         grads.backward(m, value, event.site, arguments, _receiver_text(m, event), part=True)
+    taken = m.consumer_of(event.out)
+    if isinstance(taken, t.Item) and taken.base == event.out and len(arguments.positional) > 1:
+        # `grad(loss, x)[0]`: of several inputs, nobody wants the gradient of the first alone.
+        memory.evidence_tensor(m, arguments.positional[1])
     made = grads.of_gradient(m, Object(Kind.TENSOR, Sure.PROVEN, text="grad", flags=EACH), arguments, event.site)
     one = memory.fresh(m, event.site, made, "gradient")
     return containers.iterator(m, event.site, one, "gradients", Kind.TUPLE)

@@ -10,7 +10,18 @@ from __future__ import annotations
 
 import builtins
 
-from torchcopylint.flow import custom, frozen, heirs, idioms, imports, kinds, mixing, returned, training_fields
+from torchcopylint.flow import (
+    comparing,
+    custom,
+    frozen,
+    heirs,
+    idioms,
+    imports,
+    kinds,
+    mixing,
+    returned,
+    training_fields,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.classes import Export, unplaced
 from torchcopylint.flow.index import UnitIndex
@@ -163,6 +174,7 @@ class World(Parameters):
         machine.run_unit()
         self._note_export_elements(machine)
         mixing.note(machine)
+        comparing.note(machine)
         if unit.owner >= 0 and machine.initial_fields:
             self.appended(machine)
         if unit.owner >= 0 and unit.name == "__init__":

@@ -222,7 +222,8 @@ class FieldMet(NamedTuple):
     """At `site`, in `method`, what `field` of `self` has held since before meets the parameters of the module `source`.
 
     `form` is `operand` (`op` takes both), `averaged` (it is mixed with them in place), `restored` (it is put into a
-    parameter) or `loaded` (as a state dict).
+    parameter) or `loaded` (as a state dict). `earlier` is whether `method` sets the field itself, but not on the way
+    here: it holds what an earlier call has put there.
     """
 
     site: int
@@ -231,6 +232,7 @@ class FieldMet(NamedTuple):
     form: str
     source: str
     op: str
+    earlier: bool = False
 
 
 class GeneratorReused(NamedTuple):
