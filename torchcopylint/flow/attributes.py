@@ -283,7 +283,8 @@ def _is_buffer(obj: Object, text: str) -> bool:
 
 def _grad(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) -> Value:
     ref = base.refs[0]
-    lacking = site >= 0 and _keeps_no_gradient(m, obj) and not _may_retain(m, base)
+    lacking = _keeps_no_gradient(m, obj) or _has_no_gradient(m, obj, out)
+    lacking = site >= 0 and lacking and not _may_retain(m, base)
     if lacking and not exclude(m, obj.site, site) and not inquiries.is_asserted_none(m, out):
         m.fact(GradientRead(site, text, obj.site, obj.text, obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY))
     rebinding.note_gradient_read(m, ref, obj, site)
@@ -301,6 +302,17 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
 def _keeps_no_gradient(m: Machine, obj: Object) -> bool:
     computed = obj.leaf is Fact.NO and obj.requires_grad > 0 and obj.kind in TENSORS
     return computed and RETAINS not in obj.flags and not _may_be_a_leaf(m, obj)
+
+
+def _has_no_gradient(m: Machine, obj: Object, out: int) -> bool:
+    """Whether a gradient is worked with that is `None`, whatever the tensor was computed from: it either has a graph and
+    is no leaf, or has none and requires no grad. That somebody asks for it shows that backward was to reach it."""
+    used = m.consumer_of(out) if out >= 0 else None
+    if not m.trains or not isinstance(used, t.Attribute | t.Invoke) or used.base != out:
+        return False
+    unknown = obj.kind in TENSORS and obj.leaf is obj.requires_grad is Fact.UNKNOWN and RETAINS not in obj.flags
+    own = obj.owner in ("", LOCAL) and all(share.how is How.OWN for share in obj.shares)
+    return unknown and own and any(event.site == obj.site for event in m.index.of(t.Operate))
 
 
 def _may_retain(m: Machine, base: Value) -> bool:
