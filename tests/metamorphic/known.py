@@ -196,12 +196,6 @@ KNOWN: tuple[Entry, ...] = (
         Difference(missing=("TCL301[bound]@7 warning/high",)),
         "the result of `detach_()` is not seen to be bound where it is unpacked from a tuple",
     ),
-    Entry(
-        "module-shallow-copied good 4",
-        ("copy left out in row 7, column 10",),
-        Difference(missing=("any finding",)),
-        "that two names of one model are both called, and the results compared, is not followed",
-    ),
     *(
         Entry(
             program,

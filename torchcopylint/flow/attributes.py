@@ -305,8 +305,11 @@ def _keeps_no_gradient(m: Machine, obj: Object) -> bool:
 
 
 def _has_no_gradient(m: Machine, obj: Object, out: int) -> bool:
-    """Whether a gradient is worked with that is `None`, whatever the tensor was computed from: it either has a graph and
-    is no leaf, or has none and requires no grad. That somebody asks for it shows that backward was to reach it."""
+    """Whether a gradient is worked with that is `None`, whatever the tensor was computed from.
+
+    It either has a graph and is no leaf, or has none and requires no grad. That somebody asks for it shows that
+    backward was to reach it.
+    """
     used = m.consumer_of(out) if out >= 0 else None
     if not m.trains or not isinstance(used, t.Attribute | t.Invoke) or used.base != out:
         return False

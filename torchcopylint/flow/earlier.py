@@ -46,7 +46,7 @@ def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
             going_on = [value for value in within if _goes_on(m, value, made.name)]
             goes_on = bool(going_on)
             anew = len(going_on) < len(within)
-            if not anew and any(m.state.object(r).requires_grad > 0 for v in going_on for r in m.value(v).refs):
+            if not anew and any(_carries_on(m, value, made.name, inside) for value in going_on):
                 # It hangs on what earlier turns have made of it.
                 return True
             # What is made of itself on each turn is made of what was there before the loop on the first.
@@ -61,6 +61,13 @@ def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
         else:
             pending += t.operands(made)[1:] if isinstance(made, t.Call) else t.operands(made)
     return False
+
+
+def _carries_on(m: Machine, register: int, name: str, inside: set[int]) -> bool:
+    """Whether a value with a graph is made of what a loop's earlier turn has left under a name."""
+    loads = [part for part in uses.expression(m, register, name) if isinstance(part, t.Load) and part.name == name]
+    computed = any(m.state.object(ref).requires_grad > 0 for ref in m.value(register).refs)
+    return computed and any(load.site in inside for load in loads)
 
 
 def from_before(m: Machine, loop: t.Loop, through: frozenset[int]) -> t.Bind | None:
