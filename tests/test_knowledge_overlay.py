@@ -477,6 +477,11 @@ calls(
     lambda: watch(lambda x: einops.repeat(x, "a b -> (a c) b", c=2), _ones(2, 2)),
 )
 calls(
+    "einops.repeat(grouped)",
+    lambda: watch(lambda x: einops.repeat(x, "a b -> (a c) b", c=2), _grad()),
+    lambda: watch(lambda x: einops.repeat(x, "a 1 b -> (c a) b", c=2), _ones(2, 1, 2)),
+)
+calls(
     "einops.reduce",
     lambda: watch(lambda x: einops.reduce(x, "a b -> a", "sum"), _grad()),
     lambda: watch(lambda x: einops.reduce(x, "a b -> a b", "sum"), _ones(2, 2)),

@@ -52,7 +52,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             wanted = [read for read in reads if not read.name.endswith(")")] or reads
         if wanted:
             found.append((write, min(wanted, key=order_of)))
-        elif _reaches_caller(unit, write, owns.get(write.site, [])):
+        elif _reaches_caller(unit, write, owns.get(write.site, []), reads):
             reaching.append((write, links_of(write)))
         elif write.site in alone and _edits_whole_field(unit, write, owns.get(write.site, [])):
             edits.append((write, links_of(write)))
@@ -158,7 +158,11 @@ def _pair(read: ReadAfter, write: Write) -> tuple[str, str]:
     return (mine, read.name) if read.below_written or not read.links else (read.name, mine)
 
 
-def _reaches_caller(unit: UnitFacts, write: Write, owns: list[ReadAfter]) -> bool:
+def _reaches_caller(unit: UnitFacts, write: Write, owns: list[ReadAfter], reads: list[ReadAfter]) -> bool:
+    written = {other.site for other in unit.writes.values() if set(other.storages) & set(write.storages)}
+    if reads and all(own.site in written for own in owns):
+        # What is written through is only written, and the argument is read afterwards: that is what it was for.
+        return False
     if not suffers_caller(unit, write) or not write.named or set(write.storages) & unit.returns_sources:
         return False
     hows = {link.how for link in write.chain if link.how is not None}

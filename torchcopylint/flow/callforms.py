@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Kind, Value
@@ -20,6 +21,8 @@ _SWITCHES = ("as_tuple", "return_indices", "return_inverse")
 """Keywords that say `True` for more results; a form of their own."""
 PLACES = frozenset({"max", "min", "median", "nanmedian", "mode", "kthvalue", "sort", "topk", "cummax", "cummin"})
 """Operations that return values, and where they were found."""
+CHECKING = frozenset({"cholesky"})
+"""Operations that are called to see whether they raise: here, whether a matrix is positive definite."""
 
 
 def of_call(m: Machine, op: Op, arguments: Arguments) -> Op:
@@ -42,6 +45,8 @@ def _forms(m: Machine, op: Op, base: str, arguments: Arguments) -> list[str]:
     first = kind_of(arguments.positional[0], m.state)
     second = arguments.at(1)
     kind = kind_of(second, m.state)
+    if isinstance(second.const, str) and _repeats_in_group(second.const):
+        return ["grouped"]
     found = [name for name in _SWITCHES if arguments.flag(name) is True]
     if "dim" in arguments.keywords or "keepdim" in arguments.keywords or _is_number(second, kind):
         found.append("dim")
@@ -58,6 +63,14 @@ def _forms(m: Machine, op: Op, base: str, arguments: Arguments) -> list[str]:
     elif first in CONTAINERS or first is Kind.NUMBER:
         found.append("list")
     return found
+
+
+def _repeats_in_group(pattern: str) -> bool:
+    """Whether a pattern of `einops` puts an axis that was not there beside another one: `b x -> (b h) x`."""
+    before, arrow, after = pattern.partition("->")
+    known = set(re.findall(r"\w+", before)) | {"1"}
+    groups = (group.split() for group in re.findall(r"\(([^)]*)\)", after))
+    return bool(arrow) and any(len(group) > 1 and not known.issuperset(group) for group in groups)
 
 
 def _is_number(value: Value, kind: Kind) -> bool:

@@ -30,6 +30,7 @@ from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
+    FOREIGN,
     UNKNOWN,
     Kind,
     Object,
@@ -215,7 +216,13 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
         return making.instantiate(m, ClassReference(local), arguments, event.site, name)
     if kinds.makes_model(dotted):
         return memory.fresh(m, event.site, Object(Kind.MODULE, Sure.LIKELY, text=f"{name}(...)"))
-    return unknowns.call_unknown(m, arguments, event.site, name)
+    result = unknowns.call_unknown(m, arguments, event.site, name)
+    if dotted.partition(".")[0] in kinds.OTHER_FRAMEWORKS:
+        for ref in result.refs:
+            obj = m.state.object(ref)
+            if obj.kind is Kind.UNKNOWN:
+                m.state.set_object(ref, obj._replace(flags=obj.flags | {FOREIGN}))
+    return result
 
 
 def _note_forward(m: Machine, reference: ClassReference, arguments: Arguments) -> None:

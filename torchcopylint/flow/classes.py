@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     ARGUMENT,
     CONTAINERS,
     EXPANDED,
+    FOREIGN,
     INFERENCE,
     LISTS,
     PINNED,
@@ -332,7 +333,7 @@ class Classes:
             self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
-        lasting = {EXPANDED, PINNED, REGISTERED, WRITES_INPUT, INFERENCE, READ_ONLY, LISTS}
+        lasting = {EXPANDED, FOREIGN, PINNED, REGISTERED, WRITES_INPUT, INFERENCE, READ_ONLY, LISTS}
         template = unplaced(obj)._replace(graph=frozenset(), flags=obj.flags & lasting)
         if template.kind in TENSORS and template.kind is not Kind.PARAMETER:
             # What a method leaves behind says what kind it is, not which gradient another method will find.

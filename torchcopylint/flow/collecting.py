@@ -122,9 +122,8 @@ def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, for
     held: dict[int, list[tuple[Cell, Share]]] = {}
     # Where an earlier turn's object is known, the newest stands for a path on which none was made in this turn,
     # unless it was made before this loop began.
-    known = (ref for ref in before.refs if ref & 1 or ref | 1 not in before.refs or _is_made_around(m, ref, site))
-    before = before._replace(refs=tuple(known))
-    for cell in _leaves(m, before, MAX_DEPTH):
+    for leaf in _leaves(m, _of_earlier_turns(m, before, site), MAX_DEPTH):
+        cell = _of_earlier_turns(m, leaf, site)
         for share in _shares(m, cell):
             held.setdefault(share.storage, []).append((cell, share))
     if not held:
@@ -138,6 +137,11 @@ def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, for
                 mark = _overwritten(m, earlier, sat_on, cell, share)
                 if mark is not None and _note(m, slot, cell, share, mark, earlier.site, site, form):
                     return
+
+
+def _of_earlier_turns(m: Machine, cell: Cell, site: int) -> Cell:
+    known = (ref for ref in cell.refs if ref & 1 or ref | 1 not in cell.refs or _is_made_around(m, ref, site))
+    return cell._replace(refs=tuple(known))
 
 
 def _is_made_around(m: Machine, ref: int, site: int) -> bool:

@@ -94,9 +94,19 @@ def _is_bound_by_first_turn(m: Machine, name: str, site: int) -> bool:
     if loop is None or not any(event.site == site for event in loop.body):
         return False
     binds = [use for use in uses.of_name(m, name) if not use.loads and around[-1] in use.loops]
-    made = [m.unit.definitions[use.register] if use.register >= 0 else None for use in binds]
+    made = [_bound(m, use.register) for use in binds]
     asked = any(_binds_where_none(m, event, name, site) for event in loop.body if isinstance(event, t.Branch))
     return asked and not any(one is None or (isinstance(one, t.Const) and one.value is None) for one in made)
+
+
+def _bound(m: Machine, register: int) -> t.Event | None:
+    """What makes the value of a register; of a tuple that is written out and taken apart, its item."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Unpack):
+        whole = m.unit.definitions[made.value] if made.value >= 0 else None
+        if isinstance(whole, t.Make) and 0 <= made.position < len(whole.items) and not any(whole.stars):
+            return _bound(m, whole.items[made.position])
+    return made
 
 
 def _binds_where_none(m: Machine, branch: t.Branch, name: str, site: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from torchcopylint.flow import dtypes, exclusion, giving, hollow, memory, naming, uses
+from torchcopylint.flow import dtypes, exclusion, giving, hollow, memory, naming, used_up, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
 from torchcopylint.flow.machine import Machine
@@ -284,7 +284,7 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
             temporary=value.root is None
             or not _given(event)
             or _is_converted(m, value, event)
-            or (dotted in LEGACY and _is_put_back(m, event)),
+            or (dotted in LEGACY and (_is_put_back(m, event) or used_up.is_used_up(m, event.out, dtype))),
             outside=any(s.sure and m.state.object(s.storage).owner in OUTSIDE for o in objects for s in o.shares),
             unseen=_is_unseen(m, value, event),
             matches=dtypes.same(obj.dtype, dtype),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import hollow
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import TensorCopied
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.unknowns import BACKWARD_NAMES
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -35,9 +37,20 @@ def note_deepcopy(m: Machine, value: Value, site: int, name: str) -> None:
 
 
 def _sure(m: Machine, obj: Object) -> Sure:
+    if _may_be_frozen(m):
+        return Sure.HINT
     if obj.requires_grad is Fact.YES:
         return obj.sure
     return min(obj.sure, Sure.LIKELY if hollow.comes_through_known(m, obj) else Sure.HINT)
+
+
+def _may_be_frozen(m: Machine) -> bool:
+    """Whether a method of a module works with its parameters, and nobody in the file runs backward: others decide which
+    of them require grad."""
+    if m.unit.owner < 0 or m.world.class_kind(m.unit.owner)[0] is not Kind.MODULE:
+        return False
+    events = (event for unit in m.world.program.units for event in unit.definitions)
+    return not any(isinstance(event, t.Invoke) and event.name in BACKWARD_NAMES for event in events)
 
 
 def _is_computed(obj: Object) -> bool:

@@ -92,6 +92,7 @@ def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invok
         _shows_tensor(m, op, arguments)
     pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
     pure = pure and not arguments.keywords.keys() & WRITING_KEYWORDS and not _combines(op, arguments)
+    pure = pure and op.name.rpartition(".")[2] not in callforms.CHECKING
     if pure and _has_tensor(m, arguments):
         m.pure_calls[event.out] = (receiver, name, False, _sure_tensor(m, arguments))
     return result

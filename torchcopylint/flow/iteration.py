@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import containers, generators, indexing, kinds, memory, naming, slots, turns, uses
+from torchcopylint.flow import containers, generators, indexing, kinds, memory, naming, renewing, slots, turns, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -19,6 +19,12 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+
+
+@handles(t.Loop)
+def _loop(m: Machine, event: t.Loop) -> None:
+    m.loop(event)
+    renewing.after(m, event)
 
 
 @handles(t.Iterate)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MAX_EXPRESSION = 60
 _ENDS = frozenset({"detach", "item", "tolist", "numpy", "data", "shape", "dtype", "device", "size", "dim", "argmax"})
 """Methods and attributes through which no graph goes."""
+_TRAINED = frozenset({"forward", "__call__", "training_step", "update", "step", "loss", "compute_loss"})
+"""Methods that run as a rule while grad mode is on."""
 
 
 def note_stored(m: Machine, event: t.StoreAttribute, ref: int, value: Value) -> None:
@@ -28,7 +30,7 @@ def note_stored(m: Machine, event: t.StoreAttribute, ref: int, value: Value) -> 
         return
     if is_reset(m, event.name) or not _comes_from(m, event.value, ref, event.name):
         return
-    sure = min(*(obj.sure for obj in carrying), _known(m, owner, event.name))
+    sure = min(*(obj.sure for obj in carrying), _known(m, owner, event.name), _recorded(m))
     name = f"{m.unit.parameters[0].name}.{event.name}"
     m.kept_fields[event.site] = (
         FieldKeepsGraph(event.site, name, naming.spelling(m, event.value), "update", -1, m.state.mode.assumed, sure),
@@ -45,7 +47,7 @@ def note_written(m: Machine, target: Value, source: str, site: int) -> None:
     name = root[1][1:]
     if is_reset(m, name):
         return
-    sure = min(Sure.PROVEN, _known(m, m.state.object(root[0]), name), *(m.state.object(r).sure for r in target.refs))
+    sure = min(_recorded(m), _known(m, m.state.object(root[0]), name), *(m.state.object(r).sure for r in target.refs))
     text = naming.key_text(m, root)
     m.kept_fields[site] = (FieldKeepsGraph(site, text, source, "written", -1, m.state.mode.assumed, sure), target)
 
@@ -81,6 +83,16 @@ def _known(m: Machine, owner: Object, name: str) -> Sure:
         return Sure.NOT
     known = m.world.field_of(owner.type, name)
     return known.sure if known is not None and known.kind is Kind.TENSOR else Sure.NOT
+
+
+def _recorded(m: Machine) -> Sure:
+    """How sure it is that a method runs while grad mode is on: who only calls it from elsewhere, as after training, may
+    have switched that off."""
+    if not m.state.mode.assumed or m.unit.name in _TRAINED:
+        return Sure.PROVEN
+    units = m.world.program.units
+    called = any(isinstance(e, t.Invoke) and e.name == m.unit.name for unit in units for e in unit.definitions)
+    return Sure.PROVEN if called else Sure.HINT
 
 
 def is_reset(m: Machine, name: str) -> bool:

@@ -12,20 +12,22 @@ class Loops:
 
     def __init__(self, tape: t.Tape) -> None:
         self._around: dict[int, tuple[t.Loop, ...]] = {}
-        pending: list[tuple[t.Tape, tuple[t.Loop, ...]]] = [(tape, ())]
+        self._arms: dict[int, dict[int, int]] = {}
+        pending: list[tuple[t.Tape, tuple[t.Loop, ...], dict[int, int]]] = [(tape, (), {})]
         while pending:
-            part, loops = pending.pop()
+            part, loops, arms = pending.pop()
             for event in part:
                 self._around[event.site] = loops
+                self._arms[event.site] = arms
                 match event:
                     case t.Branch():
-                        pending += [(arm, loops) for arm in event.arms]
+                        pending += [(arm, loops, {**arms, event.site: n}) for n, arm in enumerate(event.arms)]
                     case t.Loop():
-                        pending += [(inner, (*loops, event)) for inner in (event.test, event.body)]
-                        pending.append((event.orelse, loops))
+                        pending += [(inner, (*loops, event), arms) for inner in (event.test, event.body)]
+                        pending.append((event.orelse, loops, arms))
                     case t.Try():
                         inner_parts = (event.body, *event.handlers, event.orelse, event.final)
-                        pending += [(inner, loops) for inner in inner_parts]
+                        pending += [(inner, loops, arms) for inner in inner_parts]
 
     def around(self, *sites: int, but: frozenset[int] = frozenset()) -> t.Loop | None:
         """The innermost loop that stands around all of some sites, if there is one; `but` are sites of loops that do
@@ -37,6 +39,11 @@ class Loops:
                 break
             common = common if level[0].site in but else level[0]
         return common
+
+    def are_alternatives(self, one: int, other: int) -> bool:
+        """Whether two sites stand on different arms of a branch, so that a turn comes by one of them at most."""
+        arms, others = self._arms.get(one, {}), self._arms.get(other, {})
+        return any(others.get(branch, arm) != arm for branch, arm in arms.items())
 
     def only_one(self, site: int, sites: set[int]) -> bool:
         """Whether a site stands in a loop in which none of the other sites stands."""

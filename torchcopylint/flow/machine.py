@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from torchcopylint.flow import last_turn
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
-from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Fact, Key, Object, Part, Region, Slot, Sure, Value
+from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Fact, Key, Kind, Object, Part, Region, Slot, Sure, Value
 from torchcopylint.flow.runs import Runs
 from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
@@ -118,6 +118,7 @@ class Machine:
         self.met: set[tuple[int, int]] = set()
         self.in_evaluation: set[int] = set()
         self.tables: dict[int, int] = {}
+        self.renewed: dict[str, Kind] = {}
         self.given_memory: dict[int, tuple[int, str]] = {}
         self.generators: dict[int, int] = {}
         self.optimizers: dict[int, Built] = {}
@@ -211,7 +212,8 @@ class Machine:
         entry = state.fork()
         if event.site in self._heads:
             last_turn.put_aside(self, self._saved_by[event.site])
-            state.resume(self._heads[event.site])
+            inside = {each.site for part in (event.test, event.body) for each in t.events(part)}
+            state.resume(self._heads[event.site], inside)
         frame = LoopFrame(entry + 1)
         outer = self.first_turn
         # Of an inner loop as well, the first turn is one of an outer loop's first turn.
@@ -384,7 +386,6 @@ def _is_left_over(key: Key) -> bool:
 
 
 HANDLERS[t.Branch] = Machine.branch
-HANDLERS[t.Loop] = Machine.loop
 HANDLERS[t.Try] = Machine.attempt
 HANDLERS[t.Break] = Machine.break_loop
 HANDLERS[t.Continue] = Machine.continue_loop

@@ -32,7 +32,7 @@ _PLAIN = frozenset({"shape", "dtype", "device", "ndim", "size", "dim", "numel", 
 def note(m: Machine, arguments: Arguments) -> None:
     """A function is given to `vmap`. Which of its parameters are not mapped, `in_dims` says."""
     function = arguments.keywords.get("func", arguments.at(0)).const
-    if not isinstance(function, FunctionReference):
+    if not isinstance(function, FunctionReference) or not m.world.is_own(function.unit):
         return
     parameters = [p.name for p in m.world.program.units[function.unit].parameters if p.kind == "plain"]
     dims = arguments.keywords.get("in_dims", arguments.at(1))

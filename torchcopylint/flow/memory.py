@@ -16,6 +16,7 @@ from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
     FIELD,
+    FOREIGN,
     INFERENCE,
     NO_GRAD_VIEW,
     OTHERWISE,
@@ -156,6 +157,8 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", **cha
         return
     for ref in value.refs:
         obj = m.state.object(ref)
+        if FOREIGN in obj.flags and kind not in _OF_ANY_FRAMEWORK:
+            continue
         if obj.kind is Kind.UNKNOWN or (obj.kind is kind and obj.sure < sure):
             m.state.set_object(ref, obj._replace(kind=kind, sure=sure, **changes))  # type: ignore[arg-type]
             if kind is Kind.TENSOR:

@@ -278,7 +278,7 @@ def _note_pure(
 ) -> None:
     """An out-of-place operation: if its result is dropped, nothing has happened."""
     pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
-    if pure and "out" not in arguments.keywords and not name.endswith("_"):
+    if pure and "out" not in arguments.keywords and not name.endswith("_") and name not in callforms.CHECKING:
         if devices.is_there(m, base, name, arguments) is Fact.YES:
             # It is where it is sent: the call is one too many, and nothing is lost with its result.
             return

@@ -420,7 +420,7 @@ def _elements(m: Machine, value: Value) -> list[int]:
 
 
 def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relation]:
-    earlier = [where for where in again.freed if where < site]
+    earlier = [where for where in again.freed if where < site and not loops.are_alternatives(where, site)]
     if earlier:
         yield BackwardAgain(site, again.name, earlier[-1], again.sure, "", -1)
         return

@@ -12,13 +12,16 @@ from torchcopylint.flow.reading import MAX_CHAIN
 _TAKING_OFF = frozenset({"delattr", "__delattr__", "_parameters"})
 """Names that say that parameters are taken off modules: `del module._parameters["weight"]`."""
 _LAYERS = frozenset({Kind.MODULE, Kind.UNKNOWN})
+_FILLING = frozenset({"load_state_dict", "eval", "train", "to", "cpu", "cuda", "float", "half", "double"})
+"""Methods of a module that leave it to whoever made it."""
 CONVERSIONS = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "type_as"})
 """Methods of tensors that copy only if they have to."""
 
 
 def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str, form: str, sure: Sure) -> None:
     """An object, `text`, is put on the storages of `source`, which a live parameter or buffer, `shared`, sits on."""
-    if (form == "parameter" and _takes_off(m)) or (form in ("parameter", "assign") and _is_let_go(m, source, site)):
+    going = form in ("parameter", "assign") and (_is_let_go(m, source, site) or _is_given_away(m, source, site))
+    if going or (form == "parameter" and _takes_off(m)):
         return
     storages = frozenset(share.storage for held in source.refs for share in m.state.object(held).shares)
     owner = source.root[0] if isinstance(source.root, tuple) else -1
@@ -52,6 +55,48 @@ def _is_let_go(m: Machine, source: Value, site: int) -> bool:
         if not parts or again or uses.seen_from_inside(m, str(name)):
             return False
     return True
+
+
+def _is_given_away(m: Machine, source: Value, site: int) -> bool:
+    """Whether the memory is that of a module which was made here to be filled and gives its parts away from there on,
+    and nothing else: `head = Head(); head.load_state_dict(saved); net.fc.weight.data = head.fc.weight.data`."""
+    above = source.refs
+    while len(above) == 1:
+        further = tuple({share.of for share in m.state.object(above[0]).shares if share.how is not How.OWN})
+        if not further or further == above:
+            break
+        above = further
+    made = m.state.object(above[0]) if len(above) == 1 else None
+    if made is None or made.kind is not Kind.MODULE or made.owner not in ("", LOCAL) or m.unit.kind == "module":
+        return False
+    keys = m.state.holders.get(above[0], ())
+    names = [key for key in keys if above[0] in m.state.refs_of(key)]
+    if len(names) != 1 or not isinstance(names[0], str) or uses.seen_from_inside(m, names[0]):
+        return False
+    around = uses.loops_around(m, site)
+    given: list[str] = []
+    for use in uses.of_name(m, names[0]):
+        event = m.consumer_of(use.register) if use.loads else None
+        filled = isinstance(event, t.Invoke) and event.base == use.register and event.name in _FILLING
+        again = bool(around) and use.loops == around
+        if use.loads and not (filled and use.site < site and not again):
+            part = _given(m, use.register)
+            if part is None or (use.loops and part and "[" not in part) or part in given:
+                return False
+            given += [part] if part else []
+    return True
+
+
+def _given(m: Machine, register: int) -> str | None:
+    """What part of a module becomes the memory of something else, `fc[i]`; nothing if it is only asked what it is like,
+    and `None` if more is done with it."""
+    event = m.consumer_of(register)
+    while isinstance(event, t.Attribute | t.Item) and event.base == register:
+        register = event.out
+        event = m.consumer_of(register)
+    if isinstance(event, t.StoreAttribute) and event.name == "data" and event.value == register:
+        return naming.text_of(m, register)
+    return "" if inquiries.is_inquiry(m, register) else None
 
 
 def _is_asked(m: Machine, register: int) -> bool:

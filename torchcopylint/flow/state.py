@@ -7,6 +7,7 @@ different, as a delta. `merge` joins deltas into the state. So a branch costs wh
 
 from __future__ import annotations
 
+from collections.abc import Container
 from itertools import chain
 from typing import NamedTuple, TypeAlias, cast
 
@@ -24,7 +25,6 @@ from torchcopylint.flow.model import (
     join_cells,
     join_facts,
     join_objects,
-    older,
 )
 
 ALIVE = "@alive"
@@ -197,15 +197,15 @@ class State:
                 changed = True
         return changed
 
-    def resume(self, head: Delta) -> bool:
+    def resume(self, head: Delta, inside: Container[int]) -> bool:
         """Join in the head that a loop settled on when it was last run, in an enclosing loop's earlier turn.
 
-        What the loop makes anew each turn is there as the newest object of its site; what the enclosing loop's earlier
-        turn has left of it belongs to the older ones, and must not be taken for the same object.
+        What the loop makes anew each turn, at the sites `inside` it, is there as the newest object of its site; what
+        the enclosing loop's earlier turn has left of it belongs to the older ones, and must not be taken for the same.
         """
         for key, entry in head.items():
-            remade = isinstance(key, int) and not key & 1 and head.get(older(key)) is not None
-            if remade and isinstance(entry, Object) and self.entries.get(key) not in (None, entry):
+            remade = isinstance(key, int) and not key & 1 and isinstance(entry, Object) and entry.site in inside
+            if remade and self.entries.get(key) not in (None, entry):
                 self.retire(cast(int, key))
         return self.join_in(head, turn=True)
 

@@ -20,6 +20,7 @@ from torchcopylint.flow import (
     naming,
     outer,
     reading,
+    renewing,
     replacing,
     runs,
     slots,
@@ -104,6 +105,7 @@ class Summary(NamedTuple):
     hangs: tuple[hanging.Hanging, ...] = ()
     pairs: tuple[tuple[str, str, str], ...] = ()
     replaced: tuple[replacing.Replaced, ...] = ()
+    renewed: tuple[tuple[str, Kind], ...] = ()
     lent: str = ""
     left: tuple[leaving.Left, ...] = ()
     carries: tuple[carrying.Carried, ...] = ()
@@ -162,6 +164,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         carries=carries,
         pairs=tuple(sorted(m.pairs)),
         replaced=replacing.of(m),
+        renewed=renewing.of(m),
         lent=lending.of(m) if unit.owner >= 0 else "",
         left=leaving.left(m),
         saves=saved_arguments(m, paths),
@@ -250,6 +253,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
             m.argument_writes[site] = (reference.unit, item.parameter, back, passed)
     aliasing.pair_arguments(m, summary.pairs, bound, site)
     replacing.by_call(m, summary.replaced, bound, site)
+    renewing.by_call(m, summary.renewed, bound, site)
     handing.take(m, reference.unit, summary.kept, bound, site)
     handing.add(m, summary.added, bound, handing.rest(unit, bound, arguments), site)
     leaving.take(m, summary.left, bound, site)

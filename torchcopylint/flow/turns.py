@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _WHOLE = frozenset({"items", "keys"})
 _COUNTED = frozenset({"enumerate", "list", "sorted"})
+_NUMBERS = frozenset({"range", "len"})
 
 
 def put_back(m: Machine, site: int) -> frozenset[int]:
@@ -44,13 +45,13 @@ def stores_of_turns(unit: t.Unit, bound_before: dict[int, list[int]]) -> dict[in
 
 
 def _gone_through(unit: t.Unit, register: int) -> str:
-    """The name of what a loop goes through, by its items, its keys or counted."""
+    """The name of what a loop goes through, by its items, its keys or its positions."""
     event = unit.definitions[register] if register >= 0 else None
     if isinstance(event, t.Invoke) and event.name in _WHOLE:
         event = unit.definitions[event.base]
     elif isinstance(event, t.Call) and len(event.arguments) == 1:
         called = unit.definitions[event.function] if event.function >= 0 else None
-        if isinstance(called, t.Load) and called.name in _COUNTED:
+        if isinstance(called, t.Load) and called.name in _COUNTED | _NUMBERS:
             return _gone_through(unit, event.arguments[0].register)
     return event.name if isinstance(event, t.Load) else ""
 
