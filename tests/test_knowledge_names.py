@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from torchcopylint.flow import callforms
 from torchcopylint.knowledge import table
 
 # Canonical names.
@@ -136,3 +137,9 @@ def test_tensor_only_and_evidence_agree() -> None:
         op = table.tensor_method(name) or table.tensor_property(name)
         if op is not None and not name.startswith("_") and "(" not in name:
             assert op.tensor_only == (table.evidence(name) == "tensor"), name
+
+
+@pytest.mark.parametrize("name", sorted(callforms.BARE))
+def test_a_bare_method_takes_nothing_by_position(name: str) -> None:
+    with pytest.raises(TypeError):
+        getattr(torch.ones(2, 2), name)(1)

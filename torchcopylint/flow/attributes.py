@@ -57,6 +57,7 @@ from torchcopylint.flow.model import (
     Share,
     Sure,
     Value,
+    bounded,
 )
 from torchcopylint.flow.sites import Arguments
 from torchcopylint.flow.tape import Dotted
@@ -457,6 +458,20 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
         sharing.note_again(m, event.site, value, text)
     target = Value((ref,), obj.kind, None, base.marks, base.root)
     writing.write(m, target, event.site, op=".data =", form="assign", name=text, reads_old=False, versioned=False)
+    _put_on(m, ref, value, event.site)
+
+
+def _put_on(m: Machine, ref: int, value: Value, site: int) -> None:
+    """A tensor that shared memory with others is on other memory from here on: it leaves them as they are."""
+    obj = m.state.object(ref)
+    mine = {share.storage for share in obj.shares}
+    taken = [(source, share) for source in value.refs for share in m.state.object(source).shares]
+    apart = all(share.how in memory.VIEWS | {How.DATA, How.ASSIGNED} for share in obj.shares)
+    if ref & 1 or obj.kind is not Kind.TENSOR or not apart or not taken:
+        return
+    if not mine & {share.storage for _, share in taken}:
+        put = tuple(share._replace(how=How.ASSIGNED, site=site, of=source) for source, share in taken)
+        m.state.set_object(ref, obj._replace(shares=bounded(put)))
 
 
 def _is_own_conversion(m: Machine, ref: int, register: int) -> bool:

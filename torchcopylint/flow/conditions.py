@@ -5,7 +5,19 @@ from __future__ import annotations
 from torchcopylint.flow import containers, dtypes, indexing, kinds, memory, reading, slots, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import ARGUMENT, GRADLESS, NO_TENSOR, TENSORS, TESTED, Key, Kind, Object, Sure, Value
+from torchcopylint.flow.model import (
+    ARGUMENT,
+    CONTAINERS,
+    GRADLESS,
+    NO_TENSOR,
+    TENSORS,
+    TESTED,
+    Key,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
 from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.state import TRAINING, kind_of
 from torchcopylint.flow.tape import Dotted
@@ -14,7 +26,10 @@ from torchcopylint.knowledge import table
 
 @handles(t.Test)
 def _test(m: Machine, event: t.Test) -> None:
-    reading.read(m, m.value(event.register), event.site, "test")
+    value = m.value(event.register)
+    if not value.refs or any(m.state.object(ref).kind not in CONTAINERS for ref in value.refs):
+        # Of a container it is asked whether there is anything in it.
+        reading.read(m, value, event.site, "test")
 
 
 @handles(t.Assume)

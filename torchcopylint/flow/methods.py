@@ -113,7 +113,8 @@ def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> 
 def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
     """A method that only one kind of object has shows what its receiver is."""
     name, made = event.name, m.unit.definitions[event.base]
-    found = table.evidence(name)
+    bare = name in callforms.BARE and any(not argument.keyword for argument in event.arguments)
+    found = table.evidence(name) if not bare else ""
     by_name = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
     if found:
         memory.refine(m, base, by_name[found], Sure.LIKELY, by=name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchcopylint.flow import aliasing, alternatives, exclusion, naming, transfers
+from torchcopylint.flow import aliasing, alternatives, exclusion, naming, transfers, turns
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.exclusion import exclude
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
@@ -87,7 +87,7 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
             if len(value.refs) > 1 and _is_made_later(m, ref, write.site):
                 continue
             fact = _read_after(m, value, ref, mark, write, name, whole)
-            if fact is not None and not (site <= write.site and _shared_at_last(m, fact)):
+            if fact is not None and not (site <= write.site and _shared_at_last(m, fact)) and not _apart(m, fact, site):
                 if not mark.own and naming.is_asked(m, name, write.root, fact.links):
                     fact = fact._replace(asked=True)
                 if fact.conditional and between and not _kept_from_before(m, value.root, mark):
@@ -98,9 +98,32 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
                     break
 
 
+def _apart(m: Machine, fact: ReadAfter, site: int) -> bool:
+    """Whether what is read at a site has come to share memory where a condition holds that does not hold there, or with
+    another element than the one that was written."""
+    shared = {fact.bound, *(link.site for link in fact.links)} - {-1}
+    holder = fact.name.partition("[")[0].partition(".")[0]
+    if any(turns.of_other_elements(m, fact.write, one, holder) for one in shared):
+        return True
+    return any(exclusion.exclude(m, one, site) for one in shared)
+
+
 def _shared_at_last(m: Machine, fact: ReadAfter) -> bool:
     """Whether the two came to share on the last turn of a loop: there is no next one to read on."""
-    return any(exclusion.is_of_last_turn(m, link.site) for link in fact.links if link.site >= 0)
+    sites = {link.site for link in fact.links if link.site >= 0}
+    for event in m.index.of(t.Make) if sites else ():
+        if event.site in sites:
+            # What is put into a display has got its name before.
+            sites |= {site for item in event.items for site in _named_at(m, item)}
+    return any(exclusion.is_of_last_turn(m, site) for site in sites)
+
+
+def _named_at(m: Machine, register: int) -> list[int]:
+    """Where the name was bound that is loaded into a register, to any of the objects that are in it."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    refs = {ref | 1 for ref in m.value(register).refs} if isinstance(event, t.Load) else set()
+    binds = m.index.binds.get(event.name, ()) if isinstance(event, t.Load) else ()
+    return [bind.site for bind in binds if bind.value >= 0 and refs & {ref | 1 for ref in m.value(bind.value).refs}]
 
 
 def _is_made_later(m: Machine, ref: int, write: int) -> bool:

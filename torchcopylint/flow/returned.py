@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import grads, naming, reading, runs, uses
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -153,6 +154,8 @@ def returned_by(
             obj = m.state.object(ref)
             kept = [m.state.object(share.of) for share in obj.shares if share.when and share.of != ref]
             itself = any(source.kind is Kind.PARAMETER for source in kept) and obj.kind is Kind.TENSOR
+            # What is taken out of what nobody knows is as it was put in.
+            itself = itself or any(event.site == obj.site for event in m.index.of(t.Iterate))
             plain = Object(
                 obj.kind,
                 obj.sure,

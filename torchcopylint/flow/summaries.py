@@ -32,6 +32,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Place, Write
 from torchcopylint.flow.model import (
     CONTAINERS,
+    ITSELF,
     SPENT,
     TENSORS,
     UNKNOWN,
@@ -433,7 +434,8 @@ def _one_result(
         made = result._replace(text=f"{name}(...)")
         if made.kind in TENSORS and made.requires_grad is not Fact.NO:
             graph = frozenset[int]().union(*(obj.graph for obj in grads.tensors_in(m, inputs)))
-            if made.requires_grad is Fact.UNKNOWN and m.state.mode.recording > 0 and _need_grad(m, inputs):
+            known = made.requires_grad is not Fact.UNKNOWN or ITSELF in made.flags
+            if not known and m.state.mode.recording > 0 and _need_grad(m, inputs):
                 # Nothing in the function cuts the graph, for what is known there of its arguments.
                 made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)
             # Whether the result hangs on what backward has run over is only known of what the function itself did.

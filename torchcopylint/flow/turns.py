@@ -56,6 +56,41 @@ def _gone_through(unit: t.Unit, register: int) -> str:
     return event.name if isinstance(event, t.Load) else ""
 
 
+def of_other_elements(m: Machine, write: int, taken: int, holder: str) -> bool:
+    """Whether a loop first changes an element that it goes through, at the site `write`, and then takes something of
+    it, at the site `taken`, for what `holder` holds and every run of the loop finds made anew.
+
+    The next turn changes the next element, and what was taken of this one stays as it was.
+    """
+    around = [loop for loop in m.index.loops.get(taken, ()) if loop in m.index.loops.get(write, ())]
+    if not around or not write < taken or taken not in m.index.calls or write not in m.index.calls:
+        return False
+    loop = next(event for event in m.index.of(t.Loop) if event.site == around[-1])
+    if not loop.body or not isinstance(loop.body[0], t.Iterate):
+        return False
+    names = {event.name for event in loop.body if isinstance(event, t.Bind) and _is_element(m, event.value, loop)}
+    of_element = [_owner(m, site) for site in (write, taken)]
+    if of_element[0] != of_element[1] or of_element[0] not in names:
+        return False
+    bound = [event.site for event in m.index.binds.get(holder, ())]
+    return bool(bound) and all(list(m.index.loops.get(site, ())) == around[:-1] for site in bound)
+
+
+def _is_element(m: Machine, register: int, loop: t.Loop) -> bool:
+    made = m.unit.definitions[register] if register >= 0 else None
+    while isinstance(made, t.Unpack):
+        made = m.unit.definitions[made.value]
+    return made is loop.body[0]
+
+
+def _owner(m: Machine, site: int) -> str:
+    """The name on which, or on a field of which, a method is called."""
+    event: t.Event | None = m.unit.definitions[m.index.calls[site]]
+    while isinstance(event, t.Invoke | t.Attribute):
+        event = m.unit.definitions[event.base] if event.base >= 0 else None
+    return event.name if isinstance(event, t.Load) else ""
+
+
 def bound_on_the_way(m: Machine, name: str, site: int) -> int:
     """Where a name was bound on the way to a site, in the same turn of every loop around it; -1 if that is not sure."""
     found = -1

@@ -300,7 +300,7 @@ class _Slicer:
         _kind, weight = kind_of(thing)
         if dotted.split(".")[-1] in ("tqdm", "trange"):
             return "lambda given=(), *_, **__: given" if dotted.endswith("tqdm") else "range"
-        if thing.result is not None and not thing.attributes:
+        if (thing.result is not None and not thing.attributes) or (thing.attributes and name in tables.SETTINGS):
             return maker.expression(thing, name)
         if dotted or (thing.attributes and weight < 3):
             if thing.attributes:

@@ -442,6 +442,9 @@ INTS = {
 }
 """Numbers that stand for parameters of these names; other numbers are the size."""
 
+SETTINGS = frozenset({"args", "cfg", "config", "conf", "opt", "opts", "hparams", "flags", "FLAGS"})
+"""Names, of whatever comes from elsewhere, under which programs keep their settings."""
+
 HINTS: dict[str, str] = {}
 for _kind, _names in {
     "module": (
