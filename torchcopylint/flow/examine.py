@@ -33,6 +33,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     setting,
     sharing,
     spent_fields,
+    switching,
     transforms,
     uses,
     windows,

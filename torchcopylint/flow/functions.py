@@ -49,7 +49,6 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.modes import GRAD_MODES
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.sites import WRITING_KEYWORDS, Arguments, Site
 from torchcopylint.flow.state import MODE, Mode, kind_of
@@ -392,37 +391,6 @@ def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
         return memory.alias(m, source, event.site, How.COPY, obj._replace(text=text, owner="", shares=()))
     reading.read(m, source, event.site, "argument", name)
     return memory.fresh(m, event.site, obj._replace(text=text, owner="", saved=frozenset()))
-
-
-# -- grad mode
-
-
-def _mode(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    dotted = m.dotted_of(event)
-    if arguments.positional and isinstance(arguments.positional[0].const, FunctionReference):
-        return arguments.positional[0]
-    mode = GRAD_MODES[dotted]
-    if arguments.positional and arguments.positional[0].const is False:
-        mode = Mode(Fact.YES)
-    elif arguments.positional and arguments.positional[0].const is not True:
-        mode = Mode(Fact.UNKNOWN)
-    m.mode_factories.add(event.out)
-    return Value(kind=Kind.MODE, const=mode)
-
-
-for _name in GRAD_MODES:
-    SPECIAL[_name] = _mode
-
-
-@special("torch.set_grad_enabled", "torch.autograd.set_grad_enabled", "torch._C.set_grad_enabled")
-def _set_grad_enabled(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    wanted = arguments.at(0).const if arguments.positional else arguments.keywords.get("mode", Value()).const
-    mode = Mode(Fact.UNKNOWN) if not isinstance(wanted, bool) else Mode(Fact.YES if wanted else Fact.NO)
-    # It takes effect at once; as a context manager it puts the old mode back at the end.
-    before = m.state.mode
-    m.state.put(MODE, mode)
-    m.modes_before[event.out] = before
-    return Value(kind=Kind.MODE, const=mode)
 
 
 # -- torch

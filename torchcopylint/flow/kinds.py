@@ -130,6 +130,13 @@ _NOT_TENSOR_NAME = re.compile(
 
 _PARAMETERS_NAME = re.compile(r"(?:^|[._])(?:params|parameters)(?:_\w+)?$|(?:^|_)parameters\b", re.I)
 
+_OF_MODULES = (
+    frozenset({"train()", "eval()"}),
+    frozenset({"parameters()", "modules()", "children()"}),
+    frozenset({"state_dict()", "load_state_dict()"}),
+)
+"""Methods that others than modules have as well, by what they are for: what has two sorts of them is a module."""
+
 
 @lru_cache(maxsize=4096)
 def named_parameters(name: str) -> bool:
@@ -261,6 +268,8 @@ def from_uses(uses: frozenset[str]) -> tuple[Kind, Sure]:
     if {"zero_grad()", "step()"} <= uses and found <= {"optimizer"}:
         # Modules have no `step`, schedulers no `zero_grad`.
         return Kind.OPTIMIZER, Sure.LIKELY
+    if found <= {"module"} and "step()" not in uses and sum(not uses.isdisjoint(some) for some in _OF_MODULES) > 1:
+        return Kind.MODULE, Sure.LIKELY
     if len(found) != 1:
         return Kind.UNKNOWN, Sure.NOT
     kinds = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}

@@ -202,10 +202,18 @@ class State:
 
         What the loop makes anew each turn, at the sites `inside` it, is there as the newest object of its site; what
         the enclosing loop's earlier turn has left of it belongs to the older ones, and must not be taken for the same.
+        What a name has carried over from there is the same: `if out is None: out = torch.empty(3)`.
         """
+        carried = {
+            ref
+            for key, entry in head.items()
+            if isinstance(key, str) and isinstance(entry, Cell) and isinstance(here := self.entries.get(key), Cell)
+            for ref in set(entry.refs).intersection(here.refs)
+        }
         for key, entry in head.items():
             remade = isinstance(key, int) and not key & 1 and isinstance(entry, Object) and entry.site in inside
-            if remade and self.entries.get(key) not in (None, entry):
+            before = self.entries.get(key) if remade else None
+            if before is not None and (key not in carried or before != entry):
                 self.retire(cast(int, key))
         return self.join_in(head, turn=True)
 

@@ -31,13 +31,27 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *reached}))
     target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
     ownership.note_used(m, optimizer, site, f"{text}.step()")
-    # Nobody knows the optimizer, and backward has reached one network only: it is that one's.
-    single = not known and len(reached) == 1 and optimizer.refs[0] | 1 not in m.optimizers
-    writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()", every=single)
+    # Nobody knows the optimizer, and backward has reached one network only: it is that one's. It is that of several
+    # where nobody else steps.
+    unknown = not known and optimizer.refs[0] | 1 not in m.optimizers
+    single = unknown and len(reached) == 1
+    every = single or (unknown and _steps_alone(m))
+    writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()", every=every)
     if single:
         for share in m.state.object(next(iter(reached))).shares:
             writing.spoil_saved(m, share, site, certain=True)
     m.reached_since = None
+
+
+def _steps_alone(m: Machine) -> bool:
+    """Whether a unit lets one optimizer step, and no other."""
+    stepping = {
+        name.partition("@")[0]
+        for name, uses in m.unit.uses.items()
+        if "step()" in uses
+        and (kinds.from_uses(uses)[0] is Kind.OPTIMIZER or kinds.named_optimizer(name.partition("@")[0]))
+    }
+    return len(stepping) == 1
 
 
 def maybe_step(m: Machine, arguments: Arguments, site: int, name: str) -> None:
