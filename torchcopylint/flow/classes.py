@@ -110,6 +110,11 @@ class Classes:
         """Whether nothing that the file names hands out arrays or frames: see `packages`."""
         return packages.deals_in_tensors_only(self.program)
 
+    @cached_property
+    def deals_in_memory(self) -> bool:
+        """Whether nothing that the file names hands out what looks like an array and is none: see `packages`."""
+        return packages.deals_in_memory(self.program)
+
     def resolve_name(self, dotted: str) -> str:
         """A dotted name as written, resolved by the module's imports."""
         first, _, rest = dotted.partition(".")

@@ -15,6 +15,7 @@ from torchcopylint.flow.facts import DataAccess, Discarded
 from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
+    EITHER,
     FIELD,
     FOREIGN,
     INFERENCE,
@@ -148,10 +149,11 @@ WINDOW = "memoryview"
 _OF_ANY_FRAMEWORK = CONTAINERS | {Kind.ARRAY, Kind.BYTES, Kind.NUMBER, Kind.STRING}
 
 
-def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", **changes: object) -> None:
+def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", flag: str = "", **changes: object) -> None:
     """What is unknown of a value's objects becomes known, if it may be torch's or NumPy's at all.
 
     `by` is the method that is called on it, if that is what shows it: its own dropped results it does not tell of.
+    `flag` is put on what was unknown.
     """
     if sure < Sure.PROVEN and kind not in _OF_ANY_FRAMEWORK and m.world.is_of_another_framework:
         return
@@ -159,8 +161,13 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", **cha
         obj = m.state.object(ref)
         if FOREIGN in obj.flags and kind not in _OF_ANY_FRAMEWORK:
             continue
-        if obj.kind is Kind.UNKNOWN or (obj.kind is kind and obj.sure < sure):
-            m.state.set_object(ref, obj._replace(kind=kind, sure=sure, **changes))  # type: ignore[arg-type]
+        if (
+            obj.kind is Kind.UNKNOWN
+            or (EITHER in obj.flags and kind in BUFFERS)
+            or (obj.kind is kind and obj.sure < sure)
+        ):
+            flags = obj.flags - {EITHER} | ({flag} if flag else frozenset())
+            m.state.set_object(ref, obj._replace(kind=kind, sure=sure, flags=flags, **changes))  # type: ignore[arg-type]
             if kind is Kind.TENSOR:
                 _note_data_of_tensor(m, obj, sure)
             if obj.kind is Kind.UNKNOWN and kind in BUFFERS:
@@ -169,13 +176,14 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", **cha
                     _note_dropped(m, ref, sure, by)
 
 
-def _note_written(m: Machine, ref: int, kind: Kind, sure: Sure) -> None:
-    """What has been written already turns out to be a tensor or an array: so the write was one.
+def may_be_made_anew(obj: Object) -> bool:
+    """What is found in a field under an index may be made at each look, by a file or another dataset."""
+    return obj.owner == FIELD and obj.text.endswith("]")
 
-    What is found in a field under an index may be made anew at each look, by a file or another dataset.
-    """
-    obj = m.state.object(ref)
-    if obj.owner == FIELD and obj.text.endswith("]"):
+
+def _note_written(m: Machine, ref: int, kind: Kind, sure: Sure) -> None:
+    """What has been written already turns out to be a tensor or an array: so the write was one."""
+    if may_be_made_anew(m.state.object(ref)):
         return
     for site, write in m.writes.items():
         if write.sure is Sure.NOT and write.kind is Kind.UNKNOWN and write.storages == (ref,):

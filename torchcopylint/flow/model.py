@@ -173,6 +173,8 @@ MEMO = "memo"
 # Flags of objects.
 BLANK = "blank"
 """Allocated to be filled: `torch.empty`, `np.zeros`."""
+EITHER = "array or tensor"
+"""An array as far as anybody can see, and maybe a tensor: it has dimensions, where a file deals in both."""
 OUTPUT = "module output"
 PART = "part of a module output"
 """One of several things that a module returns, of which some are losses and others numbers for the log."""

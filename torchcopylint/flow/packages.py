@@ -11,6 +11,10 @@ _ARRAY_PACKAGES = kinds.OTHER_FRAMEWORKS | {
     *("gym", "gymnasium"),
 }
 """Packages that hand out what is sliced like a tensor and is none."""
+_COPYING_PACKAGES = kinds.OTHER_FRAMEWORKS | {
+    *("polars", "xarray", "h5py", "zarr", "dask", "pyarrow", "netCDF4", "datasets", "numba", "cupy", "scipy.sparse"),
+}
+"""Packages that hand out what has dimensions and gives copies, or no memory at all, where it is sliced."""
 _ARRAY_NAMES = frozenset(
     {
         "numpy",
@@ -30,10 +34,25 @@ _ARRAY_NAMES = frozenset(
 
 def deals_in_tensors_only(program: t.Program) -> bool:
     """Whether a file imports torch, and nothing from which arrays or frames come."""
-    packages: set[str] = set()
-    for event in (event for unit in program.units for event in unit.definitions):
-        if isinstance(event, t.Import):
-            packages.add(event.dotted.partition(".")[0])
-        elif isinstance(event, t.Attribute | t.Invoke) and event.name in _ARRAY_NAMES:
-            return False
+    if any(
+        isinstance(event, t.Attribute | t.Invoke) and event.name in _ARRAY_NAMES
+        for unit in program.units
+        for event in unit.definitions
+    ):
+        return False
+    packages = _imported(program, 1)
     return "torch" in packages and not packages & _ARRAY_PACKAGES
+
+
+def deals_in_memory(program: t.Program) -> bool:
+    """Whether a file imports torch, and nothing that hands out what only looks like an array when sliced."""
+    packages = _imported(program, 2)
+    return "torch" in packages and not packages & _COPYING_PACKAGES
+
+
+def _imported(program: t.Program, parts: int) -> set[str]:
+    """The packages that a file imports, by up to so many parts of their names."""
+    dotted = (
+        event.dotted.split(".") for unit in program.units for event in unit.definitions if isinstance(event, t.Import)
+    )
+    return {".".join(names[:count]) for names in dotted for count in range(1, parts + 1)}

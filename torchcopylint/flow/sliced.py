@@ -1,4 +1,4 @@
-"""What a subscript says of something unknown: in a file that deals in tensors and in no arrays, it is one of these."""
+"""What a subscript says of something unknown: in a file that deals in tensors alone it is one, else one or an array."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import indexing, memory
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import COMPARISONS, Kind, Sure, Value
+from torchcopylint.flow.model import COMPARISONS, EITHER, Kind, Sure, Value
 from torchcopylint.flow.state import kind_of
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
+
+_FRAMES = frozenset({"loc", "iloc", "at", "iat", "values", "data"})
+"""What a frame, or a file, has under its own names: a copy at times."""
 
 
 def note(m: Machine, base: Value, event: t.Item | t.StoreItem) -> Value:
@@ -24,10 +27,20 @@ def note(m: Machine, base: Value, event: t.Item | t.StoreItem) -> Value:
     )
     if not (stored or _has_dimensions(m, event.subscript) or _is_mask(m, base, event.subscript)):
         return base
-    if m.world.star_imports or not m.world.deals_in_tensors_only:
+    if m.world.star_imports:
         return base
-    memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
+    if m.world.deals_in_tensors_only:
+        memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
+    elif m.world.deals_in_memory and not _is_of_frame(m, event.base):
+        kept = tuple(ref for ref in base.refs if not memory.may_be_made_anew(m.state.object(ref)))
+        memory.refine(m, base._replace(refs=kept), Kind.ARRAY, Sure.LIKELY, flag=EITHER)
     return base._replace(kind=m.state.object(base.refs[0]).kind) if len(base.refs) == 1 else base
+
+
+def _is_of_frame(m: Machine, register: int) -> bool:
+    """Whether a value is what a frame is indexed by: `df.loc[:, "a"]`."""
+    made = m.unit.definitions[register]
+    return isinstance(made, t.Attribute) and made.name in _FRAMES
 
 
 def _has_dimensions(m: Machine, index: t.Index) -> bool:
