@@ -163,7 +163,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         trains=m.trains,
         has_no_grad=m.has_no_grad or unit.owner in shielding,
         called_without_grad=_called_without_grad(world, unit.number),
-        takes_inplace=any(parameter.name == "inplace" for parameter in unit.parameters),
+        takes_inplace=any(parameter.name in ("inplace", "in_place") for parameter in unit.parameters),
         roles=world.roles_of(unit),
         given_away=world.given_away(unit.number),
         feeds_backward=_feeds_backward(world, unit.number, MAX_CALLERS),
