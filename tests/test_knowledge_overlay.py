@@ -420,6 +420,15 @@ def _window(op: Op) -> None:
     assert op.shares == "view"
 
 
+@probe("numpy.unravel_index")
+def _as_the_index_is(op: Op) -> None:
+    rows, _ = np.unravel_index(np.argmax(np.ones((2, 2))), (2, 2))
+    assert not isinstance(rows, np.ndarray)
+    rows, _ = np.unravel_index(np.array([1, 2]), (2, 2))
+    assert isinstance(rows, np.ndarray)
+    assert op.result == "object"
+
+
 @probe("numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile")
 def _reads_a_file(op: Op) -> None:
     with tempfile.TemporaryFile() as file:

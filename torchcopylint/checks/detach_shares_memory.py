@@ -20,7 +20,7 @@ from torchcopylint.checks._common import (
     suffers_caller,
     written_point,
 )
-from torchcopylint.flow.facts import FieldRead, Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import DataAccess, FieldRead, Link, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import FIELD, How
 
 
@@ -31,7 +31,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     reaching = []
     for write in unit.writes.values():
         hows = {link.how for link in write.chain}
-        if How.DETACH not in hows or hows & ARRAY_HOWS or write.form not in DIRECT_FORMS:
+        if How.DETACH not in hows or hows & ARRAY_HOWS or write.form not in DIRECT_FORMS or _is_put_back(unit, write):
             continue
         reads = [read for read in others.get(write.site, []) if _below_detach(read)]
         if reads:
@@ -86,6 +86,13 @@ def _reads_of(unit: UnitFacts, name: str) -> list[int]:
     found = [fact.site for fact in unit.facts if isinstance(fact, FieldRead) and fact.field == field]
     found += [fact.site for fact in unit.facts if isinstance(fact, ReadAfter) and fact.name == name]
     return sorted(found)
+
+
+def _is_put_back(unit: UnitFacts, write: Write) -> bool:
+    """Whether the source is given back what was written: `w = p.data.detach(); w.zero_(); p.data = w`."""
+    taken = {link.source for link in write.chain if link.how is How.DETACH}
+    given = {fact.name for fact in unit.facts if isinstance(fact, DataAccess) and fact.form == "assign"}
+    return any(name in taken or f"{name}.data" in taken for name in given)
 
 
 def _below_detach(read: ReadAfter) -> bool:

@@ -193,9 +193,25 @@ def _overwritten(m: Machine, earlier: Cell, sat_on: Share, cell: Cell, share: Sh
             continue
         if (each and write.form not in FOR_ALL) or (field and write.form != "step"):
             continue
+        if _is_parted(m, earlier, share, mark):
+            continue
         if overlap(m.regions[mark.write].get(share.storage | 1, ()), sat_on.region) is Fact.YES:
             return mark
     return None
+
+
+def _is_parted(m: Machine, earlier: Cell, share: Share, mark: Mark) -> bool:
+    """Whether its source was put on other memory, by `p.data = ...`, after something was put in and before a write."""
+
+    def turn(site: int) -> tuple[bool, int]:
+        return site < earlier.site, site
+
+    return any(
+        m.writes[other.write].form == "assign"
+        and share.storage in m.certain_storages[other.write]
+        and turn(other.write) < turn(mark.write)
+        for other in earlier.marks
+    )
 
 
 def _note(m: Machine, slot: Slot, cell: Cell, share: Share, mark: Mark, first: int, site: int, form: str) -> bool:

@@ -264,7 +264,7 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
     obj = objects[0]
     for other in objects[1:]:
         obj = join_objects(obj, other)
-    if NO_TENSOR in obj.flags and kind in TENSORS:
+    if kind in TENSORS and (NO_TENSOR in obj.flags or (dotted != VARIABLE and _is_field_exchanged(m, objects, event))):
         return
     text = _text_of(m, event)
     m.fact(
@@ -315,6 +315,16 @@ def _is_put_back(m: Machine, event: t.Call | t.Invoke) -> bool:
     kind become tensors, and that there were tensors before is known from this very statement alone."""
     given = _given(event)
     return giving.is_element_exchanged(m, event.site, given[0]) if given else False
+
+
+def _is_field_exchanged(m: Machine, objects: list[Object], event: t.Call | t.Invoke) -> bool:
+    """Whether a field is exchanged for what is made of it, `self.rate = torch.tensor(self.rate)`, of which nothing else
+    in the unit says what it was."""
+    given = _given(event)
+    made = m.unit.definitions[given[0]] if given else None
+    if not isinstance(made, t.Attribute) or any(obj.owner != FIELD for obj in objects):
+        return False
+    return giving.is_stored_in(m, event.site, naming.text_of(m, given[0]))
 
 
 def _given(event: t.Call | t.Invoke) -> list[int]:

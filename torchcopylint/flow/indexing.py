@@ -24,6 +24,7 @@ from torchcopylint.flow.model import (
     ADVANCED,
     BUFFERS,
     COMPARISONS,
+    EITHER,
     DIMENSIONS,
     INDEX_COPY,
     INDEX_COPY_LIKELY,
@@ -231,19 +232,24 @@ def names_of(part: Part) -> list[str]:
     return [name for bound in bounds if isinstance(bound, str) for name in _IDENTIFIER.findall(bound)]
 
 
+def _part_of(obj: Object, kind: Kind, text: str) -> Object:
+    """What is known of a part of a tensor or an array."""
+    made = Object(kind, obj.sure, dtype=obj.dtype, text=text, requires_grad=obj.requires_grad, graph=obj.graph)
+    made = made._replace(flags=obj.flags & {EITHER})
+    return made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf) if kind in TENSORS else made
+
+
 def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: str) -> Value:
     """`base[...]` of a tensor or an array: a view of a part, a copy, or one of them."""
     advanced = is_advanced(m, event.subscript)
     kind = obj.kind if obj.kind is not Kind.PARAMETER else Kind.TENSOR
-    made = Object(kind, obj.sure, dtype=obj.dtype, text=text, requires_grad=obj.requires_grad, graph=obj.graph)
-    if kind in TENSORS:
-        made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf)
+    made = _part_of(obj, kind, text)
     if advanced is Fact.YES:
         reading.read(m, base, event.site, "operand")
         sure = sure_copy(m, event.subscript)
         sure = min(sure, obj.sure) if kind is not Kind.UNKNOWN else sure
         flags = {Sure.PROVEN: {INDEX_COPY}, Sure.LIKELY: {INDEX_COPY_LIKELY}}.get(sure, set())
-        return memory.fresh(m, event.site, made._replace(flags=frozenset(flags | {ADVANCED})), "item")
+        return memory.fresh(m, event.site, made._replace(flags=made.flags | flags | {ADVANCED}), "item")
     if kind is Kind.BYTES and obj.type != memory.WINDOW:
         reading.read(m, base, event.site, "operand")
         return memory.fresh(m, event.site, made, "item")
@@ -265,9 +271,7 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
 def row(m: Machine, base: Value, obj: Object, site: int, text: str, tag: str, position: int | None = None) -> Value:
     """One element of iterating over, or unpacking, a tensor or an array."""
     kind = obj.kind if obj.kind is not Kind.PARAMETER else Kind.TENSOR
-    made = Object(kind, obj.sure, dtype=obj.dtype, text=text, requires_grad=obj.requires_grad, graph=obj.graph)
-    if kind in TENSORS:
-        made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf)
+    made = _part_of(obj, kind, text)
     region = (Part("int", position) if position is not None else Part("?"),)
     return memory.alias(m, base, site, How.ROW, made, region=region, sure=kind is not Kind.ARRAY, tag=tag)
 

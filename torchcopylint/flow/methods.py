@@ -36,6 +36,7 @@ from torchcopylint.flow.facts import DetachedInPlace
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     CONTAINERS,
+    EITHER,
     INFERENCE,
     OUTPUT,
     PART,
@@ -70,8 +71,10 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
     name = event.name
     callbacks.note_hook(m, event, arguments)
     obj = m.state.object(base.refs[0])
-    if obj.kind is Kind.UNKNOWN:
+    if obj.kind is Kind.UNKNOWN or EITHER in obj.flags:
         obj = _guess(m, base, event)
+    if EITHER in obj.flags and not _is_of_both(name):
+        return _call_on_unknown(m, base, obj, event, arguments)
     if obj.kind in TENSORS:
         op = table.tensor_method(name)
         if op is not None:
@@ -98,6 +101,12 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         return asked
     slots.field_read(m, base.root, event.site, "argument", name)
     return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out).removesuffix("(...)"))
+
+
+def _is_of_both(name: str) -> bool:
+    """Whether a method of tensors and arrays does the same to the memory of both: `sort` writes arrays alone."""
+    tensor, array = table.tensor_method(name), table.array_method(name)
+    return tensor is not None and array is not None and (tensor.writes, tensor.shares) == (array.writes, array.shares)
 
 
 def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:

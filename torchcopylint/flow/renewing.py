@@ -24,7 +24,7 @@ def after(m: Machine, loop: t.Loop) -> None:
     for store in stores:
         if store not in loop.body or store.augmented:
             continue
-        value = _stored(m, store)
+        value = _of_each_turn(m, _stored(m, store))
         for ref in m.value(store.base).refs:
             obj = m.state.object(ref)
             if obj.kind in CONTAINERS and not ref & 1:
@@ -39,6 +39,12 @@ def _stored(m: Machine, store: t.StoreItem) -> Value:
     made = m.unit.definitions[store.value]
     plain = isinstance(made, t.Invoke) and made.name in _PLAIN and not made.arguments
     return Value(kind=Kind.NUMBER) if plain else m.value(store.value)
+
+
+def _of_each_turn(m: Machine, value: Value) -> Value:
+    """What the turns have stored: the newest object, or one that an earlier turn has made."""
+    older = {ref | 1 for ref in value.refs if m.state.get(ref | 1) is not None}
+    return value._replace(refs=tuple(sorted({*value.refs, *older})))
 
 
 def of(m: Machine) -> tuple[tuple[str, Kind], ...]:

@@ -33,19 +33,20 @@ def stores_of_turns(unit: t.Unit, bound_before: dict[int, list[int]]) -> dict[in
         if not isinstance(event, t.StoreItem) or len(event.subscript) != 1 or not isinstance(event.subscript[0], int):
             continue
         base, key = unit.definitions[event.base], unit.definitions[event.subscript[0]]
-        if not isinstance(key, t.Load) or not isinstance(base, t.Load):
+        place = _place(unit, base)
+        if not isinstance(key, t.Load) or not place:
             continue
         for register in bound_before.get(key.out, ()):
             made = unit.definitions[register] if register >= 0 else None
             while isinstance(made, t.Unpack):
                 made = unit.definitions[made.value]
-            if isinstance(made, t.Iterate) and _gone_through(unit, made.iterable) == base.name:
+            if isinstance(made, t.Iterate) and _gone_through(unit, made.iterable) == place:
                 found.setdefault(made.site, []).append(event)
     return found
 
 
 def _gone_through(unit: t.Unit, register: int) -> str:
-    """The name of what a loop goes through, by its items, its keys or its positions."""
+    """The name or field of what a loop goes through, by its items, its keys or its positions."""
     event = unit.definitions[register] if register >= 0 else None
     if isinstance(event, t.Invoke) and event.name in _WHOLE:
         event = unit.definitions[event.base]
@@ -53,6 +54,14 @@ def _gone_through(unit: t.Unit, register: int) -> str:
         called = unit.definitions[event.function] if event.function >= 0 else None
         if isinstance(called, t.Load) and called.name in _COUNTED | _NUMBERS:
             return _gone_through(unit, event.arguments[0].register)
+    return _place(unit, event)
+
+
+def _place(unit: t.Unit, event: t.Event | None) -> str:
+    """A name, or a field of one, as it is written: `table`, `self.table`; else nothing."""
+    if isinstance(event, t.Attribute):
+        base = _place(unit, unit.definitions[event.base])
+        return f"{base}.{event.name}" if base else ""
     return event.name if isinstance(event, t.Load) else ""
 
 
