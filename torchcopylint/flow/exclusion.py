@@ -82,6 +82,11 @@ def _differs_by_one(m: Machine, register: int, symbol: str) -> bool:
 def _parts(m: Machine, register: int, truth: bool) -> list[tuple[int, bool]]:
     """What is known of the parts of a condition when its outcome is: all of `a and b` hold if that does."""
     event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Load):
+        # `last = i == n - 1`, and then `if last:`.
+        bound = uses.bindings_before(m, event)
+        made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+        return _parts(m, bound[0], truth) if isinstance(made, t.Operate | t.Logic) else [(register, truth)]
     if isinstance(event, t.Logic) and event.symbol == "not":
         return _parts(m, event.operands[0], not truth)
     if isinstance(event, t.Logic) and event.symbol == ("and" if truth else "or"):

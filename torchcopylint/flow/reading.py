@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchcopylint.flow import aliasing, alternatives, exclusion, naming, transfers, turns
+from torchcopylint.flow import aliasing, alternatives, exclusion, naming, transfers, turns, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.exclusion import exclude
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
@@ -415,6 +415,8 @@ def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> No
                 if consumer == "return" and written in m.in_evaluation:
                     # Written where the module is known not to be in training: nobody runs backward over that.
                     continue
+                if written in m.writes and saved in m.saves and _comes_too_late(m, m.saves[saved].site, written, site):
+                    continue
                 if written in m.writes and saved in m.saves and not exclude(m, m.saves[saved].site, written):
                     sure = min(obj.sure, m.writes[written].sure)
                     kept = m.saved_objects.get(saved, -1)
@@ -422,6 +424,12 @@ def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> No
                     certain = (saved & ~EARLIER, written) in m.met
                     hidden = certain and _is_hidden(m, written, kept)
                     m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure, certain, hidden))
+
+
+def _comes_too_late(m: Machine, saved: int, written: int, site: int) -> bool:
+    """Whether backward would have to come round once more, and the write is of its loop's last turn."""
+    loops = [uses.loops_around(m, one) for one in (saved, site, written)]
+    return site < written and loops[0] == loops[1] == loops[2] and exclusion.is_of_last_turn(m, written)
 
 
 def _is_hidden(m: Machine, written: int, saved: int) -> bool:
