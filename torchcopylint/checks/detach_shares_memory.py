@@ -91,8 +91,9 @@ def _reads_of(unit: UnitFacts, name: str) -> list[int]:
 def _is_put_back(unit: UnitFacts, write: Write) -> bool:
     """Whether the source is given back what was written: `w = p.data.detach(); w.zero_(); p.data = w`."""
     taken = {link.source for link in write.chain if link.how is How.DETACH}
-    given = {fact.name for fact in unit.facts if isinstance(fact, DataAccess) and fact.form == "assign"}
-    return any(name in taken or f"{name}.data" in taken for name in given)
+    assigned = [fact for fact in unit.facts if isinstance(fact, DataAccess) and fact.form == "assign"]
+    back = {fact.name for fact in assigned if fact.given in (write.name, f"{write.name}.data")}
+    return any(name in taken or f"{name}.data" in taken for name in back)
 
 
 def _below_detach(read: ReadAfter) -> bool:

@@ -450,7 +450,8 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
     context, buffer = m.world.context(m), _is_buffer(obj, text)
     if _is_own_conversion(m, ref, event.value):
         context = context or idioms.CONVERSION
-    m.fact(DataAccess(event.site, text, "assign", "=", gradient, obj.scalar, obj.kind, sure, context, False, buffer))
+    fact = DataAccess(event.site, text, "assign", "=", gradient, obj.scalar, obj.kind, sure, context, False, buffer)
+    m.fact(fact._replace(given=naming.text_of(m, event.value)))
     shared = slots.lives_on(m, value, ref)
     if shared is not None and obj.kind in TENSORS:
         sharing.note(m, event.site, ref, value, text, shared, "assign", obj.sure)

@@ -162,6 +162,45 @@ def _is_repeated(m: Machine, event: t.Discard) -> bool:
     return False
 
 
+_CLOCKS = frozenset(
+    {"time.time", "time.perf_counter", "time.perf_counter_ns", "time.monotonic", "time.process_time", "time.time_ns"}
+    | {"timeit.default_timer"}
+)
+
+
+def _is_timed(m: Machine, event: t.Discard) -> bool:
+    """Whether a clock is read before a statement and again right after it: the time that it takes is what is wanted."""
+    tape = _tape_of(m.unit.tape, event)
+    place = tape.index(event)
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+    if not any(call.site < event.site and m.dotted_of(call) in _CLOCKS for call in calls):
+        return False
+    for after in tape[place + 1 :]:
+        if isinstance(after, t.Call | t.Invoke) and m.dotted_of(after) in _CLOCKS:
+            return True
+        if isinstance(after, t.Discard | t.Bind | t.Branch | t.Loop | t.Try) and not _waits(m, after):
+            return False
+    return False
+
+
+def _tape_of(tape: t.Tape, event: t.Event) -> t.Tape:
+    """The tape that an event stands in itself, of all within one."""
+    for bracket in tape:
+        if bracket == event:
+            return tape
+        for part in t.inner_tapes(bracket):
+            found = _tape_of(part, event)
+            if found:
+                return found
+    return ()
+
+
+def _waits(m: Machine, event: t.Event) -> bool:
+    """Whether a statement waits for a device: `torch.cuda.synchronize()`."""
+    made = m.unit.definitions[event.value] if isinstance(event, t.Discard) else None
+    return isinstance(made, t.Call | t.Invoke) and m.dotted_of(made).endswith(".synchronize")
+
+
 @handles(t.Discard)
 def _discard(m: Machine, event: t.Discard) -> None:
     value = m.value(event.value)
@@ -174,6 +213,8 @@ def _discard(m: Machine, event: t.Discard) -> None:
         m.writes[made.site] = m.writes[made.site]._replace(dropped=True)
     computes = isinstance(made, t.Operate) and made.symbol in _COMPUTING and len(made.operands) == 2
     if not (computes or event.value in m.pure_calls) or _is_repeated(m, event) or _shows_values(m):
+        return
+    if _is_timed(m, event):
         return
     if isinstance(made, t.Operate):
         _note_arithmetic(m, event, made)

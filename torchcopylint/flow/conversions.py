@@ -11,6 +11,7 @@ from typing import TypeAlias
 from torchcopylint.flow import dtypes, exclusion, giving, hollow, memory, naming, used_up, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
+from torchcopylint.flow.kinds import BUFFER_NAMES, PARAMETER_NAMES
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ARGUMENT,
@@ -264,7 +265,7 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
     obj = objects[0]
     for other in objects[1:]:
         obj = join_objects(obj, other)
-    if kind in TENSORS and (NO_TENSOR in obj.flags or (dotted != VARIABLE and _is_field_exchanged(m, objects, event))):
+    if kind in TENSORS and (NO_TENSOR in obj.flags or (dotted != VARIABLE and _is_doubtful(m, objects, event))):
         return
     text = _text_of(m, event)
     m.fact(
@@ -315,6 +316,19 @@ def _is_put_back(m: Machine, event: t.Call | t.Invoke) -> bool:
     kind become tensors, and that there were tensors before is known from this very statement alone."""
     given = _given(event)
     return giving.is_element_exchanged(m, event.site, given[0]) if given else False
+
+
+def _is_doubtful(m: Machine, objects: list[Object], event: t.Call | t.Invoke) -> bool:
+    """Whether it is a name alone that says that what is made a tensor is one already: `torch.tensor(layer.weight)`.
+
+    That somebody makes a tensor of it says more, unless it belongs to what is known to be a module.
+    """
+    given = _given(event)
+    made = m.unit.definitions[given[0]] if given else None
+    named = isinstance(made, t.Attribute) and made.name in PARAMETER_NAMES | BUFFER_NAMES
+    if isinstance(made, t.Attribute) and named and kind_of(m.value(made.base), m.state) is Kind.UNKNOWN:
+        return True
+    return _is_field_exchanged(m, objects, event)
 
 
 def _is_field_exchanged(m: Machine, objects: list[Object], event: t.Call | t.Invoke) -> bool:

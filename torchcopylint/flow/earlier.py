@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import naming, uses
 from torchcopylint.flow import tape as t
-from torchcopylint.flow import uses
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Value
 from torchcopylint.knowledge import table
 
@@ -55,12 +55,50 @@ def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
             continue
         elif made.site in inside:
             pending += t.operands(made)[1:] if isinstance(made, t.Call) else t.operands(made)
+            if isinstance(made, t.Call):
+                pending += _closed_over(m, made.function, bound)
         elif isinstance(made, t.Make) or (isinstance(made, t.Call | t.Invoke) and not _is_known(m, made)):
             if _may_carry(m, m.value(register)):
                 return True
         else:
             pending += t.operands(made)[1:] if isinstance(made, t.Call) else t.operands(made)
     return False
+
+
+def _closed_over(m: Machine, register: int, bound: dict[str, list[tuple[int, int]]]) -> list[int]:
+    """What the functions that a call may run, made in this unit, look at of the unit's own names: `lambda: f(output)`.
+
+    They may be kept in a container that they are taken from: `losses[name]()`.
+    """
+    found: list[int] = []
+    pending, seen = [register], {-1}
+    while pending:
+        one = pending.pop()
+        made = m.unit.definitions[one] if one >= 0 else None
+        if made is None or one in seen:
+            continue
+        seen.add(one)
+        if isinstance(made, t.Load):
+            stores = [e.value for e in m.index.of(t.StoreItem) if naming.text_of(m, e.base) == made.name]
+            pending += [value for value, _ in bound.get(made.name, ())] + stores
+        elif isinstance(made, t.Function):
+            names = _free_names(m, made.unit) & bound.keys()
+            found += [value for name in sorted(names) for value, _ in bound[name]]
+        elif isinstance(made, t.Call):
+            pending.append(made.function)
+        elif isinstance(made, t.Invoke | t.Item | t.Iterate | t.Unpack | t.Make):
+            pending += t.operands(made)
+    return found
+
+
+def _free_names(m: Machine, number: int) -> set[str]:
+    """The names that a unit, or one inside it, loads and does not bind."""
+    units = m.world.program.units
+    names = {event.name for event in units[number].definitions if isinstance(event, t.Load)}
+    for unit in units:
+        if unit.parent == number:
+            names |= _free_names(m, unit.number)
+    return names - units[number].bound
 
 
 def _carries_on(m: Machine, register: int, name: str, inside: set[int]) -> bool:

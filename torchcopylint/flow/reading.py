@@ -76,7 +76,7 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
         write = m.writes.get(mark.write)
         if write is None or (not mark.own and _written_through(m, value, mark)):
             continue
-        if consumer == "load_state_dict" and mark.write == site:
+        if consumer == "load_state_dict" and (mark.write == site or (write.form == "load" and _is_filled(m, value))):
             # A call loads what it is given before it has written that.
             continue
         between = _bound_between(m, value.root, write.site, site)
@@ -96,6 +96,12 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
                 if fact.kind is not Kind.STATE_DICT:
                     # Of snapshots, each was taken at a place of its own, all of which are to be put right.
                     break
+
+
+def _is_filled(m: Machine, value: Value) -> bool:
+    """Whether entries were put into a state dict: it is to be complete, and not to bring back what was."""
+    refs = [ref for ref in value.refs if m.state.object(ref).kind is Kind.STATE_DICT]
+    return any(m.state.slot_names(ref) for ref in refs)
 
 
 def _apart(m: Machine, fact: ReadAfter, site: int) -> bool:

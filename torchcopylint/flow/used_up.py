@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow import uses
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 8
 """So many calls of one chain are looked at."""
+_MOVING = frozenset({"to", "cuda", "cpu"})
+"""Methods whose result is the tensor itself, or a copy."""
 _CONVERTING = {
     "bool": "bool",
     "byte": "uint8",
@@ -27,21 +30,59 @@ _CONVERTING = {
 """Methods that convert, and copy what is of another dtype."""
 
 
-def is_used_up(m: Machine, register: int, dtype: str) -> bool:
-    """Whether something new is computed of a tensor in a register, of a known `dtype`, or of views of it, at once."""
+def is_used_up(m: Machine, register: int, dtype: str, depth: int = 2) -> bool:
+    """Whether something new is computed of a tensor in a register, of a known `dtype`, or of views of it, and no more.
+
+    It may have a name, if that is all that is done with the name; `depth` such names are gone through.
+    """
     for _ in range(MAX_STEPS):
         event = m.consumer_of(register)
         if isinstance(event, t.Operate):
             return True
-        if isinstance(event, t.Call) and m.dotted_of(event).startswith("torch."):
-            op = table.function(m.dotted_of(event))
+        if isinstance(event, t.Bind):
+            return depth > 0 and _is_name_used_up(m, event, dtype, depth - 1)
+        if isinstance(event, t.Make):
+            # A list of what is joined.
+            event = m.consumer_of(event.out)
+        dotted = _dotted(m, event) if isinstance(event, t.Call | t.Invoke) else ""
+        if dotted.startswith("torch."):
+            op = table.function(dotted)
             return op is not None and op.shares == "fresh" and not op.writes and op.result == "tensor"
         if not isinstance(event, t.Invoke) or event.base != register:
             return False
-        op = table.tensor_method(event.name)
-        if op is None or op.writes:
-            return False
-        if op.shares == "fresh" or _CONVERTING.get(event.name, dtype) != dtype:
-            return True
+        if event.name not in _MOVING:
+            op = table.tensor_method(event.name)
+            if op is None or op.writes:
+                return False
+            if op.shares == "fresh" or _CONVERTING.get(event.name, dtype) != dtype:
+                return True
         register = event.out
     return False
+
+
+def _is_name_used_up(m: Machine, bind: t.Bind, dtype: str, depth: int) -> bool:
+    """Whether all that is done with what a binding has put under a name is to compute something new of it."""
+    loads = [event for event in m.index.of(t.Load) if event.name == bind.name]
+    mine = [load for load in loads if bind.value in uses.bindings_before(m, load)]
+    if not mine or m.unit.kind == "module" or uses.seen_from_inside(m, bind.name):
+        return False
+    return all(is_used_up(m, load.out, dtype, depth) for load in mine)
+
+
+def _dotted(m: Machine, event: t.Call | t.Invoke) -> str:
+    """The canonical dotted name of what a call that may not have been run yet will call."""
+    if isinstance(event, t.Invoke):
+        return table.canonical(f"{_imported(m, event.base)}.{event.name}")
+    return table.canonical(_imported(m, event.function))
+
+
+def _imported(m: Machine, register: int) -> str:
+    """The dotted name of what a register will hold, if it is a name of the file's imports or an attribute of one."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Attribute):
+        base = _imported(m, made.base)
+        return f"{base}.{made.name}" if base else ""
+    if not isinstance(made, t.Load) or made.name in m.unit.bound:
+        return ""
+    const = m.world.outer(m, made.name).const
+    return const if isinstance(const, t.Dotted) else ""

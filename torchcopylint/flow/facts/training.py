@@ -13,7 +13,7 @@ class DataAccess(NamedTuple):
 
     `op` is `[0]` for a read that goes on so. `gradient` is whether `name` is a `.grad`, `scalar` whether it has no
     dimensions, `context` the idiom that it stands in (see `idioms`), `buffer` whether it is a buffer of a module,
-    `unheld` whether it has just been computed and nobody else holds it.
+    `unheld` whether it has just been computed and nobody else holds it, `given` the name of what is assigned.
     """
 
     site: int
@@ -28,6 +28,7 @@ class DataAccess(NamedTuple):
     named_loss: bool
     buffer: bool = False
     unheld: bool = False
+    given: str = ""
 
 
 class DataShared(NamedTuple):
