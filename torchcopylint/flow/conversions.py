@@ -268,6 +268,7 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
     if kind in TENSORS and (NO_TENSOR in obj.flags or (dotted != VARIABLE and _is_doubtful(m, objects, event))):
         return
     text = _text_of(m, event)
+    outside = any(s.sure and m.state.object(s.storage).owner in OUTSIDE for o in objects for s in o.shares)
     m.fact(
         Constructed(
             site=event.site,
@@ -285,8 +286,10 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
             temporary=value.root is None
             or not _given(event)
             or _is_converted(m, value, event)
-            or (dotted in LEGACY and (_is_put_back(m, event) or used_up.is_used_up(m, event.out, dtype))),
-            outside=any(s.sure and m.state.object(s.storage).owner in OUTSIDE for o in objects for s in o.shares),
+            or (
+                dotted in LEGACY and (_is_put_back(m, event) or used_up.is_used_up(m, event.out, dtype, named=outside))
+            ),
+            outside=outside,
             unseen=_is_unseen(m, value, event),
             matches=dtypes.same(obj.dtype, dtype),
             flags=frozenset(key for key in arguments.keywords if arguments.flag(key) is True),

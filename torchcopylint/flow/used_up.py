@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 8
 """So many calls of one chain are looked at."""
+MAX_NAMES = 2
+"""So many names are gone through."""
 _MOVING = frozenset({"to", "cuda", "cpu"})
 """Methods whose result is the tensor itself, or a copy."""
 _CONVERTING = {
@@ -30,11 +32,15 @@ _CONVERTING = {
 """Methods that convert, and copy what is of another dtype."""
 
 
-def is_used_up(m: Machine, register: int, dtype: str, depth: int = 2) -> bool:
+def is_used_up(m: Machine, register: int, dtype: str, *, named: bool) -> bool:
     """Whether something new is computed of a tensor in a register, of a known `dtype`, or of views of it, and no more.
 
-    It may have a name, if that is all that is done with the name; `depth` such names are gone through.
+    `named` is whether it may have a name, if that is all that is done with the name.
     """
+    return _is_used_up(m, register, dtype, MAX_NAMES if named else 0)
+
+
+def _is_used_up(m: Machine, register: int, dtype: str, depth: int) -> bool:
     for _ in range(MAX_STEPS):
         event = m.consumer_of(register)
         if isinstance(event, t.Operate):
@@ -66,7 +72,7 @@ def _is_name_used_up(m: Machine, bind: t.Bind, dtype: str, depth: int) -> bool:
     mine = [load for load in loads if bind.value in uses.bindings_before(m, load)]
     if not mine or m.unit.kind == "module" or uses.seen_from_inside(m, bind.name):
         return False
-    return all(is_used_up(m, load.out, dtype, depth) for load in mine)
+    return all(_is_used_up(m, load.out, dtype, depth) for load in mine)
 
 
 def _dotted(m: Machine, event: t.Call | t.Invoke) -> str:

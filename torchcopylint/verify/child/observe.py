@@ -28,6 +28,7 @@ MOST_STEPS = 20000
 MOST_PASSES = 40
 MOST_ALIKE = 12
 ATTRIBUTE = "a plain attribute"
+ATTRIBUTE_ELSEWHERE = "an attribute of what is no tensor or module"
 EVERYTHING = frozenset({"changes", "ends", "graphs", "same", "unheld", "writes", "returns"})
 """All that can be looked for: see `predicates.LOOKS`."""
 
@@ -134,7 +135,9 @@ class Observer(Alterations):
         self._left = True
         if number in self._at_mark and number in self.assignments:
             self.wrote("an assignment", _bound(self.assignments[number], frame))
-            self.wrote(ATTRIBUTE, states.attributes_made(self.assignments[number], frame))
+            plain, elsewhere = states.attributes_made(self.assignments[number], frame)
+            self.wrote(ATTRIBUTE, plain)
+            self.wrote(ATTRIBUTE_ELSEWHERE, elsewhere)
         for mark in self._at_mark.get(number, ()):
             self._guarded(self._state, mark, number, "leave", frame)
         # What happens next until another statement starts belongs to the callers' statements.
@@ -195,7 +198,7 @@ class Observer(Alterations):
 
     def wrote(self, what: str, bound: list[str]) -> None:
         """Something was written while the active statements ran; `bound` are the names that were bound to do it."""
-        if what == ATTRIBUTE and not bound:
+        if what in (ATTRIBUTE, ATTRIBUTE_ELSEWHERE) and not bound:
             return
         if self._active_marks and not self.attention.asleep and len(self.writes) < MOST_EVENTS:
             self.writes.append({"marks": sorted(self._active_marks), "op": what[:80], "bound": bound})

@@ -75,9 +75,10 @@ def mentions(chains: tuple[str, ...], frame: types.FrameType) -> list[list[Any]]
     return found
 
 
-def attributes_made(targets: list[ast.expr], frame: types.FrameType) -> list[str]:
-    """Of attributes that an assignment sets, those that are plain ones of a tensor or a module."""
-    found = []
+def attributes_made(targets: list[ast.expr], frame: types.FrameType) -> tuple[list[str], list[str]]:
+    """Of attributes that an assignment sets, those that are plain ones of a tensor or a module, and those of what is
+    neither, as far as that can be seen: what stands in for something else says nothing of tensors and modules."""
+    found, elsewhere = [], []
     for target in targets:
         chain: list[str] = []
         root = target
@@ -89,9 +90,12 @@ def attributes_made(targets: list[ast.expr], frame: types.FrameType) -> list[str
         owner = frame.f_locals.get(root.id, frame.f_globals.get(root.id))
         for name in chain[:-1]:
             owner = _plain_attribute(owner, name)
-        if isinstance(owner, (torch.Tensor, torch.nn.Module)) and chain[-1] in getattr(owner, "__dict__", {}):
-            found.append(f"{scope_of(frame)}|{'.'.join([root.id, *chain])}")
-    return found
+        place = f"{scope_of(frame)}|{'.'.join([root.id, *chain])}"
+        if not isinstance(owner, (torch.Tensor, torch.nn.Module)):
+            elsewhere.append(place)
+        elif chain[-1] in getattr(owner, "__dict__", {}):
+            found.append(place)
+    return found, elsewhere
 
 
 def _plain_attribute(value: Any, name: str) -> Any:

@@ -173,7 +173,7 @@ def attribute_made(case: Case) -> Opinion:
     """The statement makes a plain attribute of a tensor or a module, where the altered run sets the flag."""
     made = _attributes(case, case.run)
     if not made:
-        return Opinion(Seen.NO)
+        return Opinion(Seen.UNCLEAR if _attributes(case, case.run, _ELSEWHERE) else Seen.NO)
     compared = False
     for kind, run in case.altered((("flag-set", case.blamed),), whole=False):
         compared = True
@@ -185,9 +185,13 @@ def attribute_made(case: Case) -> Opinion:
     return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)
 
 
-def _attributes(case: Case, run: Run) -> set[str]:
-    """The plain attributes that the blamed statements make of tensors and modules."""
-    writes = [write for write in run.writes if write.op == "a plain attribute" and write.marks & set(case.blamed)]
+_PLAIN = "a plain attribute"
+_ELSEWHERE = "an attribute of what is no tensor or module"
+
+
+def _attributes(case: Case, run: Run, op: str = _PLAIN) -> set[str]:
+    """The attributes that the blamed statements make, plain ones of tensors and modules if `op` does not say other."""
+    writes = [write for write in run.writes if write.op == op and write.marks & set(case.blamed)]
     return {name for write in writes for name in write.bound}
 
 

@@ -170,6 +170,19 @@ class Elsewhere:
             raise AttributeError(name)
         return Anything(name)
 ''',
+    "LayerElsewhere": '''
+class LayerElsewhere(torch.nn.Module):
+    """Stands in for a layer that a base class from elsewhere has made."""
+
+    NAMES = {"conv", "fc", "linear", "layer", "bn", "norm", "encoder", "decoder", "embedding", "classifier", "backbone"}
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(()))
+
+    def forward(self, *given, **named):
+        return blend(*given) * self.weight
+''',
     "ModuleElsewhere": '''
 class ModuleElsewhere(torch.nn.Module):
     """Stands in for a base class from elsewhere that is a module: it has every attribute that nothing sets."""
@@ -183,6 +196,9 @@ class ModuleElsewhere(torch.nn.Module):
         except AttributeError:
             if name.startswith("_"):
                 raise
+            if name.rstrip("0123456789_").rpartition("_")[2] in LayerElsewhere.NAMES:
+                self._modules[name] = LayerElsewhere()
+                return self._modules[name]
             return Anything(name)
 ''',
     "without_init": '''
@@ -261,7 +277,11 @@ def backpropagate(result):
         sum(losses).backward()
 ''',
 }
-_NEEDS = {"ModuleElsewhere": ("Anything", "blend"), "Elsewhere": ("Anything", "blend"), "Anything": ("blend",)}
+_NEEDS = {
+    "ModuleElsewhere": ("LayerElsewhere", "Anything", "blend"),
+    "Elsewhere": ("Anything", "blend"),
+    "Anything": ("blend",),
+}
 
 
 def helpers(names: Iterable[str], size: int, sample: tuple[int, ...]) -> str:
