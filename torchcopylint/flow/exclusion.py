@@ -61,6 +61,40 @@ def is_of_last_turn(m: Machine, site: int) -> bool:
     return False
 
 
+def comes_at_last(m: Machine, site: int) -> bool:
+    """Whether a site in a loop, if it is ever reached, is reached on the last turn: `if i % k == 0 or i == n - 1`.
+
+    What does not change while the loop runs holds on its last turn if it ever does.
+    """
+    return all(_holds_at_last(m, one.register, one.truth) for one in _assumed_in_loop(m, site))
+
+
+def _assumed_in_loop(m: Machine, site: int) -> list[t.Assume]:
+    """The tests within the innermost loop around a site whose outcome is known there."""
+    loop = m.index.loops.get(site, ())
+    return [one for one in _assumed(m, site) if m.index.loops.get(one.site, ()) == loop]
+
+
+def _holds_at_last(m: Machine, register: int, truth: bool) -> bool:
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Logic) and event.symbol == "not":
+        return _holds_at_last(m, event.operands[0], not truth)
+    if isinstance(event, t.Logic):
+        holding = [_holds_at_last(m, operand, truth) for operand in event.operands]
+        return all(holding) if event.symbol == ("and" if truth else "or") else any(holding)
+    if isinstance(event, t.Operate) and event.symbol == ("==" if truth else "!=") and _counts_to_end(m, event):
+        return True
+    return _is_constant(m, register)
+
+
+def _is_constant(m: Machine, register: int) -> bool:
+    """Whether a name, or a question to one, has the same answer whenever the unit asks."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Operate):
+        return all(_is_constant(m, operand) for operand in event.operands)
+    return isinstance(event, t.Const) or (event is not None and _stays(m, register))
+
+
 def _counts_to_end(m: Machine, event: t.Operate) -> bool:
     """Whether the number of a turn is compared with a number less one, or what is one more with a number."""
     for counted, number in zip(event.operands, reversed(event.operands), strict=False):

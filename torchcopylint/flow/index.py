@@ -62,7 +62,10 @@ class UnitIndex:
             if self.loops.get(branch.site):
                 bound = [[e.value for e in t.events(arm) if isinstance(e, t.Bind)] for arm in branch.arms]
                 made = [[self.unit.definitions[value] for value in values if value >= 0] for values in bound]
-                computed = tuple([e.site for e in arm if e is not None and e.site in self.computing] for arm in made)
+                computed = tuple(
+                    [e.site for e in arm if isinstance(e, t.Make) or (e is not None and e.site in self.computing)]
+                    for arm in made
+                )
                 if any(computed):
                     found[branch.site] = computed
         return found

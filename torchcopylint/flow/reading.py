@@ -87,7 +87,8 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
             if len(value.refs) > 1 and _is_made_later(m, ref, write.site):
                 continue
             fact = _read_after(m, value, ref, mark, write, name, whole)
-            if fact is not None and not (site <= write.site and _shared_at_last(m, fact)) and not _apart(m, fact, site):
+            late = fact is not None and site <= write.site and _shared_at_last(m, fact)
+            if fact is not None and not late and not _apart(m, fact, site) and not _shared_last_of_all(m, fact, site):
                 if not mark.own and naming.is_asked(m, name, write.root, fact.links):
                     fact = fact._replace(asked=True)
                 if fact.conditional and between and not _kept_from_before(m, value.root, mark):
@@ -112,6 +113,17 @@ def _apart(m: Machine, fact: ReadAfter, site: int) -> bool:
     if any(turns.of_other_elements(m, fact.write, one, holder) for one in shared):
         return True
     return any(exclusion.exclude(m, one, site) for one in shared)
+
+
+def _shared_last_of_all(m: Machine, fact: ReadAfter, site: int) -> bool:
+    """Whether what is read behind a loop has come to share memory on the loop's last turn, after the write there."""
+    shared, write = max((link.site for link in fact.links), default=-1), fact.write
+    around = uses.loops_around(m, shared) if shared >= 0 else ()
+    behind = bool(around) and around == uses.loops_around(m, write) and around[-1] not in uses.loops_around(m, site)
+    name = fact.name.partition("[")[0].partition(".")[0]
+    anew = [bind for bind in m.index.binds.get(name, ()) if uses.loops_around(m, bind.site) == around]
+    made = any(isinstance(m.unit.definitions[bind.value], t.Make | t.Invoke) for bind in anew if bind.value >= 0)
+    return behind and made and write < shared < site and exclusion.comes_at_last(m, shared)
 
 
 def _shared_at_last(m: Machine, fact: ReadAfter) -> bool:

@@ -243,8 +243,17 @@ def note_repeated(m: Machine, held: Value, site: int, form: str, container: str,
     if obj.kind in (Kind.MODULE, *BUFFERS):
         stateful = all(_stateful(m, ref, m.state.object(ref)) for ref in held.refs)
         storages = frozenset(share.storage | 1 for share in obj.shares)
-        chosen = register >= 0 and alternatives.are_chosen(m, register, site)
+        chosen = register >= 0 and (alternatives.are_chosen(m, register, site) or _is_exchanged(m, register))
         m.fact(Repeated(site, obj.text, obj.site, obj.kind, stateful, form, container, obj.sure, storages, chosen))
+
+
+def _is_exchanged(m: Machine, register: int) -> bool:
+    """Whether a loop sets the entries of a list anew, one by one, so that they are one thing only to begin with."""
+    bind = m.consumer_of(register)
+    if not isinstance(bind, t.Bind):
+        return False
+    stores = [store for store in m.index.of(t.StoreItem) if naming.text_of(m, store.base) == bind.name]
+    return any(m.index.loops.get(store.site) for store in stores)
 
 
 def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, container: str) -> None:

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import NamedTuple, TypeAlias, cast
 
 from torchcopylint.flow.model import (
+    CONTAINERS,
     UNKNOWN_OBJECT,
     Cell,
     Fact,
@@ -167,9 +168,10 @@ class State:
         return self.take()
 
     def _is_put_aside(self, ref: int, delta: Delta) -> bool:
-        """Whether, as a delta has it, slots hold an object and no name does, or nobody holds one with a graph."""
+        """Whether, as a delta has it, slots hold an object and no name does, or nobody holds a container or something
+        with a graph."""
         obj = delta[ref] if ref in delta else self.entries.get(ref)
-        held = isinstance(obj, Object) and bool(obj.graph)
+        held = isinstance(obj, Object) and (bool(obj.graph) or obj.kind in CONTAINERS)
         for key in self.holders.get(ref, ()):
             cell = delta[key] if key in delta else self.entries.get(key)
             if isinstance(cell, Cell) and ref in cell.refs:
