@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import imports, uses
 from torchcopylint.flow import tape as t
-from torchcopylint.flow import uses
+from torchcopylint.flow.outside import Foreign
+from torchcopylint.flow.references import FunctionReference
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ def _is_used_up(m: Machine, register: int, dtype: str, depth: int) -> bool:
         if dotted.startswith("torch."):
             op = table.function(dotted)
             return op is not None and op.shares == "fresh" and not op.writes and op.result == "tensor"
+        if isinstance(event, t.Call):
+            return _is_only_read(m, event, register)
         if not isinstance(event, t.Invoke) or event.base != register:
             return False
         if event.name not in _MOVING:
@@ -73,6 +77,24 @@ def _is_name_used_up(m: Machine, bind: t.Bind, dtype: str, depth: int) -> bool:
     if not mine or m.unit.kind == "module" or uses.seen_from_inside(m, bind.name):
         return False
     return all(_is_used_up(m, load.out, dtype, depth) for load in mine)
+
+
+def _is_only_read(m: Machine, call: t.Call, register: int) -> bool:
+    """Whether a call hands a value to a function of the project that neither writes nor keeps it."""
+    load = m.unit.definitions[call.function] if call.function >= 0 else None
+    if not isinstance(load, t.Load) or load.name in m.unit.bound or any(a.stars for a in call.arguments):
+        return False
+    const = m.world.outer(m, load.name).const
+    const = imports.value(m, const).const if isinstance(const, Foreign) else const
+    summary = m.world.summary(const.unit) if isinstance(const, FunctionReference) else None
+    if summary is None or summary.unknown:
+        return False
+    named = dict(zip(summary.parameters, (a.register for a in call.arguments if not a.keyword), strict=False))
+    named |= {a.keyword: a.register for a in call.arguments if a.keyword}
+    touched = {write.parameter for write in summary.writes} | {kept.kept for kept in summary.kept}
+    touched |= {added.added for added in summary.added} | {name for pair in summary.pairs for name in pair}
+    taking = {name for name, given in named.items() if given == register}
+    return bool(taking) and taking <= set(summary.parameters) - touched
 
 
 def _dotted(m: Machine, event: t.Call | t.Invoke) -> str:
