@@ -61,7 +61,7 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
         met = [pair for pair in paired if {pair.field, pair.other} == {fact.field, fact.source}]
         met = [pair for pair in met if pair.handed is fact.handed]
         if (fact.record or fact.separate) and (steps or fact.trained is not None):
-            met = [pair for pair in met if pair.form != "compared"]
+            met = [pair for pair in met if pair.form not in ("compared", "modes")]
         if met and fact.only:
             # One that is set in training is `None` until then.
             first = min(met, key=lambda pair: (pair.form == "modes", pair.site))

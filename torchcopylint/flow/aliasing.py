@@ -21,6 +21,8 @@ AVERAGE = "average"
 """The form of a pair in which one module goes on from what it is towards the other."""
 MAX_PAIRS = 4
 """So many modules may be meant where one of several is."""
+MAX_STEPS = 5
+"""So many steps are gone from a call to where its graph is dropped."""
 MAX_DEPTH = 3
 """How deep the iterators over a module's parameters are looked into: `zip(a.named_parameters(), ...)`."""
 
@@ -223,7 +225,21 @@ def note_called(m: Machine, function: Value, site: int) -> None:
     """What a field of `self` has held since before the method is called, with recording on or off."""
     if runs.is_field_from_before(m, function.root):
         assert isinstance(function.root, tuple)
-        m.called_fields.setdefault(function.root[1][1:], {})[m.state.mode.recording] = site
+        recording = Fact.NO if _is_cut_at_once(m, site) else m.state.mode.recording
+        m.called_fields.setdefault(function.root[1][1:], {})[recording] = site
+
+
+def _is_cut_at_once(m: Machine, site: int) -> bool:
+    """Whether the graph of what a call returns is dropped where it is called: `target(x).max(1)[0].detach()`."""
+    register = m.index.calls.get(site, t.NO_REGISTER)
+    for _ in range(MAX_STEPS):
+        event = m.consumer_of(register) if register >= 0 else None
+        if not isinstance(event, t.Invoke | t.Attribute | t.Item) or event.base != register:
+            return False
+        if not isinstance(event, t.Item) and event.name in ("detach", "data"):
+            return True
+        register = event.out
+    return False
 
 
 def paired_by_mode(m: Machine) -> list[FieldsPaired]:

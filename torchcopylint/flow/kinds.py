@@ -106,7 +106,7 @@ _MODEL_NAME = re.compile(
     r"|classifier)\d?$|^(?:gen|disc)$",
     re.I,
 )
-_CRITERION = re.compile(r"(?:^|[\W_])(?:loss|criterion|nll|mse|bce|elbo)(?:[\W_]|$)", re.I)
+_CRITERION = re.compile(r"(?:^|[\W_])(?:loss|crit|criterion|nll|mse|bce|elbo)(?:[\W_]|$)", re.I)
 _JUDGE_NAME = re.compile(r"(?:^|_)(?:disc|discriminator|critic|net_?D)(?:_?[A-Z0-9])?$|^D(?:_[A-Z0-9])?$")
 _LAYER_NAME = re.compile(
     r"^(?:fc|layers?|conv|bn|features?|classifier|backbone|encoder|decoder|lstm|gru|rnn(?:_cell)?|linear|mlp|avgpool|transformer"

@@ -21,6 +21,7 @@ from torchcopylint.flow import (
     operations,
     ownership,
     reading,
+    recurrent,
     runs,
     sharing,
     slots,
@@ -144,8 +145,8 @@ def _output(
     # What comes back as it was given is no output of a layer: `forward` may return its argument.
     untouched = {*function.refs, *(ref for value in given for ref in value.refs)}
     # Whether a network cuts the graph of what it is given, only its author knows; no layer of torch does, and no
-    # discriminator: what it judges is to learn from it.
-    whole = _is_of_layers(m, function) or kinds.named_judge(name)
+    # discriminator: what it judges is to learn from it. Nor does what is given a hidden state and returns the next one.
+    whole = _is_of_layers(m, function) or kinds.named_judge(name) or recurrent.goes_round(m, site)
     for ref in (*result.refs, *_parts_of(m, result, 2)):
         made = m.state.object(ref)
         if made.kind not in (*TENSORS, Kind.UNKNOWN) or ref in untouched or made.owner not in ("", "local"):
