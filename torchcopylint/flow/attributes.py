@@ -21,6 +21,7 @@ from torchcopylint.flow import (
     memory,
     naming,
     ownership,
+    reading,
     rebinding,
     records,
     sharing,
@@ -457,6 +458,7 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
         sharing.note(m, event.site, ref, value, text, shared, "assign", obj.sure)
     elif obj.kind is Kind.PARAMETER:
         sharing.note_again(m, event.site, value, text)
+    reading.read(m, value, event.site, "operand", text)
     target = Value((ref,), obj.kind, None, base.marks, base.root)
     writing.write(m, target, event.site, op=".data =", form="assign", name=text, reads_old=False, versioned=False)
     _put_on(m, ref, value, event.site)

@@ -79,7 +79,7 @@ def _holds_at_last(m: Machine, register: int, truth: bool) -> bool:
     event = m.unit.definitions[register] if register >= 0 else None
     if isinstance(event, t.Logic) and event.symbol == "not":
         return _holds_at_last(m, event.operands[0], not truth)
-    if isinstance(event, t.Logic):
+    if isinstance(event, t.Logic) and event.symbol in ("and", "or"):
         holding = [_holds_at_last(m, operand, truth) for operand in event.operands]
         return all(holding) if event.symbol == ("and" if truth else "or") else any(holding)
     if isinstance(event, t.Operate) and event.symbol == ("==" if truth else "!=") and _counts_to_end(m, event):
@@ -90,7 +90,7 @@ def _holds_at_last(m: Machine, register: int, truth: bool) -> bool:
 def _is_constant(m: Machine, register: int) -> bool:
     """Whether a name, or a question to one, has the same answer whenever the unit asks."""
     event = m.unit.definitions[register] if register >= 0 else None
-    if isinstance(event, t.Operate):
+    if isinstance(event, t.Operate | t.Logic):
         return all(_is_constant(m, operand) for operand in event.operands)
     return isinstance(event, t.Const) or (event is not None and _stays(m, register))
 

@@ -119,7 +119,8 @@ def _shared_last_of_all(m: Machine, fact: ReadAfter, site: int) -> bool:
     """Whether what is read behind a loop has come to share memory on the loop's last turn, after the write there."""
     shared, write = max((link.site for link in fact.links), default=-1), fact.write
     around = uses.loops_around(m, shared) if shared >= 0 else ()
-    behind = bool(around) and around == uses.loops_around(m, write) and around[-1] not in uses.loops_around(m, site)
+    inside = bool(around) and uses.loops_around(m, write)[: len(around)] == around
+    behind = inside and around[-1] not in uses.loops_around(m, site)
     name = fact.name.partition("[")[0].partition(".")[0]
     anew = [bind for bind in m.index.binds.get(name, ()) if uses.loops_around(m, bind.site) == around]
     made = any(isinstance(m.unit.definitions[bind.value], t.Make | t.Invoke) for bind in anew if bind.value >= 0)
