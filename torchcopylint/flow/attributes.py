@@ -458,10 +458,17 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
         sharing.note(m, event.site, ref, value, text, shared, "assign", obj.sure)
     elif obj.kind is Kind.PARAMETER:
         sharing.note_again(m, event.site, value, text)
-    reading.read(m, value, event.site, "operand", text)
+    if not _is_exchanged(m, value, event.site):
+        reading.read(m, value, event.site, "operand", text)
     target = Value((ref,), obj.kind, None, base.marks, base.root)
     writing.write(m, target, event.site, op=".data =", form="assign", name=text, reads_old=False, versioned=False)
     _put_on(m, ref, value, event.site)
+
+
+def _is_exchanged(m: Machine, value: Value, site: int) -> bool:
+    """Whether what is put back was taken off its parameter by another `p.data = ...`: they are exchanged for a time."""
+    written = {mark.write for mark in value.marks} & m.writes.keys()
+    return any(m.writes[write].form == "assign" and write != site for write in written)
 
 
 def _put_on(m: Machine, ref: int, value: Value, site: int) -> None:
