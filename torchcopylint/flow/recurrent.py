@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow import uses
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -27,14 +28,33 @@ def goes_round(m: Machine, site: int) -> bool:
     if not given or _cuts_inside(m):
         return False
     parts = {event.out for event in m.index.of(t.Unpack) if event.value == register}
-    return any(bind.value in parts for name in given for bind in m.index.binds.get(name, ()))
+    return any(_is_only_bound_to(m, name, parts, uses.loops_around(m, site)) for name in given)
+
+
+def _is_only_bound_to(m: Machine, name: str, parts: set[int], loops: tuple[int, ...]) -> bool:
+    """Whether all that a name is bound to in a loop is of some registers: nothing else there cuts what it holds."""
+    values = [bind.value for bind in m.index.binds.get(name, ()) if uses.loops_around(m, bind.site) == loops]
+    return bool(values) and set(values) <= parts
+
+
+def may_cut(m: Machine, register: int) -> bool:
+    """Whether a value comes from a function of the file that has to do with detaching, by its name or by what it names:
+    `tree_map(torch.Tensor.detach, hidden)`."""
+    call = m.unit.definitions[register] if register >= 0 else None
+    load = m.unit.definitions[call.function] if isinstance(call, t.Call) and call.function >= 0 else None
+    if not isinstance(load, t.Load):
+        return False
+    units = [unit for unit in m.world.program.units if unit.kind == "function" and unit.name == load.name]
+    return "detach" in load.name or any(_detaches(unit) for unit in units)
+
+
+def _detaches(unit: t.Unit) -> bool:
+    return any(
+        isinstance(e, t.Invoke | t.Attribute) and e.name in ("detach", "detach_", "data") for e in unit.definitions
+    )
 
 
 def _cuts_inside(m: Machine) -> bool:
     """Whether the `forward` of some class of the file detaches something."""
-    forwards = [unit for unit in m.world.program.units if unit.owner >= 0 and unit.name == "forward"]
-    return any(
-        isinstance(event, t.Invoke | t.Attribute) and event.name in ("detach", "detach_", "data")
-        for unit in forwards
-        for event in unit.definitions
-    )
+    units = m.world.program.units
+    return any(_detaches(unit) for unit in units if unit.owner >= 0 and unit.name == "forward")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import exclusion, left, naming
+from torchcopylint.flow import exclusion, left, naming, recurrent
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.earlier import from_before, is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
@@ -469,6 +469,8 @@ def _carrier(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tup
         cell = m.state.cell(name)
         reaches = any(site in through for site in (*(site for _, site in places), cell.site if cell else -1))
         if name in carried and reaches and not hidden and all(_takes_along(m, register, ran) for register, _ in places):
+            if any(recurrent.may_cut(m, register) for register, _ in places):
+                continue
             return None if _is_cut_by_method(m, loop, name) else (name, places[-1][1])
     return None
 
