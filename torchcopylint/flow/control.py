@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import collecting, memory, naming, ownership, reading, slots, uses
+from torchcopylint.flow import collecting, imports, memory, naming, ownership, reading, slots, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.machine import Machine, handles
@@ -173,10 +173,10 @@ def _is_timed(m: Machine, event: t.Discard) -> bool:
     tape = _tape_of(m.unit.tape, event)
     place = tape.index(event)
     calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
-    if not any(call.site < event.site and m.dotted_of(call) in _CLOCKS for call in calls):
+    if not any(call.site < event.site and imports.ahead(m, call) in _CLOCKS for call in calls):
         return False
     for after in tape[place + 1 :]:
-        if isinstance(after, t.Call | t.Invoke) and m.dotted_of(after) in _CLOCKS:
+        if isinstance(after, t.Call | t.Invoke) and imports.ahead(m, after) in _CLOCKS:
             return True
         if isinstance(after, t.Discard | t.Bind | t.Branch | t.Loop | t.Try) and not _waits(m, after):
             return False
@@ -198,7 +198,7 @@ def _tape_of(tape: t.Tape, event: t.Event) -> t.Tape:
 def _waits(m: Machine, event: t.Event) -> bool:
     """Whether a statement waits for a device: `torch.cuda.synchronize()`."""
     made = m.unit.definitions[event.value] if isinstance(event, t.Discard) else None
-    return isinstance(made, t.Call | t.Invoke) and m.dotted_of(made).endswith(".synchronize")
+    return isinstance(made, t.Call | t.Invoke) and imports.ahead(m, made).endswith(".synchronize")
 
 
 @handles(t.Discard)

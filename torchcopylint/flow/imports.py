@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import memory
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import GLOBAL, Cell, How, Kind, Object, Share, Value
 from torchcopylint.flow.outside import MODULE, Foreign, Target
 from torchcopylint.flow.references import ClassReference, FunctionReference
@@ -23,6 +24,29 @@ def loaded(m: Machine, name: str, cell: Cell) -> Cell:
         return cell
     memory.bind(m, name, found, cell.site)
     return m.state.cell(name) or cell
+
+
+def ahead(m: Machine, event: t.Call | t.Invoke) -> str:
+    """The canonical dotted name of what a call calls, or will call: it may not have been run yet."""
+    if isinstance(event, t.Invoke):
+        return table.canonical(f"{_named(m, event.base)}.{event.name}")
+    return table.canonical(_named(m, event.function))
+
+
+def _named(m: Machine, register: int) -> str:
+    """The dotted name of what a register will hold, if it is a name of the file's imports or an attribute of one."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Attribute):
+        base = _named(m, made.base)
+        return f"{base}.{made.name}" if base else ""
+    if not isinstance(made, t.Load):
+        return ""
+    cell = m.state.cell(made.name)
+    if made.name not in m.unit.bound:
+        const = m.world.outer(m, made.name).const
+    else:
+        const = cell.const if cell is not None else None
+    return const if isinstance(const, Dotted) else ""
 
 
 def member(m: Machine, owner: Dotted, name: str) -> Value:

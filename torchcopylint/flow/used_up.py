@@ -52,7 +52,7 @@ def _is_used_up(m: Machine, register: int, dtype: str, depth: int) -> bool:
         if isinstance(event, t.Make):
             # A list of what is joined.
             event = m.consumer_of(event.out)
-        dotted = _dotted(m, event) if isinstance(event, t.Call | t.Invoke) else ""
+        dotted = imports.ahead(m, event) if isinstance(event, t.Call | t.Invoke) else ""
         if dotted.startswith("torch."):
             op = table.function(dotted)
             return op is not None and op.shares == "fresh" and not op.writes and op.result == "tensor"
@@ -95,22 +95,3 @@ def _is_only_read(m: Machine, call: t.Call, register: int) -> bool:
     touched |= {added.added for added in summary.added} | {name for pair in summary.pairs for name in pair}
     taking = {name for name, given in named.items() if given == register}
     return bool(taking) and taking <= set(summary.parameters) - touched
-
-
-def _dotted(m: Machine, event: t.Call | t.Invoke) -> str:
-    """The canonical dotted name of what a call that may not have been run yet will call."""
-    if isinstance(event, t.Invoke):
-        return table.canonical(f"{_imported(m, event.base)}.{event.name}")
-    return table.canonical(_imported(m, event.function))
-
-
-def _imported(m: Machine, register: int) -> str:
-    """The dotted name of what a register will hold, if it is a name of the file's imports or an attribute of one."""
-    made = m.unit.definitions[register] if register >= 0 else None
-    if isinstance(made, t.Attribute):
-        base = _imported(m, made.base)
-        return f"{base}.{made.name}" if base else ""
-    if not isinstance(made, t.Load) or made.name in m.unit.bound:
-        return ""
-    const = m.world.outer(m, made.name).const
-    return const if isinstance(const, t.Dotted) else ""

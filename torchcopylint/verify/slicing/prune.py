@@ -79,7 +79,11 @@ class Pruner(ast.NodeTransformer):
             if self._is_unknown(base):
                 name = dotted.rsplit(".", 1)[-1]
                 module = forward or name.endswith(_BASES)
-                instead = "nn.Module" if module else "a class that takes everything"
+                instead = (
+                    "nn.Module, with layers where they are named like some"
+                    if module
+                    else "a class that takes everything"
+                )
                 self.replaced.append(f"`{ast.unparse(base)}`, a base of `{node.name}`, is {instead}")
                 if module:
                     self.helpers.add("ModuleElsewhere")
