@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from torchcopylint import checks
 from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Report
-from torchcopylint.flow.facts import FileFacts, UnitFacts
+from torchcopylint.flow.facts import FileFacts, UnitFacts, WithHelpers
 from torchcopylint.pages import Page, load_pages
 
 Check: TypeAlias = "Callable[[UnitFacts], Iterator[Report]]"
@@ -55,7 +55,7 @@ class Rule(NamedTuple):
             if not known and put.isdisjoint(expanded.handed):
                 told.add(way[-1])
                 spoken.add(statements[way[-1]])
-                yield _placed(report, expanded.places)
+                yield _placed(report, expanded)
 
     def reports(self, units: Sequence[UnitFacts]) -> Iterator[Report]:
         """What the rule reports of a file's units. Of most units nothing is stated, so that no check has to look."""
@@ -91,9 +91,9 @@ _PUTTING = frozenset({Role.SHARED, Role.KEPT})
 """Steps that put something aside, which who hands it to a helper does not."""
 
 
-def _placed(report: Report, places: Mapping[int, tuple[int, ...]]) -> Report:
+def _placed(report: Report, expanded: WithHelpers) -> Report:
     """A report with the sites of the program."""
-    lent = _lent(report, places)
+    lent, places = _lent(report, expanded), expanded.places
     points = tuple(
         point._replace(site=lent if point.site == report.site else places.get(point.site, (point.site,))[-1])
         for point in report.points
@@ -101,14 +101,18 @@ def _placed(report: Report, places: Mapping[int, tuple[int, ...]]) -> Report:
     return report._replace(site=lent, points=points)
 
 
-def _lent(report: Report, places: Mapping[int, tuple[int, ...]]) -> int:
+def _lent(report: Report, expanded: WithHelpers) -> int:
     """Where in the program a report stands. What a helper lends is put aside by who calls it and has it when it is
-    written: there it stands at the call. Other callers of the helper may have taken a copy."""
+    written: there it stands at the call. Other callers of the helper may have taken a copy. A call that nobody takes
+    anything from lends nothing: there it stands in the helper."""
+    places = expanded.places
     way = places.get(report.site, (report.site,))
     if not any(point.site == report.site and point.role is Role.SHARED for point in report.points):
         return way[-1]
     others = [places.get(point.site, (point.site,)) for point in report.points if point.site != report.site]
     shared = max((_common(way, other) for other in others), default=len(way))
+    while shared < len(way) - 1 and way[shared] in expanded.dropped:
+        shared += 1
     return way[min(shared, len(way) - 1)]
 
 

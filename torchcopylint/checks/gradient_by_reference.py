@@ -18,6 +18,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     reads = [fact for fact in unit.facts if isinstance(fact, ReadAfter) and kept_gradient(unit, fact)]
     # What is taken from a kept gradient once it has been overwritten is the same fault.
     kept = {read.write for read in reads if 0 <= read.bound < read.write}
+    # So is what a comprehension has in its hands of them.
+    named = {read.write for read in reads if not read.name.startswith("...")}
+    reads = [read for read in reads if read.write not in named or not read.name.startswith("...")]
     for read in sorted(reads, key=lambda read: (order_of(read), read.write < read.bound, read.write)):
         if read.bound in seen or read.bound < 0 or (read.write < read.bound and read.write in kept):
             continue

@@ -17,7 +17,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             continue
         # A `forward` that could not be run while autograd records is there for tests.
         aside = fact.aside or not unit.trains
-        mode = mode_is_on(unit, fact.assumed, local=False, aside=aside)
+        # Who takes the values of a leaf has as a rule nothing before it that gave cause to switch off.
+        mode = mode_is_on(unit, fact.assumed, local=False, asked=fact.leaf, aside=aside)
         if mode is None:
             continue
         name = fact.name if fact.name != "..." else "(...)"

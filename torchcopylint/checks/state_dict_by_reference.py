@@ -91,7 +91,8 @@ def _collected(unit: UnitFacts, fact: Collected, taken: Link) -> Iterator[Report
         return
     source = taken.source.removesuffix(".state_dict()")
     yield Report(
-        site=taken.site,
+        # What a call trains and hands out is put aside where it is put into the container.
+        site=fact.site if taken.site == write.site else taken.site,
         points=(
             Point(Role.SHARED, taken.site, "shared.state", {"source": source, "result": fact.name, "when": ""}),
             Point(Role.KEPT, fact.site, f"kept.{fact.form}", {"name": fact.name, "container": fact.container}),

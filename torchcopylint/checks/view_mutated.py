@@ -24,7 +24,15 @@ from torchcopylint.checks._common import (
     suffers_caller,
     written_point,
 )
-from torchcopylint.flow.facts import EntryWritten, FieldIsGlobal, PartHandedOut, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import (
+    EditedAlone,
+    EntryWritten,
+    FieldIsGlobal,
+    PartHandedOut,
+    ReadAfter,
+    UnitFacts,
+    Write,
+)
 from torchcopylint.flow.model import FIELD, How
 
 _FORMS = DIRECT_FORMS | {"statistics"}
@@ -147,9 +155,18 @@ def _goes_on_with_part(unit: UnitFacts, write: Write, reads: list[ReadAfter], ow
 
 
 def _edits_whole_field(unit: UnitFacts, write: Write, owns: list[ReadAfter]) -> bool:
-    """Whether what is written is another way to look at all of a field: who edits a part of one, does so on purpose."""
+    """Whether what is written is another way to look at all of a field.
+
+    Who edits a part of one, does so on purpose, unless the part goes on to be something else under the same name, or
+    was handed out by a method of what keeps it.
+    """
     hows = {link.how for link in write.chain if link.how is not None}
-    return hows == {How.VIEW} and edits_field(unit, write, owns)
+    going_on = any(
+        fact.site == write.site
+        and (isinstance(fact, PartHandedOut) or (isinstance(fact, EditedAlone) and fact.goes_on))
+        for fact in unit.facts
+    )
+    return (hows == {How.VIEW} or (going_on and hows <= PARTS | {How.VIEW})) and edits_field(unit, write, owns)
 
 
 def _pair(read: ReadAfter, write: Write) -> tuple[str, str]:

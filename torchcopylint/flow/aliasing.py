@@ -276,7 +276,7 @@ def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
         if bound >= 0 and not bound < mark.write < site:
             # Bound anew in this turn: what an earlier one has trained is what it is bound to.
             continue
-        if others and (put_aside(m.unit.tape, cell.site, mark.write) or _carried(m, cell.site, site, mark.write)):
+        if others and (put_aside(m.unit.tape, cell.site, mark.write, site) or _carried(m, cell.site, site, mark.write)):
             name = naming.key_text(m, key)
             # What an optimizer moves by its parameters is a module.
             sure = max(Sure.LIKELY, min(obj.sure for obj in objects))
@@ -298,13 +298,17 @@ def _note_shallow(m: Machine, value: Value, site: int, consumer: str) -> None:
             return
 
 
-def put_aside(tape: t.Tape, bound: int, written: int) -> bool:
-    """Whether a name is bound on a branch inside the loop that writes, so that it is kept for some turns."""
+def put_aside(tape: t.Tape, bound: int, written: int, used: int) -> bool:
+    """Whether a name is bound on a branch inside the loop that writes, so that it is kept for some turns.
+
+    Where the arm that binds it writes and uses it as well, no turn finds what another one has bound.
+    """
     for loop in t.events(tape):
         if not isinstance(loop, t.Loop) or not _has_site(loop.body, written):
             continue
         for branch in t.events(loop.body):
-            if isinstance(branch, t.Branch) and sum(_has_site(arm, bound) for arm in branch.arms) == 1:
+            arms = [arm for arm in branch.arms if _has_site(arm, bound)] if isinstance(branch, t.Branch) else []
+            if len(arms) == 1 and not (_has_site(arms[0], written) and _has_site(arms[0], used)):
                 return True
     return False
 

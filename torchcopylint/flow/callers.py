@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from torchcopylint.flow.world import World
 
 
+MAX_DEPTH = 3
+"""So many functions may hand a parameter on to the one that writes it."""
+
+
 def suffering(world: World) -> dict[int, list[CallerSuffers]]:
     """By the unit of each function that writes and returns a parameter: who reads what was passed afterwards.
 
@@ -31,15 +35,21 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
                 if fact.write in m.argument_writes and _goes_back(m, fact.write):
                     continue
                 unit, parameter, returned, passed = m.argument_writes.get(fact.write, (-1, "", False, ""))
+                handed_on = _handed_on(world, unit, parameter)
+                if handed_on is not None:
+                    unit, parameter, returned = handed_on
                 callee = world.machines.get(unit)
-                write = _first_write(callee, parameter) if callee is not None and fact.write not in dropped else None
+                for_effect = fact.write in dropped and handed_on is None
+                write = _first_write(callee, parameter) if callee is not None and not for_effect else None
                 if callee is None or write is None or (passed and fact.name != passed):
                     # A call that writes two of its arguments is told of the one whose parameter is known.
                     continue
                 worked = not _is_filled(m, fact) and _is_worked_on(callee, write, parameter)
                 second = "" if returned else _second_name(write, parameter)
                 if returned or second or worked:
-                    sure = min(write.sure, fact.sure)
+                    # What is written is known for what it is on that path, whatever is known where others join it.
+                    wrote = m.writes.get(fact.write)
+                    sure = min(write.sure, max(fact.sure, wrote.sure) if wrote is not None else fact.sure)
                     suffers = CallerSuffers(write.site, parameter, write.op, fact.write, fact.name, site, sure, second)
                     suffers = suffers._replace(worked=worked and not (returned or second))
                     found.setdefault(unit, []).append(suffers)
@@ -47,6 +57,24 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
             told = _in_other_methods(m, call) if call not in dropped and not _goes_back(m, call) else None
             if told is not None:
                 found.setdefault(m.argument_writes[call][0], []).append(told)
+    return found
+
+
+def _handed_on(world: World, unit: int, parameter: str) -> tuple[int, str, bool] | None:
+    """The function that writes a parameter, under its own name for it, where the one that is called only hands it on
+    and uses what it gets for it; and whether it returns it."""
+    found = None
+    for _ in range(MAX_DEPTH):
+        m = world.machines.get(unit)
+        write = _first_write(m, parameter) if m is not None else None
+        if m is None or write is None or write.site not in m.argument_writes or write.site in _dropped(m):
+            return found
+        unit, parameter, returned, _passed = m.argument_writes[write.site]
+        callee = world.machines.get(unit)
+        if callee is None or callee is m or callee.unit.name == "forward" or _goes_back(m, write.site):
+            # What a network does to its input is told where it is called.
+            return found
+        found = unit, parameter, returned
     return found
 
 

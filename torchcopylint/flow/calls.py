@@ -18,6 +18,8 @@ from torchcopylint.flow import (
     methods,
     modules,
     naming,
+    packages,
+    partials,
     properties,
     queues,
     slots,
@@ -29,7 +31,9 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    ARCHIVE,
     CONTAINERS,
+    FETCHING,
     FOREIGN,
     UNKNOWN,
     Kind,
@@ -167,6 +171,9 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
     if isinstance(function.const, ClassReference):
         return making.instantiate(m, function.const, arguments, event.site, name)
     if len(function.refs) == 1:
+        later = partials.called(m, function, arguments)
+        if later is not None:
+            return call_value(m, *later, event, name)
         if function.root.__class__ is tuple:
             aliasing.note_called(m, function, event.site)
         obj = m.state.object(function.refs[0])
@@ -217,12 +224,23 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
     if kinds.makes_model(dotted):
         return memory.fresh(m, event.site, Object(Kind.MODULE, Sure.LIKELY, text=f"{name}(...)"))
     result = unknowns.call_unknown(m, arguments, event.site, name)
-    if dotted.partition(".")[0] in kinds.OTHER_FRAMEWORKS:
-        for ref in result.refs:
-            obj = m.state.object(ref)
-            if obj.kind is Kind.UNKNOWN:
-                m.state.set_object(ref, obj._replace(flags=obj.flags | {FOREIGN}))
+    flag = _origin(dotted)
+    for ref in result.refs if flag else ():
+        obj = m.state.object(ref)
+        if obj.kind is Kind.UNKNOWN:
+            m.state.set_object(ref, obj._replace(flags=obj.flags | {flag}))
     return result
+
+
+def _origin(dotted: str) -> str:
+    """What the package that a function belongs to says of what it returns: a flag, or nothing."""
+    package = dotted.partition(".")[0]
+    if package in kinds.OTHER_FRAMEWORKS:
+        return FOREIGN
+    if dotted == "numpy.load":
+        return ARCHIVE
+    # Who asks an object of an unknown class calls its `__getitem__`.
+    return FETCHING if package in packages.FETCHING or dotted.rpartition(".")[2][:1].isupper() else ""
 
 
 def _note_forward(m: Machine, reference: ClassReference, arguments: Arguments) -> None:

@@ -122,10 +122,12 @@ def found(m: Machine) -> Iterator[BackwardAgain]:
 def _let_go_between(m: Machine, field: str) -> bool:
     """Whether somebody may set the field anew, or cut it, from call to call.
 
-    Not if a loop calls the method and nobody who does.
+    Not if a loop calls the method and nobody who does. A state that begins anew at times, in a method for that, goes
+    on from call to call in between, or it would not be kept.
     """
     units = m.world.program.units
     others = [unit for unit in units if unit is not m.unit and unit.name != "__init__" and field in touched(unit)]
+    others = [unit for unit in others if not _is_strangers(m, unit, field)]
     if not others:
         return False
     names = {unit.name for unit in others}
@@ -138,7 +140,24 @@ def _let_go_between(m: Machine, field: str) -> bool:
                 sets = any(isinstance(e, t.StoreAttribute) and e.name == field for e in t.events(loop.body))
                 if sets or any(event.name in names for event in inside):
                     return True
-    return not called
+    return not called and not all(_only_resets(m, unit, field) for unit in others)
+
+
+def _only_resets(m: Machine, unit: t.Unit, field: str) -> bool:
+    """Whether a method sets a field to what has nothing to do with what it held, and does nothing else to it."""
+    loads = [event for event in unit.definitions if isinstance(event, t.Attribute) and event.name == field]
+    return not loads and any(event.name == field for event in m.world.index(unit).of(t.StoreAttribute))
+
+
+def _is_strangers(m: Machine, unit: t.Unit, field: str) -> bool:
+    """Whether a method touches a field of that name of its own object only, which has nothing to do with this class."""
+    if unit.owner < 0 or unit.owner in m.world.lineage(m.unit.owner) or m.unit.owner in m.world.lineage(unit.owner):
+        return False
+    index, me = m.world.index(unit), unit.parameters[0].name if unit.parameters else ""
+    bases = [event.base for event in index.of(t.Attribute) if event.name == field]
+    bases += [event.base for event in index.of(t.StoreAttribute) if event.name == field]
+    loads = [unit.definitions[base] for base in bases if base >= 0]
+    return all(isinstance(made, t.Load) and made.name == me for made in loads)
 
 
 def _has_inner(loop: t.Loop, name: str) -> bool:

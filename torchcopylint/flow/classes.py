@@ -12,9 +12,12 @@ from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    ARCHIVE,
     ARGUMENT,
     CONTAINERS,
+    DIMENSIONS,
     EXPANDED,
+    FETCHING,
     FOREIGN,
     INFERENCE,
     LISTS,
@@ -338,9 +341,25 @@ class Classes:
             self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
-        lasting = {EXPANDED, FOREIGN, PINNED, REGISTERED, WRITES_INPUT, INFERENCE, READ_ONLY, LISTS}
+        lasting = {
+            DIMENSIONS,
+            EXPANDED,
+            FOREIGN,
+            FETCHING,
+            ARCHIVE,
+            PINNED,
+            REGISTERED,
+            WRITES_INPUT,
+            INFERENCE,
+            READ_ONLY,
+            LISTS,
+        }
         template = unplaced(obj)._replace(graph=frozenset(), flags=obj.flags & lasting)
-        if template.kind in TENSORS and template.kind is not Kind.PARAMETER:
+        if (
+            template.kind in TENSORS
+            and template.kind is not Kind.PARAMETER
+            and not training_fields.stays_leaf(m, name, obj)
+        ):
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
         fields[name] = template if before is None else join_objects(before, template)
@@ -487,7 +506,7 @@ def as_passed(obj: Object) -> Object:
     """What a parameter may be taken to be when such an object is passed for it."""
     flags = frozenset({SURELY_PASSED}) if obj.sure is Sure.PROVEN else frozenset[str]()
     made = Object(obj.kind, min(obj.sure, Sure.LIKELY), leaf=obj.leaf, requires_grad=obj.requires_grad, type=obj.type)
-    return made._replace(dtype=obj.dtype, flags=flags)
+    return made._replace(dtype=obj.dtype, flags=flags | obj.flags & {INFERENCE})
 
 
 def _decorators_of(program: t.Program) -> dict[int, tuple[str, ...]]:

@@ -61,6 +61,8 @@ TO_ARRAY = frozenset({"numpy.array", "numpy.asarray", "numpy.asanyarray", "numpy
 _FLIPS = frozenset({"numpy.flip", "numpy.flipud", "numpy.fliplr", "numpy.rot90"})
 _BYTES = frozenset({"read", "encode", "tobytes", "to_bytes", "getvalue", "recv", "read_bytes"})
 """Methods that return `bytes`, given that the result is taken for a buffer."""
+_COPIES = frozenset({"clone", "to", "float", "long", "int", "double", "tolist", "item", "type"})
+"""Methods for which a buffer is looked at once and no more, as a rule."""
 _PASSED_ON = frozenset({How.CONDITIONAL, How.VIEW})
 """What an expression does to a tensor that it has made, on the way to the call that it is made for: `.to(device)`."""
 MAX_STEPS = 12
@@ -219,6 +221,15 @@ def _window(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
     if form == "readonly" and (m.dotted_of(event) not in WINDOWS or "dtype" in arguments.keywords):
         return
     m.fact(LayoutRefused(event.site, text, f"{name}({text})", form, since, sure))
+
+
+def _buffer(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
+    """A tensor over `bytes` must not be written; one that is copied at once is not."""
+    use = m.consumer_of(event.out)
+    copied = isinstance(use, t.Invoke) and use.base == event.out and use.name in _COPIES
+    if not copied and _is_bytes(m, arguments.at(0)):
+        text = _text_of(m, event)
+        m.fact(LayoutRefused(event.site, text, f"{name}({text})", "readonly", -1, Sure.LIKELY))
 
 
 def _odd_layout(m: Machine, ref: int) -> tuple[str, int, Sure] | None:
@@ -414,7 +425,9 @@ def _of_parameter(m: Machine, obj: Object) -> bool:
 def _ask_for_array(m: Machine, value: Value, site: int, name: str, op: str) -> None:
     """An array is made of a tensor: refused if that requires grad, on whatever path it comes."""
     objects = [m.state.object(ref) for ref in value.refs]
-    if m.guards or not objects or any(o.kind not in TENSORS or o.requires_grad <= 0 for o in objects):
+    # torch asks whether autograd records, too (`Can't call numpy()`, executed under torch 2.13).
+    off = m.guards or m.state.mode.recording is Fact.NO
+    if off or not objects or any(o.kind not in TENSORS or o.requires_grad <= 0 for o in objects):
         return
     obj = min(objects, key=lambda o: (o.requires_grad, o.sure))
     sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
@@ -424,10 +437,9 @@ def _ask_for_array(m: Machine, value: Value, site: int, name: str, op: str) -> N
     if obj.requires_grad is not Fact.YES and not hollow.comes_through_known(m, obj):
         # A network that comes from elsewhere may be frozen, have no parameters, or be of another framework.
         sure = Sure.HINT
-    # A leaf requires grad in whatever mode; what was computed, only where autograd recorded.
     leaf = obj.leaf is Fact.YES or _is_leaf_on_cpu(m, obj)
     aside = exclusion.is_aside(m, site)
-    m.fact(NumpyRefused(site, name, op, m.state.mode.assumed and not leaf, sure, aside))
+    m.fact(NumpyRefused(site, name, op, m.state.mode.assumed, sure, aside, leaf))
 
 
 def _is_leaf_on_cpu(m: Machine, obj: Object) -> bool:
@@ -440,6 +452,7 @@ _OBSERVERS: dict[str, Observer] = {
     COPYING: _copying,
     VARIABLE: _variable,
     **dict.fromkeys(LEGACY, _legacy),
+    "torch.frombuffer": _buffer,
     **dict.fromkeys(WINDOWS, _converting),
     **dict.fromkeys(TO_ARRAY, _to_array),
 }

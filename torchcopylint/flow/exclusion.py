@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import naming, uses
+from torchcopylint.flow import naming, turns, uses
 from torchcopylint.flow import tape as t
 
 if TYPE_CHECKING:
@@ -33,6 +33,17 @@ def is_aside(m: Machine, site: int) -> bool:
     """Whether a site stands under a condition, other than that the module is in training."""
     training = any(text.endswith(".training") and held for text, _, held in _conditions(m, site))
     return uses.on_some_paths(m, site) and not training
+
+
+def is_told_by_kind(m: Machine, site: int) -> bool:
+    """Whether a site is reached whichever way the unit goes, but for tests that ask what kind of thing something is."""
+    asked = [m.unit.definitions[one.register] for one in _assumed(m, site)]
+    return all(isinstance(event, t.Call) and naming.text_of(m, event.function) in _KIND_TESTS for event in asked) and (
+        bool(asked) or not uses.on_some_paths(m, site)
+    )
+
+
+_KIND_TESTS = frozenset({"isinstance", "hasattr"})
 
 
 def is_of_one_turn(m: Machine, site: int) -> bool:
@@ -84,7 +95,52 @@ def _holds_at_last(m: Machine, register: int, truth: bool) -> bool:
         return all(holding) if event.symbol == ("and" if truth else "or") else any(holding)
     if isinstance(event, t.Operate) and event.symbol == ("==" if truth else "!=") and _counts_to_end(m, event):
         return True
-    return _is_constant(m, register)
+    return _is_constant(m, register) or _tells_the_last(m, event, truth)
+
+
+def _tells_the_last(m: Machine, event: t.Event | None, truth: bool) -> bool:
+    """Whether a test holds for the last of the constants that a loop goes through: `for phase in ("train", "val")`."""
+    if not isinstance(event, t.Operate) or event.symbol not in ("==", "!=") or len(event.operands) != 2:
+        return False
+    told, constant = (m.unit.definitions[operand] for operand in event.operands)
+    bound = uses.bindings_before(m, told) if isinstance(told, t.Load) else []
+    element = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    all_of_them = m.unit.definitions[element.iterable] if isinstance(element, t.Iterate) else None
+    if not isinstance(all_of_them, t.Make) or not all_of_them.items or not isinstance(constant, t.Const):
+        return False
+    last = m.unit.definitions[all_of_them.items[-1]]
+    return isinstance(last, t.Const) and (last.value == constant.value) == (truth == (event.symbol == "=="))
+
+
+def goes_with_flag(m: Machine, name: str, bound: int, site: int) -> bool:
+    """Whether a name, bound at the site `bound`, is looked at only where a flag says that it was bound on this turn.
+
+    `changed = False; if ...: changed, state = True, new; if changed: use(state)`: the flag is put down at the head of
+    each turn, and goes up nowhere but where the name is bound.
+    """
+    loops = m.index.loops.get(bound, ())
+    if not loops or m.index.loops.get(site, ())[: len(loops)] != loops:
+        return False
+    binding = [bind.site for bind in m.index.binds.get(name, ())]
+    for one in _assumed(m, site):
+        for register, truth in _parts(m, one.register, one.truth):
+            flag = m.unit.definitions[register] if register >= 0 else None
+            if truth and isinstance(flag, t.Load) and _is_raised_with(m, flag.name, binding, site):
+                return True
+    return False
+
+
+def _is_raised_with(m: Machine, flag: str, binding: list[int], site: int) -> bool:
+    """Whether a flag is put down on the way to a site, and goes up only on arms that also reach one of the bindings."""
+    binds = m.index.binds.get(flag, ())
+    values = [m.unit.definitions[bind.value] if bind.value >= 0 else None for bind in binds]
+    down = [bind for bind, made in zip(binds, values, strict=True) if isinstance(made, t.Const) and made.value is False]
+    up = [bind for bind, made in zip(binds, values, strict=True) if isinstance(made, t.Const) and made.value is True]
+    arms = [arm for branch in m.index.of(t.Branch) for arm in branch.arms]
+    reached = [{event.site for event in arm} for arm in arms if any(event.site in binding for event in t.events(arm))]
+    together = all(any(bind.site in arm for arm in reached) for bind in up)
+    put_down = turns.bound_on_the_way(m, flag, site) in {bind.site for bind in down}
+    return len(up) + len(down) == len(binds) and bool(up) and together and put_down
 
 
 def _is_constant(m: Machine, register: int) -> bool:

@@ -23,6 +23,7 @@ from torchcopylint.flow import (
     naming,
     operations,
     ownership,
+    partials,
     reading,
     sharing,
     slots,
@@ -228,6 +229,18 @@ def _chain(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
     return made
 
 
+@special("itertools.repeat")
+def _repeat(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    use = m.consumer_of(event.out)
+    if isinstance(use, t.Call | t.Invoke) and m.dotted_of(use) in _HOLDING and len(arguments.positional) > 1:
+        slots.note_repeated(m, arguments.at(0), event.site, "multiplied", naming.text_of(m, event.out), event.out)
+    return containers.iterator(m, event.site, arguments.at(0))
+
+
+_HOLDING = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "builtins.list"})
+"""What keeps all that it is given."""
+
+
 @special("builtins.filter", "builtins.map")
 def _filter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     if name == "filter":
@@ -340,7 +353,7 @@ for _name in collectives.FILLED:
 
 @special("functools.partial")
 def _partial(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    return memory.unknown(m, event.site, f"{name}(...)")
+    return partials.make(m, arguments, event.site, name)
 
 
 # -- copy

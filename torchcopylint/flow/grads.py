@@ -10,6 +10,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import InferenceMisused, LeafWritten, RequiresGradRefused, Saved
 from torchcopylint.flow.model import (
     CONTAINERS,
+    FIELD,
     GRADLESS,
     INFERENCE,
     LOCAL,
@@ -23,6 +24,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+from torchcopylint.flow.modes import MODES_BY_NAME
 from torchcopylint.flow.references import FunctionReference
 
 if TYPE_CHECKING:
@@ -280,7 +282,7 @@ def _leaf_fact(m: Machine, ref: int, leaf: Object, obj: Object, at: Site, view: 
         assumed=m.state.mode.assumed,
         local=_made_here(m, leaf),
         sure=sure,
-        asked=ref in m.gradients,
+        asked=ref in m.gradients or _nobody_switches(m, leaf),
         aside=exclusion.is_aside(m, at.site),
     )
 
@@ -296,6 +298,21 @@ def _made_here(m: Machine, leaf: Object) -> bool:
         return False
     made = [obj for obj in above or [leaf] if obj.owner in ("", LOCAL) and obj.site in m.index.computing]
     return len(made) == len(above or [leaf])
+
+
+_SWITCHES = frozenset({*MODES_BY_NAME, "set_grad_enabled"})
+
+
+def _nobody_switches(m: Machine, leaf: Object) -> bool:
+    """Whether a leaf is what the constructor of a class that is no module has made, in a file that never speaks of grad
+    mode. Modules are written by those who call them; what a class makes for itself to be trained, it trains itself."""
+    if leaf.owner != FIELD or leaf.requires_grad is not Fact.YES or m.unit.owner < 0:
+        return False
+    if m.world.class_kind(m.unit.owner)[0] is not Kind.INSTANCE:
+        return False
+    events = (event for unit in m.world.program.units for event in unit.definitions)
+    asking = (event for event in events if isinstance(event, t.Attribute | t.Invoke | t.Load))
+    return not any(event.name in _SWITCHES for event in asking)
 
 
 def check_out(m: Machine, inputs: Sequence[Value], out: Value, at: Site) -> None:
@@ -320,6 +337,7 @@ def check_out(m: Machine, inputs: Sequence[Value], out: Value, at: Site) -> None
             m.state.mode.assumed,
             _made_here(m, worst),
             sure,
+            asked=_nobody_switches(m, worst),
         )
     )
 

@@ -32,6 +32,9 @@ _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "is", "not"})
 _DISCRETE = frozenset({"argmax", "argmin", "long", "int", "bool", "argsort", "one_hot", "zeros_like", "ones_like"})
 
 
+_GOING_THROUGH = frozenset({f"builtins.{name}" for name in ("zip", "enumerate", "reversed", "list", "tuple")})
+
+
 class Hanging(NamedTuple):
     """What stands in `slot` of what a function returns (or all of it) hangs on the graph of `parameter`.
 
@@ -80,7 +83,7 @@ def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
         seen.add(current)
         if isinstance(event, t.Load):
             bound = uses.bindings_before(m, event)
-            pending += bound
+            pending += [*bound, *_appended(m, event.name, bound)]
             if event.name in names and not any(_ends(m, event.name, one) for one in bound):
                 found.add(event.name)
         elif isinstance(event, t.Attribute) and event.name in fields:
@@ -89,15 +92,56 @@ def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
         elif isinstance(event, t.Operate) and event.symbol not in _COMPARISONS:
             pending += event.operands
         elif isinstance(event, t.Unpack):
-            pending.append(event.value)
+            of_own = _through_own(m, event.value, f"[{event.position}]")
+            pending += [event.value] if of_own is None else of_own
         elif isinstance(event, t.Item):
             pending.append(event.base)
+        elif isinstance(event, t.Iterate):
+            pending.append(event.iterable)
+        elif isinstance(event, t.Call) and m.dotted_of(event) in _GOING_THROUGH:
+            pending += [argument.register for argument in event.arguments]
         elif isinstance(event, t.Make) and event.kind in ("tuple", "list"):
             pending += event.items
+        elif isinstance(event, t.Call | t.Invoke) and (of_own := _through_own(m, current, "")) is not None:
+            pending += of_own
         elif isinstance(event, t.Call | t.Invoke) and _keeps_graph(m, event):
             pending += [argument.register for argument in event.arguments]
             pending += [event.base] if isinstance(event, t.Invoke) else []
     return found
+
+
+def _appended(m: Machine, name: str, bound: list[int]) -> list[int]:
+    """What is put into a list that a name is bound to, by that name."""
+    if not any(isinstance(m.unit.definitions[register], t.Make) for register in bound if register >= 0):
+        return []
+    return [
+        event.arguments[0].register
+        for event in m.index.of(t.Invoke)
+        if event.name == "append" and len(event.arguments) == 1 and naming.text_of(m, event.base) == name
+    ]
+
+
+def _through_own(m: Machine, register: int, slot: str) -> list[int] | None:
+    """The arguments that a part of what a network of the file returns hangs on, where a field holds it and is called,
+    or of what another method of the object does: `y, self.h = self.net(x, self.h)`; `None` of any other value."""
+    call = m.unit.definitions[register] if register >= 0 else None
+    base = m.unit.definitions[call.base] if isinstance(call, t.Invoke) and call.base >= 0 else None
+    if not isinstance(call, t.Invoke) or not isinstance(base, t.Load) or m.unit.owner < 0 or not m.unit.parameters:
+        return None
+    if base.name != m.unit.parameters[0].name:
+        return None
+    known = m.world.field_of(f"class#{m.unit.owner}", call.name)
+    forward = m.world.method_of(known, "forward") if known is not None and known.kind is Kind.MODULE else None
+    forward = m.world.method(m.unit.owner, call.name) if forward is None else forward
+    summary = m.world.summary(forward) if forward is not None else None
+    if forward is None or summary is None:
+        return None
+    names = [parameter.name for parameter in m.world.unit(forward).parameters[1:]]
+    given = dict(
+        zip(names, [one.register for one in call.arguments if not one.keyword and not one.stars], strict=False)
+    )
+    given |= {one.keyword: one.register for one in call.arguments if one.keyword}
+    return [given[one.parameter] for one in summary.hangs if one.slot in (slot, "") and one.parameter in given]
 
 
 def _ends(m: Machine, name: str, register: int) -> bool:

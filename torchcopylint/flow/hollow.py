@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.kinds import MODULE_BASES, PARAMETER_NAMES
 from torchcopylint.flow.model import LOCAL, Kind, Object, Sure
+from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -14,14 +15,13 @@ if TYPE_CHECKING:
 
 _PLAIN = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
 _BARE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
-_REGISTERING = frozenset(
-    ["register_parameter", "add_module", "register_module", "register_buffer", "setattr", "__setattr__", "__dict__"]
-)
-"""Names that say that a class sets fields in other ways than by assignment."""
+_REGISTERING = frozenset(["register_parameter", "add_module", "register_module", "setattr", "__setattr__", "__dict__"])
+"""Names that say that a class sets fields that may be parameters in other ways than by assignment."""
 
 
 def is_hollow(world: World, number: int) -> bool:
-    """Whether the instances of a class hold nothing but numbers, texts and plain tensors, so that they train nothing.
+    """Whether the instances of a class hold nothing but numbers, texts, plain tensors, and layers of torch without
+    parameters, so that they train nothing.
 
     A field that is set to a parameter of the constructor holds a number if that is what the default is.
     """
@@ -106,6 +106,9 @@ def _worked_with(units: list[t.Unit]) -> set[str]:
 def _is_plain(world: World, number: int, obj: Object) -> bool:
     if obj.kind in _PLAIN or (obj.kind is Kind.TENSOR and obj.requires_grad <= 0):
         return True
+    layer = table.module_class(obj.type) if obj.kind is Kind.MODULE and obj.type else None
+    if layer is not None:
+        return not layer.parameters and not layer.nested and not layer.container
     initial = world.method(number, "__init__")
     if obj.kind is not Kind.UNKNOWN or initial is None:
         return False

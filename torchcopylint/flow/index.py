@@ -92,6 +92,15 @@ class UnitIndex:
         return found
 
     @cached_property
+    def collected(self) -> dict[int, list[int]]:
+        """What comprehensions put into the container in each register: keys and items."""
+        found: dict[int, list[int]] = {}
+        for event in self.events:
+            if isinstance(event, t.Collect):
+                found.setdefault(event.container, []).extend(t.operands(event))
+        return found
+
+    @cached_property
     def consumers(self) -> dict[int, t.Event]:
         """The first event that uses each register."""
         found: dict[int, t.Event] = {}

@@ -24,6 +24,7 @@ from torchcopylint.flow.model import (
     ADVANCED,
     BUFFERS,
     COMPARISONS,
+    CROSSWISE,
     DIMENSIONS,
     EITHER,
     INDEX_COPY,
@@ -42,6 +43,9 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.sites import Site
 from torchcopylint.flow.state import kind_of
 
+_MAX_STEPS = 4
+_OF_PLACES = frozenset({"squeeze", "flatten", "view", "reshape", "ravel", "t", "to", "cpu", "cuda", "long"})
+"""What is done to the places that a search has found, to pick by them."""
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
@@ -84,16 +88,31 @@ def is_advanced(m: Machine, index: t.Index) -> Fact:
 
 
 def is_mask(m: Machine, register: int) -> bool:
-    """Whether an index of unknown kind is what a comparison gave: nobody takes an element by `True`."""
+    """Whether an index of unknown kind is what a comparison gave, or where that holds: nobody takes an element by
+    `True`, and a search may find several."""
     made = m.unit.definitions[register] if register >= 0 else None
     if isinstance(made, t.Load):
         bound = uses.bindings_before(m, made)
         made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    if _is_search(m, made):
+        return True
     if not isinstance(made, t.Operate) or kind_of(m.value(made.out), m.state) is not Kind.UNKNOWN:
         return False
     if made.symbol in ("&", "|") and len(made.operands) == 2:
         return any(is_mask(m, operand) for operand in made.operands)
     return made.symbol in COMPARISONS
+
+
+def _is_search(m: Machine, made: t.Event | None) -> bool:
+    """Whether something is the places where a comparison holds: `(x == y).nonzero().squeeze(1)`."""
+    for _ in range(_MAX_STEPS):
+        base = m.unit.definitions[made.base] if isinstance(made, t.Invoke | t.Item) and made.base >= 0 else None
+        if isinstance(made, t.Invoke) and made.name == "nonzero":
+            return isinstance(base, t.Operate) and base.symbol in (*COMPARISONS, "&", "|")
+        if isinstance(made, t.Invoke) and made.name not in _OF_PLACES:
+            return False
+        made = base
+    return False
 
 
 def is_part_by_mask(m: Machine, event: t.Item) -> bool:
@@ -103,6 +122,13 @@ def is_part_by_mask(m: Machine, event: t.Item) -> bool:
     return (
         written and len(event.subscript) == 1 and isinstance(event.subscript[0], int) and is_mask(m, event.subscript[0])
     )
+
+
+def picks_by_tensor(m: Machine, index: t.Index) -> bool:
+    """Whether only a tensor, an array or a data frame takes such an index: a tensor or an array that picks several."""
+    parts = [part for part in index if not isinstance(part, t.Slice)]
+    several = any(kind_of(m.value(part), m.state) in BUFFERS or is_mask(m, part) for part in parts)
+    return several and sure_copy(m, index) > Sure.NOT
 
 
 def _elements(m: Machine, value: Value) -> list[Value]:
@@ -259,6 +285,8 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
     # One number of a one-dimensional array is a copy, a row of another is a view: only a slice is surely one.
     number = kind is Kind.ARRAY and not any(part.kind in ("all", "slice") for part in region)
     certain = advanced is Fact.NO and not number
+    if all(isinstance(part, t.Slice) for part in event.subscript):
+        made = made._replace(flags=made.flags | obj.flags & {DIMENSIONS})
     value = memory.alias(m, base, event.site, How.INDEX, made, region=region, sure=certain, tag="item")
     if kind not in TENSORS:
         conversions.reverse(m, value, event.subscript)
@@ -280,7 +308,9 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     """`base[...] = value` on a tensor or an array: what is stored is read, and the part is written."""
     mine = {share.storage for ref in base.refs for share in m.state.object(ref).shares}
     theirs = {share.storage for ref in value.refs for share in m.state.object(ref).shares}
-    reading.read(m, value, event.site, "swap" if mine & theirs else "store", text)
+    crosswise = _is_crosswise(m, event)
+    consumer = "swap" if mine & theirs or crosswise else "store"
+    reading.read(m, value, event.site, consumer, CROSSWISE if crosswise else text)
     numbers.note_stored(m, base, value, "[...] =", event.site, text)
     region = region_of(m, event.subscript) if is_advanced(m, event.subscript) is Fact.NO else (Part("?"),)
     whole = all(part.kind == "all" for part in region) or _is_ellipsis(m, event.subscript)
@@ -305,6 +335,41 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     grads.after_write(m, base, [value], Site(event.site, text, "[...] =", "item"), view=True)
     if sums:
         runs.mark_sum(m, event.site, base)
+
+
+def _is_crosswise(m: Machine, event: t.StoreItem) -> bool:
+    """Whether what is stored was taken by its name before the same statement has stored something into that:
+    `a[:], b[:] = b, a`."""
+    part = m.unit.definitions[event.value] if event.value >= 0 else None
+    both = m.unit.definitions[part.value] if isinstance(part, t.Unpack) and part.value >= 0 else None
+    if not isinstance(part, t.Unpack) or not isinstance(both, t.Make) or not 0 < part.position < len(both.items):
+        return False
+    loaded = m.unit.definitions[both.items[part.position]]
+    if not isinstance(loaded, t.Load):
+        return False
+    earlier = [store for store in m.index.of(t.StoreItem) if loaded.site < store.site < event.site]
+    taken = _item_under(m, loaded)
+    return any(
+        naming.text_of(m, store.base) == loaded.name
+        or (taken is not None and _same_part(m, (store.base, store.subscript), (taken.base, taken.subscript)))
+        for store in earlier
+    )
+
+
+def _item_under(m: Machine, loaded: t.Load) -> t.Item | None:
+    """The part of something that a name stands for: `left`, of `left, right = x[..., :k], x[..., k:]`."""
+    bound = uses.bindings_before(m, loaded)
+    made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    both = m.unit.definitions[made.value] if isinstance(made, t.Unpack) else None
+    if isinstance(made, t.Unpack) and isinstance(both, t.Make) and 0 <= made.position < len(both.items):
+        made = m.unit.definitions[both.items[made.position]]
+    return made if isinstance(made, t.Item) else None
+
+
+def _same_part(m: Machine, one: tuple[int, t.Index], other: tuple[int, t.Index]) -> bool:
+    """Whether two parts are spelt alike, and are views that only a tensor or an array has."""
+    texts = [f"{naming.text_of(m, base)}[{naming.index_text(m, index)}]" for base, index in (one, other)]
+    return texts[0] == texts[1] and looks_like_array(m, one[1]) and is_advanced(m, one[1]) is not Fact.YES
 
 
 def is_stored_back(m: Machine, item: t.Item, part: Value) -> bool:

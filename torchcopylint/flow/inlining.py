@@ -35,6 +35,8 @@ _OF_ITS_PLACE = frozenset({"super", "locals", "globals", "vars", "eval", "exec",
 HELPERS_NAME = "#in"
 """Stands in each name of a helper that was put in, before its number."""
 _TRAINING = frozenset({"backward", "step", "grad", "zero_grad"})
+_BUILDING = frozenset({"parameters", "named_parameters"})
+"""Constructors that deal in these may build optimizers, also by way of a helper."""
 
 
 class Expanded(NamedTuple):
@@ -87,7 +89,8 @@ class Inliner:
 
     def expanded(self, m: Machine, base: int) -> Expanded | None:
         """A unit with its helpers in it, and its sites from `base` on; `None` if it has none that matter."""
-        if m.unit.kind != "function" or not _deals_in(m.unit, _TRAINING, self.world):
+        names = _TRAINING | _BUILDING if m.unit.name == "__init__" else _TRAINING
+        if m.unit.kind != "function" or not _deals_in(m.unit, names, self.world):
             return None
         return _Expansion(self, m).result(base)
 

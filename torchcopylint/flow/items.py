@@ -10,6 +10,7 @@ from torchcopylint.flow import (
     kinds,
     lost,
     memory,
+    modules,
     naming,
     ownership,
     rebinding,
@@ -36,6 +37,7 @@ from torchcopylint.flow.model import (
     Part,
     Value,
 )
+from torchcopylint.flow.sites import Arguments
 from torchcopylint.flow.tape import Dotted
 
 
@@ -56,7 +58,9 @@ def _item(m: Machine, event: t.Item) -> None:
 
 def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -> Value:
     if obj.kind is Kind.UNKNOWN and (
-        indexing.looks_like_array(m, event.subscript) or indexing.is_part_by_mask(m, event)
+        indexing.looks_like_array(m, event.subscript)
+        or indexing.is_part_by_mask(m, event)
+        or indexing.picks_by_tensor(m, event.subscript)
     ):
         return indexing.item_of_buffer(m, single, obj, event, text)
     if obj.kind in BUFFERS:
@@ -67,6 +71,10 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
             some = Object(Kind.MODULE, obj.sure, type=obj.type, requires_grad=obj.requires_grad, text=text)
             return memory.alias(m, single, event.site, How.FIELD, some, region=(Part("?"),), tag="some")
         return slots.child_module(m, single.refs[0], event.site, text, key=indexing.constant(m, event.subscript))
+    if obj.kind is Kind.INSTANCE and m.world.method_of(obj, "__getitem__") is not None:
+        index = [UNKNOWN if isinstance(part, t.Slice) else m.value(part) for part in event.subscript]
+        asked = Arguments([single, index[0] if len(index) == 1 else UNKNOWN], {})
+        return modules.call_instance(m, single, asked, event.site, naming.text_of(m, event.base), "__getitem__")
     key = indexing.constant(m, event.subscript)
     if obj.kind in (Kind.LIST, Kind.TUPLE):
         if len(event.subscript) == 1 and isinstance(event.subscript[0], t.Slice):

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.model import Fact, Kind, Object, Sure
-from torchcopylint.flow.tape import UNION
+from torchcopylint.flow.tape import FROM_NUMPY, HANDED_TO, UNION
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -128,6 +128,10 @@ _NOT_TENSOR_NAME = re.compile(
 )
 
 
+_SOURCE_NAME = re.compile(
+    r"(?:^|_)(?:datasets?|base|db|reader|loader|store|storage|file|h5|hdf5?|env|txn|archive)\d?$|(?:dataset|reader)$",
+    re.I,
+)
 _PARAMETERS_NAME = re.compile(r"(?:^|[._])(?:params|parameters)(?:_\w+)?$|(?:^|_)parameters\b", re.I)
 
 _OF_MODULES = (
@@ -249,6 +253,8 @@ def from_class_name(m: Machine, dotted: str) -> Object | None:
 
 def evidence(name: str, *, called: bool) -> str:
     """What kind of object is shown by an attribute that is read, or a method that is called: see `table.evidence`."""
+    if name == HANDED_TO + FROM_NUMPY:
+        return "array"
     found = table.evidence(name)
     if found == "tensor" and not called and table.tensor_property(name) is None:
         return ""
@@ -284,7 +290,15 @@ def used_otherwise(uses: frozenset[str]) -> bool:
 @lru_cache(maxsize=4096)
 def _of_tensors(name: str) -> bool:
     """Whether tensors have an attribute of that name; private ones may be anybody's."""
+    if name.startswith(HANDED_TO):
+        return False
     return name.startswith("_") or table.tensor_method(name) is not None or table.tensor_property(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def named_source(name: str) -> bool:
+    """Whether a variable's name says that it makes what it is asked for by a key: another dataset, a file."""
+    return bool(_SOURCE_NAME.search(name.rpartition(".")[2]))
 
 
 @lru_cache(maxsize=4096)

@@ -65,16 +65,21 @@ def class_of(world: Classes, unit: t.Unit, parameter: t.Parameter) -> int | None
 
     Of several classes that have all that is asked of it there is none that is meant.
     """
-    if unit.owner >= 0:
-        return _kept_by_constructor(world, unit, parameter.name) if unit.name == "__init__" else None
-    if unit.parent > 0:
+    if unit.owner >= 0 and unit.name == "__init__":
+        return _kept_by_constructor(world, unit, parameter.name)
+    if unit.owner < 0 and unit.parent > 0:
         return None
     if not kinds.named_model(parameter.name):
-        return _called_like(world, unit, parameter.name)
+        return _called_like(world, unit, parameter.name) if unit.owner < 0 else None
     uses = {use.removesuffix("()") for use in unit.uses.get(parameter.name, frozenset())} - _OF_ALL_MODULES
     networks = [info for info in world.program.classes if _is_network(world, info)]
+    if unit.owner >= 0:
+        # A method may be handed what its class keeps company with; what it asks of it says which it is.
+        networks = [info for info in networks if info.number not in world.lineage(unit.owner)] if uses else []
     if uses:
         fitting = [info for info in networks if all(_has(world, info, name) for name in uses)]
+    elif unit.owner >= 0:
+        return None
     else:
         given = _given_to(world, unit, parameter.name)
         parts = _parts(world)
@@ -87,8 +92,6 @@ def class_of(world: Classes, unit: t.Unit, parameter: t.Parameter) -> int | None
 def _kept_by_constructor(world: Classes, unit: t.Unit, name: str) -> int | None:
     """The one network that has all that a class uses of a model which its constructor is given and keeps in a field:
     `self.net = net`, and elsewhere `self.net.grow()`."""
-    if not kinds.named_model(name):
-        return None
     fields = {
         event.name
         for event in world.index(unit).of(t.StoreAttribute)
@@ -98,10 +101,31 @@ def _kept_by_constructor(world: Classes, unit: t.Unit, name: str) -> int | None:
     for method in world.program.units if fields else ():
         if method.owner == unit.owner and method.kind == "function":
             uses |= _used_of_fields(method, fields)
+    if not kinds.named_model(name):
+        return _named_like(world, name, uses, unit.owner)
     uses -= _OF_ALL_MODULES
     networks = [info for info in world.program.classes if info.number != unit.owner and _is_network(world, info)]
     fitting = [info for info in networks if uses and all(_has(world, info, use) for use in uses)]
     return fitting[0].number if len(fitting) == 1 else None
+
+
+def _named_like(world: Classes, name: str, uses: set[str], but: int) -> int | None:
+    """The one class that is no network, ends in a name, and has all that is used of what has that name: `replay`, of
+    `SequenceReplay`."""
+    plain = name.replace("_", "").lower()
+    called = [info for info in world.program.classes if info.number != but and _ends_in(info.name, plain)]
+    one = called[0] if len(called) == 1 and len(plain) > 2 and uses else None
+    fitting = one is not None and world.class_kind(one.number)[0] is Kind.INSTANCE
+    return one.number if one is not None and fitting and all(_has(world, one, use) for use in uses) else None
+
+
+def of_name(world: Classes, name: str, uses: frozenset[str]) -> int | None:
+    """The class of this file, no network, that a variable is called as: `for client in self.clients`, of `Client`."""
+    called = [info for info in world.program.classes if info.name.lower() == name.replace("_", "").lower()]
+    methods = {use.removesuffix("()") for use in uses if use.endswith("()")}
+    one = called[0] if len(called) == 1 and methods else None
+    fitting = one is not None and world.class_kind(one.number)[0] is Kind.INSTANCE
+    return one.number if one is not None and fitting and all(_has(world, one, use) for use in methods) else None
 
 
 def _used_of_fields(unit: t.Unit, fields: set[str]) -> set[str]:

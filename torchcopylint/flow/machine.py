@@ -117,7 +117,8 @@ class Machine:
         self.hooks: dict[int, int] = {}
         self.met: set[tuple[int, int]] = set()
         self.in_evaluation: set[int] = set()
-        self.tables: dict[int, int] = {}
+        self.tables: dict[int, tuple[int, bool]] = {}
+        self.memos: dict[str, tuple[int, ...]] = {}
         self.renewed: dict[str, Kind] = {}
         self.given_memory: dict[int, tuple[int, str]] = {}
         self.generators: dict[int, int] = {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import BLANK, CONTAINERS, LOCAL, MEMO
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 _MEMOISING = frozenset({"functools.lru_cache", "functools.cache"})
 
 
-def take(m: Machine, unit: int, name: str, result: Value) -> Value:
-    """The result of calling a function of this file: if that is memoised, nobody who holds the result holds it alone.
+def take(m: Machine, unit: int, name: str, result: Value, site: int) -> Value:
+    """The result of the call at a site of a function of this file: if that is memoised, nobody who holds the result
+    holds it alone.
 
     What was only allocated, to be filled by whoever asks for it, is meant to be written.
     """
@@ -28,6 +29,12 @@ def take(m: Machine, unit: int, name: str, result: Value) -> Value:
         return result
     if any(BLANK in made.state.object(ref).flags for value in made.returned for ref in value.refs):
         return result
+    asked = _asked_for(m, unit, site) if _is_memoised(m, unit) else ""
+    if asked and asked in m.memos and result.refs:
+        # Whoever asks for the same gets the same.
+        return result._replace(refs=m.memos[asked])
+    if asked:
+        m.memos[asked] = result.refs
     for ref in result.refs:
         held = [ref]
         if m.state.object(ref).kind in CONTAINERS:
@@ -37,6 +44,27 @@ def take(m: Machine, unit: int, name: str, result: Value) -> Value:
             if obj.owner in ("", LOCAL):
                 m.state.set_object(one, obj._replace(owner=MEMO, text=name))
     return result
+
+
+def _asked_for(m: Machine, unit: int, site: int) -> str:
+    """What a call asks a function for, as text, if that can be told from its arguments: other calls that read the same
+    ask for the same, where no name in them is bound twice. Else nothing."""
+    call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    if not isinstance(call, t.Call | t.Invoke) or uses.loops_around(m, site):
+        return ""
+    texts = [f"{argument.keyword}={_spelt(m, argument.register)}" for argument in call.arguments if not argument.stars]
+    told = len(texts) == len(call.arguments) and not any("..." in text or "(" in text for text in texts)
+    return f"{unit}({', '.join(texts)})" if told else ""
+
+
+def _spelt(m: Machine, register: int) -> str:
+    """A constant, or a name or field of one that the unit does not set itself."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Const):
+        return repr(event.value)
+    if isinstance(event, t.Attribute):
+        return f"{_spelt(m, event.base)}.{event.name}" if event.name not in m.index.stores else "..."
+    return event.name if isinstance(event, t.Load) and event.name not in m.index.binds else "..."
 
 
 def _is_memoised(m: Machine, unit: int) -> bool:

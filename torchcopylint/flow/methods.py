@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     devices,
     distributions,
     frozen,
+    gradients,
     grads,
     kinds,
     layout,
@@ -209,6 +210,9 @@ def _computed_of_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, 
     slots.field_read(m, base.root, event.site, "argument", event.name)
     rest = Arguments(arguments.positional[1:], arguments.keywords)
     slots.forget_fields(m, base)
+    if event.name == "zero_grad":
+        # A module or an optimizer, by whatever name.
+        gradients.zeroed(m, base, rest, event.site, naming.text_of(m, event.base))
     stepping.maybe_trains(m, rest, event.site, event.name, base)
     stepping.maybe_step(m, rest, event.site, event.name)
     unknowns.maybe_backward(m, rest, event.site, event.name)

@@ -29,6 +29,7 @@ from torchcopylint.flow import (
     stepping,
     summaries,
     unknowns,
+    uses,
     writing,
 )
 from torchcopylint.flow import tape as t
@@ -38,6 +39,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
     INFERENCE,
+    MIXED,
     OUTPUT,
     PLACEHOLDER,
     REGISTERED,
@@ -165,7 +167,7 @@ def _output(
                 graph |= {runs.branch(m, number, m.runs.groups.get(ref | 1, ref))}
         inference = {INFERENCE} if m.state.mode.inference > 0 and made.kind in (*TENSORS, Kind.UNKNOWN) else set()
         made = made._replace(flags=made.flags | {OUTPUT} | inference, graph=graph if fact > 0 else frozenset())
-        if made.requires_grad is Fact.UNKNOWN or fact is Fact.NO:
+        if (made.requires_grad is Fact.UNKNOWN and MIXED not in made.flags) or fact is Fact.NO:
             made = made._replace(requires_grad=fact, leaf=Fact.NO if fact > 0 else made.leaf)
         m.state.set_object(ref, made)
     return result
@@ -576,14 +578,12 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
 
 
 def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:
-    """One table of weights is given to an embedding; twice, and trained, it is shared by two."""
+    """One table of weights is given to an embedding; twice, and trained by one, it is shared by two."""
     ref = source.refs[0]
-    if frozen:
-        return
     storage = m.state.object(ref).shares[0].storage
-    first = m.tables.get(storage)
-    if first is None:
-        m.tables[storage] = site
-    elif first != site:
+    first, kept = m.tables.setdefault(storage, (site, frozen))
+    # One that is frozen and one that is not may be the arms of one condition.
+    both = not kept and not frozen and first != site
+    if both or (not (kept and frozen) and uses.runs_before(m, first, site)):
         name = naming.key_text(m, source.root) or "one tensor"
         m.fact(DataShared(site, "this embedding", name, "table", m.state.object(ref).sure, first))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import aliasing, imports, indexing, kinds, memory, rebinding, runs, sums
+from torchcopylint.flow import aliasing, imports, indexing, kinds, likely_classes, memory, rebinding, runs, sums
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
-from torchcopylint.flow.model import INDEX_COPY, OTHERWISE, TENSORS, UNKNOWN, Fact, Kind, Object, Value
+from torchcopylint.flow.model import INDEX_COPY, OTHERWISE, TENSORS, UNKNOWN, Fact, How, Kind, Object, Sure, Value
 from torchcopylint.flow.outside import Foreign
 from torchcopylint.flow.state import kind_of
 from torchcopylint.flow.tape import Dotted
@@ -69,10 +69,14 @@ def _bind(m: Machine, event: t.Bind) -> None:
         if kind is not Kind.UNKNOWN:
             memory.refine(m, value, kind, sure)
             m.note_evidence(value, kinds.telling(uses))
+        elif (number := likely_classes.of_name(m.world, event.name, uses)) is not None:
+            _is_instance(m, value, number)
         elif kinds.used_otherwise(uses):
             for ref in value.refs:
                 obj = m.state.object(ref)
                 m.state.set_object(ref, obj._replace(flags=obj.flags | {OTHERWISE}))
+    if uses is not None and t.HANDED_TO + t.FROM_NUMPY in uses:
+        _is_no_number(m, value)
     if uses is not None and "backward()" in uses:
         _begin_graph(m, value, event.site)
     sums.note(m, event, value)
@@ -93,6 +97,24 @@ def _bind(m: Machine, event: t.Bind) -> None:
         aliasing.note_use(m, value, event.site, "look")
     memory.bind(m, event.name, value, event.site)
     m.world.bound(m, event.name)
+
+
+def _is_instance(m: Machine, value: Value, number: int) -> None:
+    """What is unknown of a value is likely to be an instance of a class of the file."""
+    made = m.world.instance(number)
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind is Kind.UNKNOWN:
+            m.state.set_object(ref, obj._replace(kind=made.kind, sure=Sure.LIKELY, type=made.type))
+
+
+def _is_no_number(m: Machine, value: Value) -> None:
+    """What is taken out of an array is an array, since a tensor is made over it: a row, and not one of the numbers."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind is Kind.ARRAY:
+            rows = [s._replace(sure=True) if s.how in (How.INDEX, How.ROW) and not s.when else s for s in obj.shares]
+            m.state.set_object(ref, obj._replace(shares=tuple(rows)))
 
 
 def _begin_graph(m: Machine, value: Value, site: int) -> None:

@@ -70,8 +70,17 @@ _PICKING = frozenset(
 """Operations that copy what an index picks, as square brackets do."""
 _ORDERING = frozenset({"topk", "sort"})
 """Operations that copy the elements which they put in order."""
-_WITH_DIMENSIONS = frozenset({"arange", "randperm", "nonzero", "argwhere", "flatnonzero", "argsort", "unique"})
+_WITH_DIMENSIONS = frozenset(
+    {"arange", "randperm", "nonzero", "argwhere", "flatnonzero", "argsort", "unique", "view", "reshape", "unsqueeze"}
+)
 """Operations whose result is never a single number without dimensions."""
+_LASTING = frozenset(
+    [
+        *("to", "long", "int", "cpu", "cuda", "type", "clone", "contiguous", "detach", "flatten", "ravel", "t"),
+        *("flip", "numpy", "astype"),
+    ]
+)
+"""Operations that make of something with dimensions something with dimensions."""
 _CONVERTING = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
 """What they make of a number has no dimensions."""
 _WHOLE_VIEWS = frozenset({"detach", "transpose", "permute", "t", "unsqueeze"})
@@ -299,6 +308,9 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
         dtype = dtypes.FLOATING
     flags = {BLANK} if short in FACTORIES else set()
     if short in _WITH_DIMENSIONS or (source.refs and kind_of(source, m.state) is Kind.LIST):
+        flags.add(DIMENSIONS)
+    lasting = short in _LASTING or (short == "squeeze" and len(arguments.positional) > 1)
+    if lasting and source.refs and all(DIMENSIONS in m.state.object(ref).flags for ref in source.refs):
         flags.add(DIMENSIONS)
     if short in _PICKING:
         flags.add(INDEX_COPY)
@@ -536,6 +548,9 @@ def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) 
     )
     if op.result == "arrays":
         described = Object(Kind.ARRAY, Sure.PROVEN, dtype=op.dtype, text=made.text)
+    elif _is_unsafe(op):
+        # Its parts count as tensors of their own: whoever calls it promises not to look at the whole again.
+        pass
     elif op.shares in ("multi", "view", "maybe") and source.refs and kind_of(source, m.state) in BUFFERS:
         return memory.alias(m, source, at.site, How.ROW, made._replace(flags=frozenset({PARTS})))
     value = memory.fresh(m, at.site, made)
@@ -547,6 +562,10 @@ def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) 
     each = memory.fresh(m, at.site, described._replace(flags=described.flags | {PLACEHOLDER}), "each")
     slots.bind_slot(m, (value.refs[0], ANY_ELEMENT), each, at.site)
     return value
+
+
+def _is_unsafe(op: Op) -> bool:
+    return op.name.rpartition(".")[2].startswith("unsafe_")
 
 
 def _found_at(m: Machine, op: Op, several: int, described: Object, at: Site) -> None:

@@ -27,6 +27,8 @@ from torchcopylint.flow.model import (
     BUFFERS,
     COMPARISONS,
     CONTAINERS,
+    DIMENSIONS,
+    FIELD,
     NDARRAY,
     NO_TENSOR,
     OTHERWISE,
@@ -164,11 +166,26 @@ def _concatenate(m: Machine, values: list[Value], event: t.Operate) -> Value:
 @handles(t.Augment)
 def _augment(m: Machine, event: t.Augment) -> None:
     target, value = m.value(event.target), m.value(event.value)
+    if _is_sample(m, target) and _has_dimensions(m, value):
+        memory.refine(m, target, Kind.TENSOR, Sure.LIKELY)
     sums = event.symbol == "+=" and _is_sum(m, event, target, value)
     result = augment(m, event, target, value)
     if sums:
         runs.mark_sum(m, event.site, result)
     m.set(event.out, result)
+
+
+def _is_sample(m: Machine, value: Value) -> bool:
+    """Whether a value is an element of what a dataset keeps, of which nothing else says what it is."""
+    fetching = m.unit.owner >= 0 and m.unit.name == "__getitem__"
+    objects = [m.state.object(ref) for ref in value.refs]
+    return fetching and bool(objects) and all(obj.kind is Kind.UNKNOWN and obj.owner == FIELD for obj in objects)
+
+
+def _has_dimensions(m: Machine, value: Value) -> bool:
+    """Whether a value is surely a tensor with dimensions: added to a number, it would make a tensor of that."""
+    objects = [m.state.object(ref) for ref in value.refs]
+    return bool(objects) and all(obj.kind in TENSORS and DIMENSIONS in obj.flags for obj in objects)
 
 
 def _is_sum(m: Machine, event: t.Augment, target: Value, value: Value) -> bool:

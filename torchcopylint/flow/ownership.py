@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import hollow, naming, uses
+from torchcopylint.flow import hollow, naming, ties, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import NonleafKept, OptimizerStale, ParameterTwice
 from torchcopylint.flow.model import (
@@ -150,10 +150,32 @@ def _check_twice(m: Machine, given: Value, site: int) -> None:
     entries = [(number, whole) for number, group in enumerate(groups) for whole in group][:MAX_ENTRIES]
     for index, (group, whole) in enumerate(entries):
         for other_group, other in entries[:index]:
-            if meet(whole.parts, other.parts):
+            if meet(whole.parts, other.parts) or _are_tied(m, whole.parts, other.parts):
                 across = group != other_group
                 m.fact(ParameterTwice(site, whole.text, other.text, across, Sure.PROVEN))
                 return
+
+
+def _are_tied(m: Machine, one: Parts, other: Parts) -> bool:
+    """Whether two lists of parts have a parameter in common that the class of their owner has tied."""
+    for storage, region in one:
+        local = m.world.local_class(m.state.object(storage & ~1).type)
+        theirs = [also for held, also in other if held == storage and local is not None]
+        for tie in ties.of(m.world, local) if local is not None and theirs else ():
+            for here, there in ((region, also) for also in theirs):
+                if (_covers(here, tie.field, tie.name) and _covers(there, tie.other, tie.other_name)) or (
+                    _covers(there, tie.field, tie.name) and _covers(here, tie.other, tie.other_name)
+                ):
+                    return True
+    return False
+
+
+def _covers(region: Region, field: str, name: str) -> bool:
+    """Whether a part of a module is all of what a field holds, or that parameter of it."""
+    first, *rest = (*region, None)
+    if first is None or first != Part("field", field):
+        return False
+    return rest[0] is None or rest[0].kind in WHOLE or rest[0] == Part("field", name)
 
 
 def _groups(m: Machine, given: Value) -> list[list[Whole]]:

@@ -15,6 +15,10 @@ _COPYING_PACKAGES = kinds.OTHER_FRAMEWORKS | {
     *("polars", "xarray", "h5py", "zarr", "dask", "pyarrow", "netCDF4", "datasets", "numba", "cupy", "scipy.sparse"),
 }
 """Packages that hand out what has dimensions and gives copies, or no memory at all, where it is sliced."""
+FETCHING = frozenset(
+    {"h5py", "zarr", "netCDF4", "tables", "lmdb", "datasets", "pyarrow", "polars", "dask", "webdataset"}
+)
+"""Packages whose files and tables make what is asked of them when it is asked."""
 _ARRAY_NAMES = frozenset(
     {
         "numpy",

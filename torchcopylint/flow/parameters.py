@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torchcopylint.flow import giving, kinds, likely_classes
+from torchcopylint.flow import giving, kinds, likely_classes, partials
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.classes import MAX_ELEMENTS, SELF, Classes, as_passed
 from torchcopylint.flow.machine import Machine
@@ -41,6 +41,7 @@ class Parameters(Classes):
         self._given: dict[int, dict[str, bool]] = {}
         self._bound_to: dict[int, list[tuple[t.Parameter, Object]]] = {}
         self._defaults: dict[int, dict[str, Object]] = {}
+        self._calling: dict[int, dict[str, partials.Default]] = {}
         self._passed_elements: dict[tuple[int, str], Object] = {}
         self._standing_in = -1
         """While an inherited method is run for a class that inherits it: that class."""
@@ -57,6 +58,11 @@ class Parameters(Classes):
             if position == 0 and unit.owner >= 0 and self.is_function_class(unit.owner):
                 # A context is autograd's, whatever class of the file it is said to look like.
                 parameter = parameter._replace(annotation=None)
+            calling = self._calling.get(unit.number, {}).get(name)
+            if calling is not None and not partials.may_be_passed(self, unit, position):
+                value = partials.from_default(m, calling, name)
+                m.state.put_cell(name, Cell(value.refs, value.kind, value.const, site=-1))
+                continue
             ref = m.number("argument", name)
             obj = self._parameter_object(m, parameter)
             self._bound_to[unit.number].append((parameter, obj))
@@ -188,6 +194,9 @@ class Parameters(Classes):
         """A parameter has a default, which is made when the function is defined."""
         if len(value.refs) == 1 and m.state.object(value.refs[0]).kind in TENSORS:
             self._defaults.setdefault(unit, {})[name] = m.state.object(value.refs[0])
+        calling = partials.default_of(m, value)
+        if calling is not None:
+            self._calling.setdefault(unit, {})[name] = calling
 
     def default(self, unit: int, name: str) -> Object | None:
         """The tensor that is the default of a parameter."""

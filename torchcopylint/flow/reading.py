@@ -71,7 +71,7 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
             _report_cut(m, value, name, mark, site, consumer)
             continue
         if mark.write in m.flights:
-            transfers.read(m, name, mark, site, consumer, target)
+            transfers.read(m, value, name, mark, site, consumer, target)
             continue
         write = m.writes.get(mark.write)
         if write is None or (not mark.own and _written_through(m, value, mark)):
@@ -111,6 +111,8 @@ def _apart(m: Machine, fact: ReadAfter, site: int) -> bool:
     shared = {fact.bound, *(link.site for link in fact.links)} - {-1}
     holder = fact.name.partition("[")[0].partition(".")[0]
     if any(turns.of_other_elements(m, fact.write, one, holder) for one in shared):
+        return True
+    if any(fact.write < one < site and exclusion.goes_with_flag(m, holder, one, site) for one in shared):
         return True
     return any(exclusion.exclude(m, one, site) for one in shared)
 

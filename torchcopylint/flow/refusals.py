@@ -95,6 +95,9 @@ def _refused(m: Machine, ref: int, sources: Sequence[Value], at: Site) -> ViewRe
     inputs = [obj.requires_grad for obj in grads.tensors_in(m, sources) if obj.kind in TENSORS]
     needs = max(needs, base.requires_grad, *inputs)
     tensor = base.kind in TENSORS or PARTS in base.flags
+    if why == "custom" and needs is Fact.UNKNOWN:
+        # Who writes a function of its own for autograd hands it tensors that require grad.
+        needs, tensor, base = Fact.LIKELY, True, base._replace(sure=Sure.LIKELY)
     if not why or needs <= 0 or not tensor or (why == "multi" and _is_leaf(base)):
         return None
     sure = base.sure if needs is Fact.YES else min(base.sure, Sure.LIKELY)

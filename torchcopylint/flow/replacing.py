@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import aliasing, ownership, uses
+from torchcopylint.flow import aliasing, exclusion, ownership, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import OptimizerHeld, PartReplaced
 from torchcopylint.flow.model import ARGUMENT, LOCAL, How, Kind, Object, Part, Slot, Sure, Value
@@ -64,10 +64,16 @@ def found(m: Machine) -> Iterator[Relation]:
         return
     me = m.number("argument", m.unit.parameters[0].name)
     for site, (base, part, text, sure) in sorted(m.replaced.items()):
-        field = aliasing.field_of(m, frozenset({base}))
+        field = aliasing.field_of(m, frozenset({base})) or _field_of_whole(m, base)
         new = part.kind == "field" and base == me and _is_made_here(m, (me, f".{part.value}"))
-        if (field or (new and not _tells_optimizer(m))) and not uses.on_some_paths(m, site):
+        if (field or (new and not _tells_optimizer(m))) and exclusion.is_told_by_kind(m, site):
             yield PartReplaced(site, text, field, m.unit.name, sure)
+
+
+def _field_of_whole(m: Machine, base: int) -> str:
+    """The field of `self` with the module that something is a layer of: `for layer in self.model.modules()`."""
+    wholes = {share.storage for share in m.state.object(base).shares if share.how is How.FIELD}
+    return aliasing.field_of(m, frozenset(wholes)) if len(wholes) == 1 else ""
 
 
 def _tells_optimizer(m: Machine) -> bool:
@@ -126,8 +132,16 @@ def _is_set_again(m: Machine, name: str) -> bool:
     """Whether anything but a method of a class that has nothing to do with this one sets a field of that name."""
     classes = {info.number for info in m.world.program.classes}
     family = {n for n in classes if n in m.world.lineage(m.unit.owner) or m.unit.owner in m.world.lineage(n)}
-    setters = [m.world.unit(number).owner for number in m.world.setters(name)]
-    return any(owner < 0 or owner in family for owner in setters)
+    setters = [m.world.unit(number) for number in m.world.setters(name)]
+    setters = [unit for unit in setters if not _only_begins(m, unit)]
+    return any(unit.owner < 0 or unit.owner in family for unit in setters)
+
+
+def _only_begins(m: Machine, unit: t.Unit) -> bool:
+    """Whether a method is a part of the constructor: its own, that nobody else in the file calls."""
+    invokes = ((u, e) for u in m.world.program.units for e in m.world.index(u).of(t.Invoke))
+    callers = [caller for caller, event in invokes if event.name == unit.name]
+    return bool(callers) and all(c.name == "__init__" and c.owner == unit.owner == m.unit.owner for c in callers)
 
 
 def _adds_groups(m: Machine) -> bool:

@@ -48,7 +48,18 @@ def found(m: Machine) -> Iterator[EditedAlone]:
         # trains what a helper was given, to make something else of it, is not that.
         beside = {s for write in others if site not in in_helpers or write.form != "step" for s in write.storages}
         if not beside & set(m.writes[site].storages):
-            yield EditedAlone(site, _parameter(m, m.writes[site]))
+            yield EditedAlone(site, _parameter(m, m.writes[site]), _goes_on(m, m.writes[site]))
+
+
+def _goes_on(m: Machine, write: Write) -> bool:
+    """Whether the name that is written is bound anew behind it, to what is computed from it: `x -= a; x = x / b`."""
+    return any(
+        bind.site > write.site
+        and not isinstance(m.unit.definitions[bind.value], t.Augment)
+        and uses.is_computed_from(m, bind.value, write.root)
+        for bind in m.index.binds.get(write.root, ())
+        if bind.value >= 0
+    )
 
 
 def _in_helpers(m: Machine) -> frozenset[int]:

@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     INFERENCE,
     ITSELF,
     KEPT,
+    MIXED,
     NO_GRAD_VIEW,
     OUTPUT,
     PARTS,
@@ -225,7 +226,9 @@ def _condition(m: Machine, share: Share) -> str:
 
 def _weaker(a: Object, b: Object) -> Object:
     joined = join_objects(a, b)
-    return joined._replace(flags=joined.flags | (a.flags | b.flags) & {ITSELF})
+    known = {a.requires_grad, b.requires_grad}
+    mixed = {MIXED} if Fact.NO in known and max(known) > 0 else set()
+    return joined._replace(flags=joined.flags | (a.flags | b.flags) & {ITSELF, MIXED} | mixed)
 
 
 def keep(m: Machine, result: Value, site: int, name: str, tag: str) -> Value:

@@ -249,6 +249,7 @@ def accumulate(
     if not m.runs.sites:
         return False
     ran = {where for obj in _held(m, target.refs, MAX_DEPTH) for where in ran_at(obj.graph)}
+    ran = ran or _ran_aside(m, site, target, value)
     carrying = [obj for ref in value.refs if (obj := _carrying(m, ref)) is not None]
     known = m.runs.added.get(site)
     if known is not None and known[0].name == name:
@@ -259,6 +260,25 @@ def accumulate(
     sure = min(obj.sure if obj.kind in TENSORS else Sure.LIKELY for obj in carrying)
     m.runs.added[site] = (Accumulated(site, name, source, form, -1, sure), tuple(sorted(ran)))
     return True
+
+
+def _ran_aside(m: Machine, site: int, target: Value, value: Value) -> set[int]:
+    """Where backward has run over the very thing that is added, on an arm of a condition in the same turn of a loop.
+
+    Then it has run over what the sum holds of earlier turns as well: `if optimizer is not None: loss.backward()`.
+    """
+    loops = m.index.loops.get(site, ())
+    if not loops or not any(obj.graph for obj in _held(m, target.refs, MAX_DEPTH)):
+        return set()
+    mine = {ref | 1 for ref in value.refs}
+    return {
+        where
+        for where in m.runs.sites & m.index.on_arms
+        if where < site
+        and m.index.loops.get(where, ()) == loops
+        and mine & m.runs.over.get(where, frozenset())
+        and not exclusion.exclude(m, where, site)
+    }
 
 
 def is_field_from_before(m: Machine, root: Key | None, owners: tuple[str, ...] = ("self",)) -> bool:

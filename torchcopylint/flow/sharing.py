@@ -114,9 +114,9 @@ def note_again(m: Machine, site: int, source: Value, text: str) -> None:
     obj = m.state.object(source.refs[0])
     if obj.kind is not Kind.TENSOR or obj.owner not in ("", LOCAL, ARGUMENT):
         return
-    first, held = m.given_memory.setdefault(source.refs[0], (site, text))
-    arms = m.index.on_arms
-    if first < site and held != text and first not in arms and site not in arms:
+    table, _ = m.tables.get(obj.shares[0].storage, (-1, False)) if obj.shares else (-1, False)
+    first, held = m.given_memory.setdefault(source.refs[0], (site, text) if table < 0 else (table, ""))
+    if held != text and uses.runs_before(m, first, site):
         name = naming.key_text(m, source.root) or obj.text
         m.fact(DataShared(site, text, name, "table", obj.sure, first))
 

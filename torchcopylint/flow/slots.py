@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 
-from torchcopylint.flow import alternatives, hollow, memory, naming, reading, uses
+from torchcopylint.flow import alternatives, hollow, kinds, memory, naming, reading, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldRead, Repeated
 from torchcopylint.flow.kinds import MODULE_BASES
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    ARCHIVE,
     ARGUMENT,
     BUFFERS,
     CONTAINERS,
     EARLIER,
+    FETCHING,
     FIELD,
     LISTS,
     LOCAL,
@@ -93,6 +95,10 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
     """An element of one container; `key` is a constant, or `None` for any of them."""
     ref = base.refs[0]
     obj = m.state.object(ref)
+    unknown = obj.kind is Kind.UNKNOWN
+    asked = FETCHING in obj.flags or (ARCHIVE in obj.flags and isinstance(key, str)) or kinds.named_source(obj.text)
+    if unknown and asked:
+        return memory.fresh(m, site, Object(flags=frozenset({FETCHING}), text=text), "fetched")
     if obj.kind is Kind.STATE_DICT:
         one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text, flags=obj.flags)
         named = (ref, f"[{key!r}]")
@@ -266,7 +272,9 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
     obj = m.state.object(held.refs[0])
     if isinstance(held.root, str) and held.refs[0] in before.refs and obj.kind in (Kind.MODULE, *BUFFERS):
         # A layer of a class that nobody knows may be an activation, which has nothing to share.
-        if _is_made_outside(m, obj, site) and (obj.kind is not Kind.MODULE or obj.type not in ("", *MODULE_BASES)):
+        told = obj.kind is not Kind.MODULE or obj.type not in ("", *MODULE_BASES)
+        handed = obj.kind is Kind.MODULE and obj.owner == ARGUMENT and (told or kinds.named_layer(held.root))
+        if (told and _is_made_outside(m, obj, site)) or (handed and not uses.on_some_paths(m, site)):
             note_repeated(m, held, site, "comprehension", container)
     elif obj.kind is Kind.MODULE and obj.type in _IN_A_ROW and held.root is None:
         slots = (slot for slot in m.state.slot_names(held.refs[0]) if slot[1].startswith("["))
@@ -281,7 +289,6 @@ _IN_A_ROW = frozenset({"torch.nn.Sequential"})
 
 def _is_made_outside(m: Machine, obj: Object, site: int) -> bool:
     """Whether something was made before the loop that the event at a site stands in, in which it is always run."""
-    # What was handed in may be shared on purpose.
     if obj.owner not in ("", LOCAL) or obj.site < 0 or obj.sure is not Sure.PROVEN:
         return False
     outer, inner = uses.loops_around(m, obj.site), uses.loops_around(m, site)

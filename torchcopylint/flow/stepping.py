@@ -28,6 +28,8 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     known = any(s.how is How.PARAMETERS for ref in (*optimizer.refs, *alike) for s in m.state.object(ref).shares)
     # Its network is among those that backward has reached since an optimizer stepped last, if there was a backward.
     reached = m.reached if m.reached_since is None else m.reached_since
+    if not known and len(reached) > 1:
+        reached = _named_alike(m, text, reached)
     targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *reached}))
     target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
     ownership.note_used(m, optimizer, site, f"{text}.step()")
@@ -41,6 +43,21 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
         for share in m.state.object(next(iter(reached))).shares:
             writing.spoil_saved(m, share, site, certain=True)
     m.reached_since = None
+
+
+def _named_alike(m: Machine, optimizer: str, networks: set[int]) -> set[int]:
+    """Those of some networks that an optimizer moves, as its name says: `opt_d` that of `disc`. Else, all of them."""
+    own = _OPTIMIZER_WORDS.sub("", optimizer.rpartition(".")[2]).lower().strip("_")
+    found = set()
+    for ref in networks if own else ():
+        other = _NETWORK_WORDS.sub("", m.state.object(ref).text.rpartition(".")[2]).lower().strip("_")
+        if other and (other.startswith(own) or own.startswith(other)):
+            found.add(ref)
+    return found if len(found) == 1 else networks
+
+
+_OPTIMIZER_WORDS = re.compile(r"optimi[sz]er|optim|opt|solver", re.I)
+_NETWORK_WORDS = re.compile(r"model|network|net", re.I)
 
 
 def _steps_alone(m: Machine) -> bool:

@@ -263,7 +263,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     result = _result(m, summary, bound, behind, arguments, site, name)
     if summary.carries:
         carrying.take(m, summary.carries, unit, bound.get(unit.parameters[0].name, UNKNOWN), result, site)
-    return memos.take(m, reference.unit, name, lending.take(m, summary.lent, bound.get("self"), result))
+    return memos.take(m, reference.unit, name, lending.take(m, summary.lent, bound.get("self"), result), site)
 
 
 def _hands_back(summary: Summary, parameter: str) -> bool:

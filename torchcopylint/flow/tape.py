@@ -393,13 +393,19 @@ class Parameter(NamedTuple):
     has_default: bool
 
 
+HANDED_TO = "-> "
+FROM_NUMPY = "from_numpy"
+"""The last name of a function that takes nothing but an array."""
+
+
 class Unit(NamedTuple):
     """One body that runs as a whole: a module, a function, a lambda or a class body.
 
     `parent` is the number of the enclosing unit, -1 for the module; `owner` the number of the class that a method
     belongs to, else -1. `bound` are the names that belong to this unit's own scope. `definitions` gives, for each
     register, the event that wrote it. `uses` gives, for each binding (a parameter `name`, or `name@site` of a `Bind`),
-    the attributes and methods (`name()`) that are used on it before the next binding in source order.
+    the attributes and methods (`name()`) that are used on it before the next binding in source order, and what takes it
+    as its first argument and takes one kind only (`HANDED_TO`). What `x += 1` binds counts as what `x` was before.
     """
 
     number: int

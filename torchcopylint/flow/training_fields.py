@@ -1,4 +1,5 @@
-"""Which fields of an object hold what an optimizer in another field trains, as the constructor has built them.
+"""Which fields of an object are trained: by an optimizer in another field, as the constructor has built them, or as
+leaves that it makes.
 
 `self.net = Net(); self.opt = Adam(self.net.parameters())`: in every method, `self.opt.step()` writes `self.net`, unless
 a method sets one of the two anew.
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import How, Kind, Share
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import Fact, How, Kind, Object, Share
 
 if TYPE_CHECKING:
     from torchcopylint.flow.classes import Classes
@@ -60,3 +62,19 @@ def shares_of(m: Machine, ref: int, owner: int, name: str) -> tuple[Share, ...]:
 def _is_set_again(world: Classes, owner: int, name: str) -> bool:
     lineage = world.lineage(owner)
     return any(world.unit(number).owner in lineage for number in world.setters(name))
+
+
+def stays_leaf(m: Machine, name: str, obj: Object) -> bool:
+    """Whether a constructor sets a field to a leaf that requires grad, and nobody in the file sets a field of that name
+    to something else, or has it require none."""
+    if m.unit.name != "__init__" or obj.leaf is not Fact.YES or obj.requires_grad is not Fact.YES:
+        return False
+    return not m.world.setters(name) and not any(_is_switched(m, unit, name) for unit in m.world.program.units)
+
+
+def _is_switched(m: Machine, unit: t.Unit, name: str) -> bool:
+    """Whether a unit has what an attribute of that name holds require grad, or none."""
+    index = m.world.index(unit)
+    bases = [event.base for event in index.of(t.Invoke) if event.name in ("requires_grad_", "detach_")]
+    bases += [event.base for event in index.of(t.StoreAttribute) if event.name == "requires_grad"]
+    return any(isinstance(held := unit.definitions[base], t.Attribute) and held.name == name for base in bases)

@@ -72,9 +72,12 @@ def into_host(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
                 m.state.put_cell(key, cell._replace(marks=cell.marks | {Mark(event.site, key == target.root)}))
 
 
-def read(m: Machine, name: str, mark: Mark, site: int, consumer: str, target: str) -> None:
-    """What a copy fills is read: a fact, unless something has waited since."""
-    if consumer in HOST_READS and target not in _TO_DEVICE and not m.state.get(f"@landed{mark.write}"):
+def read(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer: str, target: str) -> None:
+    """What a copy fills is read: a fact, unless something has waited since.
+
+    Whoever gets an array knows of no device."""
+    looked_at = consumer in HOST_READS or (consumer == "return" and kind_of(value, m.state) is Kind.ARRAY)
+    if looked_at and target not in _TO_DEVICE and not m.state.get(f"@landed{mark.write}"):
         m.fact(ReadInFlight(mark.write, m.flights[mark.write], name, site))
 
 

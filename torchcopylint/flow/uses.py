@@ -85,6 +85,8 @@ def expression(m: Machine, register: int, name: str) -> list[t.Event]:
             pending += bound_before.get(event.out, ())
         if isinstance(event, t.Item):
             pending += [part for part in event.subscript if isinstance(part, int)]
+        if isinstance(event, t.Make):
+            pending += m.index.collected.get(current, ())
         pending += reversed(t.operands(event))
     return found
 
@@ -229,10 +231,20 @@ def on_some_paths(m: Machine, site: int) -> bool:
     return site in m.index.on_arms
 
 
+def runs_before(m: Machine, one: int, other: int) -> bool:
+    """Whether whoever comes to the event at the site `other` has come by that at `one`, as far as conditions go."""
+    if one >= other:
+        return False
+    arms = [arm for branch in m.index.of(t.Branch) for arm in branch.arms] if on_some_paths(m, one) else []
+    sites = ({event.site for event in t.events(arm)} for arm in arms)
+    return all(other in inside for inside in sites if one in inside)
+
+
 def own_calls(m: Machine) -> frozenset[str]:
     """The methods of the same object that a method calls, and those that these call."""
     found: set[str] = set()
-    pending = [m.unit]
+    # Of a unit with helpers in it, the calls stand in the one without.
+    pending = [m.world.program.units[m.unit.number]]
     while pending:
         unit = pending.pop()
         me = unit.parameters[0].name if unit.parameters else ""

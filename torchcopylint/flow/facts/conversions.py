@@ -49,8 +49,8 @@ class VolatileUsed(NamedTuple):
 class NumpyRefused(NamedTuple):
     """At `site`, `op` asks for an array of `name`, which requires grad.
 
-    `assumed` is whether it does only if autograd recorded, which was assumed. `aside` is whether it stands under a
-    condition, so that what surely runs with recording on need not run it.
+    `assumed` is whether that autograd records was assumed. `aside` is whether it stands under a condition, so that what
+    surely runs with recording on need not run it. `leaf` is whether it requires grad in whatever mode it was made.
     """
 
     site: int
@@ -59,6 +59,7 @@ class NumpyRefused(NamedTuple):
     assumed: bool
     sure: Sure
     aside: bool
+    leaf: bool
 
 
 class LayoutRefused(NamedTuple):

@@ -63,11 +63,13 @@ class Write(NamedTuple):
 class EditedAlone(NamedTuple):
     """The write at `site` makes of the old content, by arithmetic, what hangs on nothing but itself and numbers.
 
-    `parameter` is what a module keeps that is written so, if it is.
+    `parameter` is what a module keeps that is written so, if it is. `goes_on` is whether the name that is written is
+    bound to something else then, which is computed from it.
     """
 
     site: int
     parameter: str = ""
+    goes_on: bool = False
 
 
 class PartHandedOut(NamedTuple):

@@ -149,12 +149,14 @@ class WithHelpers(NamedTuple):
     """Units that call functions or methods of the file, with the events of those in the place of the calls.
 
     Sites there are others: `places` leads from them to those of the program, the event's own behind those of the calls
-    that lead to it. `handed` are those at which a function is given something.
+    that lead to it. `handed` are those at which a function is given something, `dropped` those of calls in the program
+    that are statements of their own.
     """
 
     units: tuple[UnitFacts, ...] = ()
     places: Mapping[int, tuple[int, ...]] = MappingProxyType({})
     handed: frozenset[int] = frozenset()
+    dropped: frozenset[int] = frozenset()
 
 
 class FileFacts(NamedTuple):

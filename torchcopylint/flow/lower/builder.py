@@ -62,6 +62,7 @@ class UnitBuilder:
         self.is_generator = False
         self.binding: dict[str, str] = {}
         self.uses: dict[str, set[str]] = {}
+        self.same: list[tuple[str, str]] = []
 
     def site(self, node: Node) -> int:
         """A new site at a node, inside the current statement."""
@@ -143,6 +144,19 @@ class UnitBuilder:
         if key is not None:
             self.uses.setdefault(key, set()).add(attribute)
 
+    def rebind(self, name: str, value: int, node: Node) -> None:
+        """Bind a name to what `name op= other` leaves: what it is used for from here on, it was before."""
+        before = self.binding.get(self.renamed.get(name, name))
+        self.bind(name, value, node)
+        if before is not None:
+            self.same.append((before, self.binding[self.renamed.get(name, name)]))
+
+    def _used_alike(self) -> None:
+        """The uses of what an augmented assignment binds are uses of what it was bound to before."""
+        for before, after in reversed(self.same):
+            if after in self.uses:
+                self.uses.setdefault(before, set()).update(self.uses[after])
+
     def finish(
         self,
         name: str,
@@ -151,6 +165,7 @@ class UnitBuilder:
         site: int,
     ) -> None:
         """Put the finished unit into the file's table."""
+        self._used_alike()
         self.file.units[self.index] = t.Unit(
             number=self.index,
             name=name,

@@ -128,7 +128,7 @@ def _augmented(b: UnitBuilder, node: Node) -> None:
         b.emit(t.StoreItem(base, index, new, True, b.site(target)))
     elif kind(target) == "Name":
         old = b.load(target.value, target)
-        b.bind(target.value, _augment(b, node, symbol, old), target)
+        b.rebind(target.value, _augment(b, node, symbol, old), target)
 
 
 def _augment(b: UnitBuilder, node: Node, symbol: str, old: int) -> int:
