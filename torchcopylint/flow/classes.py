@@ -56,6 +56,12 @@ class Export(NamedTuple):
     element: Object | None = None
 
 
+_LASTING = frozenset(
+    [DIMENSIONS, EXPANDED, FOREIGN, FETCHING, ARCHIVE, PINNED, REGISTERED, WRITES_INPUT, INFERENCE, READ_ONLY, LISTS]
+)
+"""What holds of what is in a field for all methods, whichever has put it there."""
+
+
 class Classes:
     """The classes of a file, and those of others that it uses. What they set is learnt while units are run."""
 
@@ -341,20 +347,7 @@ class Classes:
             self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
         before = fields.get(name)
-        lasting = {
-            DIMENSIONS,
-            EXPANDED,
-            FOREIGN,
-            FETCHING,
-            ARCHIVE,
-            PINNED,
-            REGISTERED,
-            WRITES_INPUT,
-            INFERENCE,
-            READ_ONLY,
-            LISTS,
-        }
-        template = unplaced(obj)._replace(graph=frozenset(), flags=obj.flags & lasting)
+        template = unplaced(obj)._replace(graph=frozenset(), flags=obj.flags & _LASTING)
         if (
             template.kind in TENSORS
             and template.kind is not Kind.PARAMETER

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from torchcopylint.flow import giving, kinds, likely_classes, partials
 from torchcopylint.flow import tape as t
@@ -59,7 +60,7 @@ class Parameters(Classes):
                 # A context is autograd's, whatever class of the file it is said to look like.
                 parameter = parameter._replace(annotation=None)
             calling = self._calling.get(unit.number, {}).get(name)
-            if calling is not None and not partials.may_be_passed(self, unit, position):
+            if calling is not None and not partials.may_be_passed(self, self._calls, unit, position):
                 value = partials.from_default(m, calling, name)
                 m.state.put_cell(name, Cell(value.refs, value.kind, value.const, site=-1))
                 continue
@@ -74,6 +75,10 @@ class Parameters(Classes):
             m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=ARGUMENT))
             m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
             self._bind_element(m, ref, parameter.annotation)
+
+    @cached_property
+    def _calls(self) -> partials.Calls:
+        return partials.calls_of(self)
 
     def _bind_self(self, m: Machine, name: str) -> None:
         if "classmethod" in self.decorators(m.unit.number) or m.unit.name in ("__new__", "__init_subclass__"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from torchcopylint.flow import memory, slots
 from torchcopylint.flow import tape as t
@@ -12,6 +12,8 @@ from torchcopylint.flow.sites import Arguments
 from torchcopylint.flow.tape import Dotted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from torchcopylint.flow.classes import Classes
     from torchcopylint.flow.machine import Machine
 
@@ -44,8 +46,9 @@ def make(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
 
 
 def called(m: Machine, function: Value, arguments: Arguments) -> tuple[Value, Arguments] | None:
-    """What a call of such an object calls, and with what; `None` of anything else."""
-    if len(function.refs) != 1 or m.state.object(function.refs[0]).type != TYPE:
+    """What a call of such an object calls, and with what; `None` of anything else, and of what earlier turns of a loop
+    have left: `f = partial(f, x)` would be made of itself."""
+    if len(function.refs) != 1 or function.refs[0] & 1 or m.state.object(function.refs[0]).type != TYPE:
         return None
     ref = function.refs[0]
     if m.state.cell((ref, _FUNCTION)) is None:
@@ -74,20 +77,31 @@ def default_of(m: Machine, value: Value) -> Default | None:
     return Default(function.const, tuple((key, one.const) for key, one in given.keywords.items()))
 
 
-def may_be_passed(world: Classes, unit: t.Unit, position: int) -> bool:
+Calls: TypeAlias = "Mapping[str, Sequence[t.Call | t.Invoke]]"
+"""The calls of a file, by the last name of what they call."""
+
+
+def calls_of(world: Classes) -> Calls:
+    """Every call of a file."""
+    found: dict[str, list[t.Call | t.Invoke]] = {}
+    for unit in world.program.units:
+        calls: list[t.Call | t.Invoke] = [*world.index(unit).of(t.Call), *world.index(unit).of(t.Invoke)]
+        for event in calls:
+            found.setdefault(_called(unit, event), []).append(event)
+    return found
+
+
+def may_be_passed(world: Classes, calls: Calls, unit: t.Unit, position: int) -> bool:
     """Whether a call in the file may pass something for the parameter at a position: one by the name of the function,
     of its class or of one below that, or one that tells nothing of its arguments."""
     names = {unit.name}
     if unit.owner >= 0 and unit.name == "__init__":
         names |= {info.name for info in world.program.classes if unit.owner in world.lineage(info.number)}
     own, parameter = int(unit.owner >= 0), unit.parameters[position].name
-    for other in world.program.units:
-        calls: list[t.Call | t.Invoke] = [*world.index(other).of(t.Call), *world.index(other).of(t.Invoke)]
-        for event in calls:
-            if _called(other, event) in names:
-                plain = [one for one in event.arguments if not one.keyword]
-                if len(plain) > position - own or any(one.keyword == parameter or one.stars for one in event.arguments):
-                    return True
+    for event in (event for name in names for event in calls.get(name, ())):
+        plain = [one for one in event.arguments if not one.keyword]
+        if len(plain) > position - own or any(one.keyword == parameter or one.stars for one in event.arguments):
+            return True
     return False
 
 

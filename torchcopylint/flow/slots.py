@@ -95,10 +95,6 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
     """An element of one container; `key` is a constant, or `None` for any of them."""
     ref = base.refs[0]
     obj = m.state.object(ref)
-    unknown = obj.kind is Kind.UNKNOWN
-    asked = FETCHING in obj.flags or (ARCHIVE in obj.flags and isinstance(key, str)) or kinds.named_source(obj.text)
-    if unknown and asked:
-        return memory.fresh(m, site, Object(flags=frozenset({FETCHING}), text=text), "fetched")
     if obj.kind is Kind.STATE_DICT:
         one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text, flags=obj.flags)
         named = (ref, f"[{key!r}]")
@@ -109,11 +105,15 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
         slot = (ref, f"[{key!r}]")
         if m.state.cell(slot) is not None:
             return slot_value(m, slot)
+        if _is_fetched(m, ref, obj, key):
+            return memory.fresh(m, site, Object(flags=frozenset({FETCHING}), text=text), "fetched")
         if m.state.cell((ref, ANY_ELEMENT)) is None and obj.kind not in CONTAINERS:
             return slot_value(m, slot)
         entry = _entry(m, ref, obj) if isinstance(key, str) else None
         if entry is not None:
             return slot_value(m, slot, entry)
+    elif _is_fetched(m, ref, obj, key):
+        return memory.fresh(m, site, Object(flags=frozenset({FETCHING}), text=text), "fetched")
     # Of a container that comes from elsewhere, the keys that somebody has named here are not all that it has.
     any_of_all = key is None and obj.kind is not Kind.UNKNOWN
     elements = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
@@ -129,6 +129,12 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
     if LISTS in obj.flags and key is not None:
         return slot_value(m, (ref, f"[{key!r}]"), Object(Kind.LIST, Sure.PROVEN))
     return _another(m, Object(owner=obj.owner), site, text)
+
+
+def _is_fetched(m: Machine, ref: int, obj: Object, key: object) -> bool:
+    """Whether what stands at a key is made when it is asked for, and nobody here has put anything in."""
+    asked = FETCHING in obj.flags or (ARCHIVE in obj.flags and isinstance(key, str)) or kinds.named_source(obj.text)
+    return obj.kind is Kind.UNKNOWN and asked and m.state.cell((ref, ANY_ELEMENT)) is None
 
 
 def _is_stored_there(m: Machine, site: int, place: str) -> bool:
