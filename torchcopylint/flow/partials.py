@@ -37,11 +37,13 @@ def make(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
         return memory.unknown(m, site, f"{name}(...)")
     made = memory.fresh(m, site, Object(Kind.OTHER, Sure.PROVEN, type=TYPE, text=f"{name}(...)"))
     ref = made.refs[0]
-    slots.bind_slot(m, (ref, _FUNCTION), arguments.positional[0]._replace(root=None), site)
-    for position, value in enumerate(arguments.positional[1:]):
-        slots.bind_slot(m, (ref, f"{_POSITION}{position}"), value._replace(root=None), site)
-    for key, value in arguments.keywords.items():
-        slots.bind_slot(m, (ref, f"{_KEYWORD}{key}"), value._replace(root=None), site)
+    given = {_FUNCTION: arguments.positional[0]}
+    given |= {f"{_POSITION}{position}": value for position, value in enumerate(arguments.positional[1:])}
+    given |= {f"{_KEYWORD}{key}": value for key, value in arguments.keywords.items()}
+    for name_of, value in given.items():
+        # What the last turn of a loop has made here is an older one by now.
+        older = tuple(held | 1 if held == ref else held for held in value.refs)
+        slots.bind_slot(m, (ref, name_of), value._replace(refs=older, root=None), site)
     return made
 
 
@@ -51,7 +53,7 @@ def called(m: Machine, function: Value, arguments: Arguments) -> tuple[Value, Ar
     if len(function.refs) != 1 or function.refs[0] & 1 or m.state.object(function.refs[0]).type != TYPE:
         return None
     ref = function.refs[0]
-    if m.state.cell((ref, _FUNCTION)) is None:
+    if m.state.cell((ref, _FUNCTION)) is None or ref in m.state.refs_of((ref, _FUNCTION)):
         return None
     names = [slot[1] for slot in m.state.slot_names(ref)]
     given = sum(name.startswith(_POSITION) for name in names)
