@@ -27,7 +27,7 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
     """
     found: dict[int, list[CallerSuffers]] = {}
     for m in [*(world.machines[number] for number in sorted(world.machines)), *world.inherited]:
-        dropped = _dropped(m) if m.argument_writes else frozenset()
+        dropped = m.index.dropped if m.argument_writes else frozenset()
         for site in sorted(m.facts) if m.argument_writes else ():
             for fact in m.facts[site]:
                 if not isinstance(fact, ReadAfter) or not fact.own or not fact.certain or site == fact.write:
@@ -67,7 +67,7 @@ def _handed_on(world: World, unit: int, parameter: str) -> tuple[int, str, bool]
     for _ in range(MAX_DEPTH):
         m = world.machines.get(unit)
         write = _first_write(m, parameter) if m is not None else None
-        if m is None or write is None or write.site not in m.argument_writes or write.site in _dropped(m):
+        if m is None or write is None or write.site not in m.argument_writes or write.site in m.index.dropped:
             return found
         unit, parameter, returned, _passed = m.argument_writes[write.site]
         callee = world.machines.get(unit)
@@ -207,12 +207,6 @@ def _is_filled(m: Machine, fact: ReadAfter) -> bool:
     if not loops or fact.write not in m.writes or not m.writes[fact.write].blank:
         return False
     return not any(loops[-1] in use.loops for use in uses.of_name(m, fact.name) if not use.loads)
-
-
-def _dropped(m: Machine) -> frozenset[int]:
-    """The sites of calls that are statements of their own."""
-    made = [m.unit.definitions[event.value] for event in m.index.of(t.Discard)]
-    return frozenset(event.site for event in made if event is not None)
 
 
 def _first_write(callee: Machine, parameter: str) -> Write | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import hanging, memory, naming, runs, slots, uses
+from torchcopylint.flow import hanging, keeping, memory, naming, runs, slots, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import BackwardAgain
 from torchcopylint.flow.left import Left, touched
@@ -151,13 +151,10 @@ def _only_resets(m: Machine, unit: t.Unit, field: str) -> bool:
 
 def _is_strangers(m: Machine, unit: t.Unit, field: str) -> bool:
     """Whether a method touches a field of that name of its own object only, which has nothing to do with this class."""
-    if unit.owner < 0 or unit.owner in m.world.lineage(m.unit.owner) or m.unit.owner in m.world.lineage(unit.owner):
-        return False
-    index, me = m.world.index(unit), unit.parameters[0].name if unit.parameters else ""
+    index = m.world.index(unit)
     bases = [event.base for event in index.of(t.Attribute) if event.name == field]
     bases += [event.base for event in index.of(t.StoreAttribute) if event.name == field]
-    loads = [unit.definitions[base] for base in bases if base >= 0]
-    return all(isinstance(made, t.Load) and made.name == me for made in loads)
+    return bool(bases) and all(keeping.is_strangers(m, unit, base) for base in bases)
 
 
 def _has_inner(loop: t.Loop, name: str) -> bool:

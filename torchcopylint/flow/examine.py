@@ -104,13 +104,8 @@ def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
             places |= expanded.places
             handed |= expanded.handed
             found.append(_unit_facts(world, world.run_expanded(expanded.unit), (), shielding))
-    return WithHelpers(tuple(found), places, frozenset(handed), _dropped(world) if found else frozenset())
-
-
-def _dropped(world: World) -> frozenset[int]:
-    """The sites of the calls that are statements of their own."""
-    made = (unit.definitions[event.value] for unit in world.program.units for event in world.index(unit).of(t.Discard))
-    return frozenset(event.site for event in made if isinstance(event, t.Call | t.Invoke))
+    dropped = (world.index(unit).dropped for unit in world.program.units) if found else ()
+    return WithHelpers(tuple(found), places, frozenset(handed), frozenset[int]().union(*dropped))
 
 
 def _shielding(world: World) -> frozenset[int]:

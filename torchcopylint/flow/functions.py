@@ -19,7 +19,6 @@ from torchcopylint.flow import (
     making,
     mapping,
     memory,
-    modules,
     naming,
     operations,
     ownership,
@@ -499,7 +498,7 @@ def _from_pretrained(m: Machine, arguments: Arguments, event: t.Call | t.Invoke,
         module = m.state.object(made.refs[0])
         obj = m.state.object(held.refs[0])
         m.state.set_object(held.refs[0], obj._replace(shares=(*obj.shares, *_as_field(module, made.refs[0]))))
-        modules.note_table(m, source, event.site, frozen)
+        sharing.note_table(m, source, event.site, frozen)
     return made
 
 

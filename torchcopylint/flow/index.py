@@ -125,6 +125,12 @@ class UnitIndex:
         return found
 
     @cached_property
+    def dropped(self) -> frozenset[int]:
+        """The sites of the calls that are statements of their own."""
+        made = (self.unit.definitions[event.value] for event in self.of(t.Discard))
+        return frozenset(event.site for event in made if isinstance(event, t.Call | t.Invoke))
+
+    @cached_property
     def computing(self) -> frozenset[int]:
         """The sites of calls and operators: what makes something, where a loop or an index only takes it out."""
         made = self.unit.definitions

@@ -103,7 +103,7 @@ def is_reset(m: Machine, name: str) -> bool:
         for event in m.world.index(unit).events:
             sets = isinstance(event, t.StoreAttribute) and event.name == name and not event.augmented
             sets = sets and unit.name != "__init__"
-            if sets and isinstance(event, t.StoreAttribute) and _is_strangers(m, unit, event.base):
+            if sets and isinstance(event, t.StoreAttribute) and is_strangers(m, unit, event.base):
                 # A field of the same name of another class.
                 continue
             cuts = isinstance(event, t.Invoke) and event.name == "detach_" and _field(unit, event.base) == name
@@ -112,7 +112,7 @@ def is_reset(m: Machine, name: str) -> bool:
     return False
 
 
-def _is_strangers(m: Machine, unit: t.Unit, register: int) -> bool:
+def is_strangers(m: Machine, unit: t.Unit, register: int) -> bool:
     """Whether a register holds the `self` of a class that has nothing to do with the class of this unit."""
     made = unit.definitions[register] if register >= 0 else None
     if unit.owner < 0 or not unit.parameters or not isinstance(made, t.Load) or made.name != unit.parameters[0].name:

@@ -30,9 +30,10 @@ def take(m: Machine, unit: int, name: str, result: Value, site: int) -> Value:
     if any(BLANK in made.state.object(ref).flags for value in made.returned for ref in value.refs):
         return result
     asked = _asked_for(m, unit, site) if _is_memoised(m, unit) else ""
-    if asked and asked in m.memos and result.refs:
-        # Whoever asks for the same gets the same.
-        return result._replace(refs=m.memos[asked])
+    known = m.memos.get(asked, ())
+    if result.refs and known and all(m.state.get(ref) is not None for ref in known):
+        # Whoever asks for the same gets the same, if this path has come by where it was made.
+        return result._replace(refs=known)
     if asked:
         m.memos[asked] = result.refs
     for ref in result.refs:

@@ -29,11 +29,10 @@ from torchcopylint.flow import (
     stepping,
     summaries,
     unknowns,
-    uses,
     writing,
 )
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import DataShared, Saved
+from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -575,15 +574,3 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
         # A method that the class adds: a helper of `step`, which finds recording switched off as `step` leaves it.
         return call_instance(m, base, arguments, event.site, text, event.name)
     return unknowns.call_unknown(m, rest, event.site, f"{text}.{event.name}")
-
-
-def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:
-    """One table of weights is given to an embedding; twice, and trained by one, it is shared by two."""
-    ref = source.refs[0]
-    storage = m.state.object(ref).shares[0].storage
-    first, kept = m.tables.setdefault(storage, (site, frozen))
-    # One that is frozen and one that is not may be the arms of one condition.
-    both = not kept and not frozen and first != site
-    if both or (not (kept and frozen) and uses.runs_before(m, first, site)):
-        name = naming.key_text(m, source.root) or "one tensor"
-        m.fact(DataShared(site, "this embedding", name, "table", m.state.object(ref).sure, first))

@@ -121,6 +121,18 @@ def note_again(m: Machine, site: int, source: Value, text: str) -> None:
         m.fact(DataShared(site, text, name, "table", obj.sure, first))
 
 
+def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:
+    """One table of weights is given to an embedding; twice, and trained by one, it is shared by two."""
+    ref = source.refs[0]
+    storage = m.state.object(ref).shares[0].storage
+    first, kept = m.tables.setdefault(storage, (site, frozen))
+    # One that is frozen and one that is not may be the arms of one condition.
+    both = not kept and not frozen and first != site
+    if both or (not (kept and frozen) and uses.runs_before(m, first, site)):
+        name = naming.key_text(m, source.root) or "one tensor"
+        m.fact(DataShared(site, "this embedding", name, "table", m.state.object(ref).sure, first))
+
+
 def replaced(m: Machine, value: Value, place: str) -> None:
     """A value is stored at a place. If that is where its memory came from, it replaces what was there."""
     for ref in value.refs:

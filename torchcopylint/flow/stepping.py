@@ -56,7 +56,7 @@ def _named_alike(m: Machine, optimizer: str, networks: set[int]) -> set[int]:
     return found if len(found) == 1 else networks
 
 
-_OPTIMIZER_WORDS = re.compile(r"optimi[sz]er|optim|opt|solver", re.I)
+_OPTIMIZER_WORDS = re.compile(r"(?:optimi[sz]er|optim|opt|solver)(?:s(?=_|$))?", re.I)
 _NETWORK_WORDS = re.compile(r"model|network|net", re.I)
 
 

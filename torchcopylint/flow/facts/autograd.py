@@ -40,7 +40,8 @@ class LeafWritten(NamedTuple):
 
     `made` is the site where it came to require grad, or -1. `assumed` is whether grad mode was only assumed to be on,
     `local` whether the leaf was made in this unit, or belongs to a module that was. `asked` is whether its gradient has
-    been asked for, `aside` whether the write stands under a condition.
+    been asked for, or a class makes and trains it in a file that never speaks of grad mode, `aside` whether the write
+    stands under a condition.
     """
 
     site: int
