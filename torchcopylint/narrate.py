@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchcopylint.base.finding import Severity
+from torchcopylint.base.finding import Confidence, Severity
 from torchcopylint.base.report import Point, Report
 from torchcopylint.pages import Page
 
@@ -201,26 +201,38 @@ def settle(told: list[Told]) -> list[Told]:
     """One report per fault: what another rule's report in the same statement replaces, and what is said twice, goes.
 
     A page's `supersedes` names the rules that it replaces, in its whole statement. Of what is left at one place, the
-    most severe stays. Rules that are about a whole statement (`.data` read several times) speak once.
+    most severe stays. Rules that are about a whole statement (`.data` read several times) speak once. A report of low
+    confidence, which the default preset does not show, never silences one that it shows.
     """
     by_statement: dict[int, list[Told]] = {}
     for item in told:
         by_statement.setdefault(item.statement, []).append(item)
     kept: list[Told] = []
     for items in by_statement.values():
-        replaced = {code for item in items for code in item.page.supersedes}
-        left = [item for item in items if item.code not in replaced]
-        worst: dict[int, int] = {}
-        for item in left:
-            worst[item.report.site] = min(item.severity.rank, worst.get(item.report.site, item.severity.rank))
+        left = [item for item in items if not any(_replaces(other, item) for other in items)]
+        left = [item for item in left if not any(_outranks(other, item) for other in left)]
         seen: set[tuple[str, int]] = set()
         for item in sorted(left, key=lambda i: (i.severity.rank, i.report.confidence.rank, i.report.site)):
             place = (item.code, -1 if item.code in ONCE_A_STATEMENT else item.report.site)
-            outdone = item.severity.rank > worst[item.report.site]
-            if place not in seen and not outdone:
+            if place not in seen:
                 seen.add(place)
                 kept.append(item)
     return kept
+
+
+def _replaces(item: Told, other: Told) -> bool:
+    return other.code in item.page.supersedes and not _hides(item, other)
+
+
+def _outranks(item: Told, other: Told) -> bool:
+    return (
+        item.report.site == other.report.site and item.severity.rank < other.severity.rank and not _hides(item, other)
+    )
+
+
+def _hides(item: Told, other: Told) -> bool:
+    """Whether a preset that shows the second does not show the first, so that nothing would be told."""
+    return item.report.confidence is Confidence.LOW is not other.report.confidence
 
 
 ONCE_A_STATEMENT = frozenset({"TCL103", "TCL104", "TCL105", "TCL903"})
