@@ -94,6 +94,10 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
                 seen.add(fact.shared)
                 write, read = min(later, key=lambda w: w.site), min(restored, key=lambda r: r.site)
                 yield _report_kept(fact, read.site, write, fact.whole)
+            elif fact.appended:
+                # All the entries are one memory, whatever has become of it by the time that somebody looks.
+                seen.add(fact.shared)
+                yield _report_kept(fact, -1, _trained(methods, fact), False, met=True)
             elif meeting:
                 seen.add(fact.shared)
                 written = _trained(methods, fact)
@@ -110,7 +114,7 @@ def _report_kept(fact: Kept, read: int, write: Write | None, whole: bool, *, met
         points=(
             Point(Role.SHARED, fact.shared, f"shared.{fact.how.value}", names),
             *((written_point(write),) if write is not None else ()),
-            Point(Role.READ, read, "read.field", {"name": name}),
+            *((Point(Role.READ, read, "read.field", {"name": name}),) if read >= 0 else ()),
         ),
         values={
             "name": name,
@@ -125,7 +129,8 @@ def _report_kept(fact: Kept, read: int, write: Write | None, whole: bool, *, met
 
 def _meets(place: FieldMet, kept: Kept, unit: UnitFacts) -> bool:
     """Whether a place uses what was kept together with its own source, in a way that only makes sense of a copy."""
-    if place.field != kept.field or kept.how not in KEEPING or place.source not in kept.sources:
+    values = kept.how in KEEPING or (kept.how is How.STATE and kept.shallow)
+    if place.field != kept.field or not values or place.source not in kept.sources:
         return False
     if place.method == kept.method and place.site > kept.shared:
         return False

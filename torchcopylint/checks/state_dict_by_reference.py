@@ -78,9 +78,14 @@ def _report_class(fact: Kept, read: int | None, step: Write | None) -> Report:
             *((written_point(step),) if step is not None else ()),
             *((Point(Role.READ, read, "read.field", {"name": name}),) if read is not None else ()),
         ),
-        values={"name": name, "source": source, "cause": step.cause if step is not None else "training"},
+        values={
+            "name": name,
+            "source": source,
+            "cause": step.cause if step is not None else "training",
+            "when": fact.when,
+        },
         confidence=at_most(Confidence.MEDIUM, confidence(fact.sure)),
-        variant="shallow" if fact.shallow else "",
+        variant="conditional" if fact.when else "shallow" if fact.shallow else "",
     )
 
 

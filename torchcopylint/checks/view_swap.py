@@ -17,9 +17,11 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             continue
         crosswise = fact.target == CROSSWISE
         write = unit.writes[fact.write]
-        if write.form != "item" or write.reads_old or not (crosswise or (fact.certain and not fact.own)):
+        stored = write.form == "item" or write.op == "copy_"
+        if not stored or write.reads_old or not (crosswise or (fact.certain and not fact.own)):
             continue
-        links = tuple(link for link in fact.below_read if link.how is not None)
+        views = tuple(link for link in fact.below_read if link.how is not None)
+        links = views or fact.below_read
         if not links and not crosswise:
             continue
         yield Report(
@@ -30,4 +32,5 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 "source": links[0].source if links else write.root or write.name,
             },
             confidence=confidence(write.sure, fact.sure),
+            variant="" if views or crosswise else "name",
         )

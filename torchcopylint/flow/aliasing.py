@@ -272,7 +272,7 @@ def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
         if write is None or mark.own or mark.late or write.form != "step":
             continue
         others = [name for bound, name in _names_of(m, frozenset(value.refs)) if bound < cell.site]
-        bound = turns.bound_on_the_way(m, key, site) if others else -1
+        bound = turns.bound_on_the_way(m, key, site, mark.write) if others else -1
         if bound >= 0 and not bound < mark.write < site:
             # Bound anew in this turn: what an earlier one has trained is what it is bound to.
             continue

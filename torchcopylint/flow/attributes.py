@@ -187,7 +187,7 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
     if local is not None and (moved := training_fields.shares_of(m, ref, local, name)):
         own = m.number("slot", (ref, f".{name}"))
         return known._replace(shares=(*moved, Share(own, How.OWN, -1, own)))
-    if m.world.is_switched(obj.type, name):
+    if m.world.is_switched(obj.type, name) or (switched and known.kind is Kind.MODULE):
         known = known._replace(flags=known.flags | {SWITCHED})
     if obj.kind is Kind.MODULE and known.kind in (*TENSORS, Kind.MODULE, Kind.UNKNOWN):
         # A parameter or submodule is a part of what its module trains.

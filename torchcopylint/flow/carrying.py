@@ -172,7 +172,7 @@ def take(m: Machine, items: tuple[Carried, ...], unit: t.Unit, keeper: Value, re
     graph = frozenset({number})
     for ref in _tensors(m, result.refs):
         obj = m.state.object(ref)
-        if obj.kind in (*TENSORS, Kind.UNKNOWN) and obj.requires_grad is not Fact.NO and obj.leaf <= 0:
+        if hanging.may_hang(obj) and obj.requires_grad is not Fact.NO and obj.leaf <= 0:
             graph |= obj.graph
             m.state.set_object(ref, obj._replace(graph=obj.graph | {number}))
     for item in items:

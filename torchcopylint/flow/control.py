@@ -246,14 +246,16 @@ def _return(m: Machine, event: t.Return) -> None:
     m.leave()
 
 
-def _elements(m: Machine, value: Value) -> list[Value]:
+def _elements(m: Machine, value: Value, depth: int = 2) -> list[Value]:
+    """What stands in a container, and in those that stand in it: `(z, mean), state`."""
     found = []
-    for ref in value.refs:
+    for ref in value.refs if depth else ():
         if m.state.object(ref).kind in CONTAINERS:
             for slot in m.state.slot_names(ref):
                 cell = m.state.cell(slot)
                 if cell is not None:
-                    found.append(Value(cell.refs, cell.kind))
+                    held = Value(cell.refs, cell.kind)
+                    found += [held, *_elements(m, held, depth - 1)]
     return found
 
 

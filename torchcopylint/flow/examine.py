@@ -232,13 +232,16 @@ def _returned_sources(m: Machine) -> set[int]:
 
 
 def _called_without_grad(world: World, number: int) -> Fact:
-    """Whether every call turns recording off. Where a caller's own mode is assumed, its callers are asked in turn."""
+    """Whether every call turns recording off. Where a caller's own mode is assumed, its callers are asked in turn,
+    unless it runs backward itself: then it records."""
     pending, seen = [number], {number}
     off = on = False
     unknown = number not in world.call_modes
     while pending:
         for caller, mode in world.call_modes.get(pending.pop(), ()):
-            if mode.assumed and caller in world.call_modes:
+            if mode.recording is Fact.YES and caller in world.machines and world.machines[caller].trains:
+                on = True
+            elif mode.assumed and caller in world.call_modes:
                 pending += [caller] if caller not in seen else []
                 seen.add(caller)
             elif mode.recording is Fact.NO:

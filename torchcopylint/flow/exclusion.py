@@ -210,10 +210,27 @@ def _asked(m: Machine, register: int, truth: bool) -> tuple[str, object, bool] |
         return _asked(m, event.operands[0], not truth)
     if isinstance(event, t.Operate) and event.symbol in ("==", "!=") and len(event.operands) == 2:
         constant = m.unit.definitions[event.operands[1]]
-        if isinstance(constant, t.Const) and _stays(m, event.operands[0]):
-            return naming.text_of(m, event.operands[0]), constant.value, truth == (event.symbol == "==")
+        subject = _subject(m, event.operands[0])
+        if isinstance(constant, t.Const) and subject:
+            return subject, constant.value, truth == (event.symbol == "==")
         return None
-    return (naming.text_of(m, register), True, truth) if _stays(m, register) else None
+    subject = _subject(m, register)
+    return (subject, True, truth) if subject else None
+
+
+def _subject(m: Machine, register: int) -> str:
+    """What is asked for, such that the same words mean the same value; nothing if it may change in between."""
+    if _stays(m, register):
+        return naming.text_of(m, register)
+    event = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(event, t.Load):
+        return ""
+    bound = uses.bindings_before(m, event)
+    binds = [bind for bind in m.index.binds.get(event.name, ()) if bind.value in bound]
+    if len(bound) == 1 and len(binds) == 1 and not m.index.loops.get(binds[0].site):
+        # Of several bindings this is the one that counts here, as in the cells of a notebook.
+        return f"{naming.text_of(m, register)}@{binds[0].site}"
+    return ""
 
 
 def _stays(m: Machine, register: int) -> bool:

@@ -9,7 +9,19 @@ from torchcopylint.flow import aliasing, kinds, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.exclusion import exclude
 from torchcopylint.flow.facts import FieldMet, Kept
-from torchcopylint.flow.model import ARGUMENT, CONTAINERS, TENSORS, How, Kind, Object, Share, Slot, Sure, Value
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    ARGUMENT,
+    CONTAINERS,
+    TENSORS,
+    How,
+    Kind,
+    Object,
+    Share,
+    Slot,
+    Sure,
+    Value,
+)
 from torchcopylint.flow.summaries import argument_paths
 
 if TYPE_CHECKING:
@@ -47,13 +59,14 @@ def kept(m: Machine) -> list[Kept]:
         for ref, element in _with_elements(m, cell.refs, MAX_DEPTH):
             obj = m.state.object(ref)
             for share in obj.shares:
-                if share.how in KEPT_HOWS and share.storage in outside and share.storage not in cell.refs:
+                how, when = _come_by(m, share)
+                if how in KEPT_HOWS and share.storage in outside and share.storage not in cell.refs:
                     found.append(
                         Kept(
                             field=slot[1][1:],
                             site=cell.site,
                             shared=share.site,
-                            how=share.how,
+                            how=how,
                             source=m.state.object(share.storage).text,
                             shallow=element or "shallow" in obj.flags,
                             sure=_sure_kept(m, obj, share),
@@ -61,10 +74,28 @@ def kept(m: Machine) -> list[Kept]:
                             whole=not _taken_from(m, share) or _has_parameters(m, share.storage),
                             sources=_names_of(m, share.storage),
                             calls=uses.own_calls(m),
-                            record=share.how is How.STATE and _is_record(m, slot[1][1:], cell.site),
+                            record=how is How.STATE and _is_record(m, slot[1][1:], cell.site),
+                            when=when,
                         )
                     )
     return list(dict.fromkeys(found))
+
+
+def _come_by(m: Machine, share: Share) -> tuple[How | None, str]:
+    """How something has come to share the memory of a module, and on which condition.
+
+    An entry of a state dict is that, whatever is done to it that does not copy: `t.detach().cpu()`.
+    """
+    how, when = share.how, share.when
+    for _ in range(MAX_DEPTH + 1):
+        above = [one for one in m.state.object(share.of).shares if one.storage == share.storage]
+        if len(above) != 1 or above[0].how is How.OWN or how is How.STATE:
+            break
+        share = above[0]
+        when = when or share.when
+        if share.how is How.STATE and how in (How.DETACH, How.DATA, How.CONDITIONAL):
+            how = How.STATE
+    return how, when
 
 
 def _is_record(m: Machine, field: str, site: int) -> bool:
@@ -82,7 +113,8 @@ def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[
             obj = m.state.object(ref)
             # What a container held before is no other place for it: `self.state["count"] -= 1`.
             others = outside - set(containers)
-            shared = [share for share in obj.shares if share.how in VALUES | {How.STATE} and share.storage in others]
+            hows = VALUES | {How.STATE, How.NUMPY}
+            shared = [share for share in obj.shares if share.how in hows and share.storage in others]
             if not shared or cell is None:
                 continue
             owner = m.state.object(shared[0].storage)
@@ -100,9 +132,38 @@ def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[
                     storages=frozenset(share.storage | 1 for share in shared),
                     whole=owner.kind is Kind.MODULE,
                     sources=_names_of(m, shared[0].storage),
+                    appended=_is_once_a_call(m, slot, cell.site)
+                    and _is_of_parameter(m, shared[0])
+                    and _is_read_elsewhere(m, field),
                 )
             )
     return found
+
+
+def _is_once_a_call(m: Machine, slot: Slot, site: int) -> bool:
+    """Whether each call puts one thing at the end of a list that it leaves as it was otherwise."""
+    if slot[1] != ANY_ELEMENT or m.state.object(slot[0]).kind is not Kind.LIST or uses.loops_around(m, site):
+        return False
+    holder = naming.key_text(m, slot).partition("[")[0]
+    return not any(event.name == "clear" and naming.text_of(m, event.base) == holder for event in m.index.of(t.Invoke))
+
+
+def _is_read_elsewhere(m: Machine, field: str) -> bool:
+    units = [unit for unit in m.world.program.units if unit is not m.unit and unit.name != "__init__"]
+    return any(event.name == field for unit in units for event in m.world.index(unit).of(t.Attribute))
+
+
+def _is_of_parameter(m: Machine, share: Share) -> bool:
+    """Whether what is shared is a parameter that lives in a module: the same memory on every call."""
+    for _ in range(MAX_DEPTH + 1):
+        above = m.state.object(share.of)
+        if above.kind is Kind.PARAMETER:
+            return True
+        further = [one for one in above.shares if one.of != share.of]
+        if not further:
+            return False
+        share = further[0]
+    return False
 
 
 def _elements(m: Machine, containers: tuple[int, ...], depth: int) -> Iterator[Slot]:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import grads, hollow, uses
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import Fact, Kind, Object, Value
+from torchcopylint.flow.model import SWITCHED, Fact, Kind, Object, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from torchcopylint.flow.machine import Machine
 
@@ -30,6 +30,23 @@ def note_loop(m: Machine, wanted: bool | None, site: int) -> None:
                 m.frozen.add(ref | 1)
             else:
                 m.frozen.discard(ref | 1)
+
+
+def switched_arguments(m: Machine) -> tuple[str, ...]:
+    """The parameters of a unit, by their names, over whose own parameters it has gone to switch what they require."""
+    names = [parameter.name for parameter in m.unit.parameters] if m.switched else []
+    return tuple(name for name in names if m.number("argument", name) | 1 in m.switched)
+
+
+def take(m: Machine, names: Iterable[str], bound: Mapping[str, Value]) -> None:
+    """A call has switched what the parameters of these arguments require."""
+    for name in names:
+        m.switched.update(ref | 1 for ref in bound.get(name, Value()).refs)
+
+
+def is_switched(m: Machine, ref: int) -> bool:
+    """Whether a loop has gone over the parameters of a module: nobody knows which of them require gradients."""
+    return ref | 1 in m.switched or SWITCHED in m.state.object(ref).flags
 
 
 def note_part(m: Machine, ref: int, part: Value) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import naming, uses
+from torchcopylint.flow import exclusion, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GeneratorReused
 from torchcopylint.flow.model import ANY_ELEMENT, Kind, Value
@@ -80,10 +80,11 @@ def _taken_again(m: Machine, value: Value, site: int) -> GeneratorReused | None:
     ref = value.refs[0]
     taken = m.state.get(_key(ref))
     before = taken if isinstance(taken, frozenset) else frozenset[int]()
+    met = frozenset(one for one in before if not exclusion.exclude(m, one, site))
     made = m.generators[ref | 1]
-    again = min(before, default=site) != site or (not _is_any_element(value) and _comes_round(m, made, site))
-    if before and value.root is not None and again:
-        fact = GeneratorReused(site, naming.key_text(m, value.root), made, min(before), True)
+    again = min(met, default=site) != site or (not _is_any_element(value) and _comes_round(m, made, site))
+    if met and value.root is not None and again:
+        fact = GeneratorReused(site, naming.key_text(m, value.root), made, min(met), True)
     else:
         fact = None
     m.state.put(_key(ref), before | {site})

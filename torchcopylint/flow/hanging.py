@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from torchcopylint.flow import grads, keeping, memory, naming, slots, uses
+from torchcopylint.flow import distributions, grads, keeping, memory, naming, slots, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -198,6 +198,11 @@ def carry(m: Machine, hanging: Graphs, result: Value, site: int, bound: dict[str
             _hang(m, ref, graph, site, part)
 
 
+def may_hang(obj: Object) -> bool:
+    """Whether a part of what a call returns can hang on a graph: a tensor, or a distribution that is made of some."""
+    return obj.kind in (*TENSORS, Kind.UNKNOWN) or distributions.is_one(obj)
+
+
 def _hang(m: Machine, ref: int, graph: frozenset[int], site: int, slot: str) -> None:
     obj = m.state.object(ref)
     parts = PARTS in obj.flags
@@ -210,6 +215,6 @@ def _hang(m: Machine, ref: int, graph: frozenset[int], site: int, slot: str) -> 
             for inner in m.state.refs_of(name):
                 if inner != ref and m.state.object(inner).kind not in CONTAINERS:
                     _hang(m, inner, graph, site, slot)
-    elif (parts or obj.kind in (*TENSORS, Kind.UNKNOWN)) and graph and obj.requires_grad is not Fact.NO:
+    elif (parts or may_hang(obj)) and graph and obj.requires_grad is not Fact.NO:
         sure = max(obj.requires_grad, Fact.LIKELY)
         m.state.set_object(ref, obj._replace(graph=obj.graph | graph, requires_grad=sure, leaf=Fact.NO))

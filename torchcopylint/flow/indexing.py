@@ -14,6 +14,7 @@ from torchcopylint.flow import (
     reading,
     refusals,
     runs,
+    swaps,
     uses,
     writing,
 )
@@ -311,6 +312,8 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     crosswise = _is_crosswise(m, event)
     consumer = "swap" if mine & theirs or crosswise else "store"
     reading.read(m, value, event.site, consumer, CROSSWISE if crosswise else text)
+    if consumer != "swap" and kind_of(base, m.state) in BUFFERS:
+        swaps.note(m, base, value, event.site)
     numbers.note_stored(m, base, value, "[...] =", event.site, text)
     region = region_of(m, event.subscript) if is_advanced(m, event.subscript) is Fact.NO else (Part("?"),)
     whole = all(part.kind == "all" for part in region) or _is_ellipsis(m, event.subscript)

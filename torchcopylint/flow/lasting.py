@@ -43,9 +43,29 @@ def _lasts(m: Machine, site: int) -> bool:
             returned |= {held | 1 for slot in m.state.slot_names(ref & ~1) for held in m.state.refs_of(slot)}
     if result & returned or _is_handed_on(m, m.index.calls.get(site, -1)):
         return True
-    held = {ref | 1 for key in m.state.entries if isinstance(key, tuple) for ref in m.state.refs_of(key)}
+    slots = [key for key in m.state.entries if isinstance(key, tuple)]
+    held = {ref | 1 for key in slots if _outlives(m, key[0], site, returned) for ref in m.state.refs_of(key)}
     storages = {share.storage | 1 for ref in result for share in m.state.object(ref & ~1).shares}
     return bool(result & held) or any(storages & {s | 1 for s in write.storages} for write in m.writes.values())
+
+
+def _outlives(m: Machine, container: int, site: int, returned: set[int]) -> bool:
+    """Whether what a container holds is looked at after the turn on which the call at a site has put it there.
+
+    A list that the unit has made and lets go of holds what one expression has put into it, or what a loop collects from
+    turn to turn; what the loop goes through is another thing on each.
+    """
+    obj = m.state.object(container)
+    if obj.kind not in CONTAINERS or obj.owner not in ("", LOCAL) or container | 1 in returned:
+        return True
+    if any(isinstance(key, tuple) for key in m.state.holders.get(container, ())):
+        return True
+    between = set(uses.loops_around(m, site)) - set(uses.loops_around(m, obj.site))
+    call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    given = call.arguments[0].register if isinstance(call, t.Call | t.Invoke) and call.arguments else -1
+    load = m.unit.definitions[given] if given >= 0 else None
+    bound = uses.bindings_before(m, load) if isinstance(load, t.Load) else [given]
+    return bool(between) and not all(uses.from_iteration(m, register) for register in bound)
 
 
 def _is_of_something_kept(m: Machine, ref: int) -> bool:
@@ -76,9 +96,13 @@ def _is_handed_on(m: Machine, register: int) -> bool:
         event = m.consumer_of(register)
     if isinstance(event, t.Bind):
         loads = [use.register for use in uses.of_name(m, event.name) if use.loads]
-        return any(_keeps(m.consumer_of(load)) for load in loads)
-    return _keeps(event)
+        return any(_keeps(m, m.consumer_of(load)) for load in loads)
+    return _keeps(m, event)
 
 
-def _keeps(event: t.Event | None) -> bool:
-    return isinstance(event, t.Invoke) and _KEEPING.match(event.name) is not None
+def _keeps(m: Machine, event: t.Event | None) -> bool:
+    if not isinstance(event, t.Invoke) or not _KEEPING.match(event.name):
+        return False
+    # Of a list that is seen here it is known what it holds, and whether anybody has it afterwards.
+    kinds = {m.state.object(ref).kind for ref in m.value(event.base).refs}
+    return not kinds or not kinds <= set(CONTAINERS)

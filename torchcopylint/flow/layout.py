@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchcopylint.flow.facts import ViewImpossible
-from torchcopylint.flow.model import CONTAINERS, Kind, Object, Value
+from torchcopylint.flow.model import CONTAINERS, Kind, Object, Sure, Value
 from torchcopylint.flow.sites import Arguments, Site
 
 if TYPE_CHECKING:
@@ -161,10 +161,14 @@ def note_view(m: Machine, arguments: Arguments, at: Site) -> None:
     objects = [m.state.object(ref) for ref in arguments.positional[0].refs]
     if count is None or not objects:
         return
-    orders = [dict(obj.config).get(PERMUTED) for obj in objects]
-    if all(isinstance(order, tuple) and _refuses(order, count) for order in orders):
+    known = [dict(obj.config).get(PERMUTED) for obj in objects]
+    orders = [order for order in known if isinstance(order, tuple)]
+    if len(orders) == len(known) and all(_refuses(order, count) for order in orders):
         obj = min(objects, key=lambda obj: obj.sure)
-        m.fact(ViewImpossible(at.site, at.name, obj.site, obj.sure))
+        # `x.transpose(1, 2).view(-1, n)` goes well for a batch of one, and whoever leaves its size open may have that.
+        sizes = _sizes(m, arguments.positional[1:]) or [Value()]
+        of_one = sizes[0].const == -1 and not all(_refuses(order, count, True) for order in orders)
+        m.fact(ViewImpossible(at.site, at.name, obj.site, Sure.HINT if of_one else obj.sure))
 
 
 def _dimensions(arguments: Arguments, names: tuple[str, ...]) -> tuple[int, ...]:
@@ -190,8 +194,9 @@ def _sizes(m: Machine, given: Sequence[Value]) -> Sequence[Value] | None:
     return [Value(const=cell.const if cell is not None else None) for cell in cells]
 
 
-def _refuses(order: Order, count: int) -> bool:
-    return all(_joins_apart(candidate, count) for candidate in _candidates(order))
+def _refuses(order: Order, count: int, one: bool = False) -> bool:
+    """`one` is whether the first dimension, of size one, may be joined with whatever comes next."""
+    return all(_joins_apart(candidate, count, one) for candidate in _candidates(order))
 
 
 def _candidates(order: Order) -> Iterator[Order]:
@@ -210,10 +215,11 @@ def _candidates(order: Order) -> Iterator[Order]:
         yield order
 
 
-def _joins_apart(order: Order, count: int) -> bool:
+def _joins_apart(order: Order, count: int, one: bool) -> bool:
     """Whether every way to join neighbours into `count` dimensions joins some that are not neighbours in memory."""
     if order[0] == "?" or count >= len(order):
         return False
     joints = [a + 1 == b for a, b in pairwise(order) if isinstance(a, int) and isinstance(b, int)]
+    joints[0] |= one and order[0] == 0
     ways = combinations(range(len(joints)), len(order) - count)
     return not any(all(joints[place] for place in way) for way in ways)

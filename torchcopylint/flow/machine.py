@@ -78,6 +78,7 @@ class Machine:
         self.called_fields: dict[str, dict[Fact, int]] = {}
         self.switched: set[int] = set()
         self.frozen: set[int] = set()
+        self.copied_from: dict[int, frozenset[int]] = {}
         self.replaced: dict[int, tuple[int, Part, str, Sure]] = {}
         self.first_turn = False
         self.first_hits: dict[int, tuple[frozenset[int], dict[int, Chain]]] = {}

@@ -27,6 +27,7 @@ from torchcopylint.flow import (
     severed,
     slots,
     stepping,
+    swaps,
     terms,
     transfers,
     unknowns,
@@ -272,6 +273,8 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
     if name == "type" and len(arguments.positional) == 1 and not arguments.keywords:
         # It is asked what type it is, and answers with a name.
         return Value(kind=Kind.STRING)
+    if name == "copy_" and len(arguments.positional) > 1:
+        swaps.note(m, base, arguments.positional[1], event.site)
     special = _TENSOR_METHODS.get(name)
     if special is not None:
         return special(m, op, arguments, event, at)

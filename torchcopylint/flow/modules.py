@@ -508,6 +508,8 @@ def _load_state_dict(m: Machine, base: Value, event: t.Invoke, arguments: Argume
 def _parameters(m: Machine, base: Value, obj: Object, event: t.Invoke, name: str) -> Value:
     text = naming.text_of(m, event.base)
     trained = Fact.NO if obj.requires_grad is Fact.NO or "buffers" in name else Fact.LIKELY
+    if trained > 0 and any(frozen.is_switched(m, ref) for ref in base.refs):
+        trained = Fact.UNKNOWN
     kind = Kind.TENSOR if "buffers" in name else Kind.PARAMETER
     sure = Sure.PROVEN if obj.kind is Kind.MODULE or name != "buffers" else Sure.LIKELY
     made = Object(kind, sure, leaf=Fact.YES, requires_grad=trained, text=f"a parameter of {text}")

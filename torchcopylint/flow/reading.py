@@ -108,6 +108,8 @@ def _is_filled(m: Machine, value: Value) -> bool:
 def _apart(m: Machine, fact: ReadAfter, site: int) -> bool:
     """Whether what is read at a site has come to share memory where a condition holds that does not hold there, or with
     another element than the one that was written."""
+    if _is_same_place(fact.name, naming.key_text(m, m.root_keys.get(fact.write)) or m.writes[fact.write].name):
+        return True
     shared = {fact.bound, *(link.site for link in fact.links)} - {-1}
     holder = fact.name.partition("[")[0].partition(".")[0]
     if any(turns.of_other_elements(m, fact.write, one, holder) for one in shared):
@@ -115,6 +117,14 @@ def _apart(m: Machine, fact: ReadAfter, site: int) -> bool:
     if any(fact.write < one < site and exclusion.goes_with_flag(m, holder, one, site) for one in shared):
         return True
     return any(exclusion.exclude(m, one, site) for one in shared)
+
+
+def _is_same_place(one: str, other: str) -> bool:
+    """Whether two texts may be one place of one list or tuple, counted from either end: `state[8]` and `state[-1]`."""
+    places = [text.removesuffix("]").rpartition("[") for text in (one, other)]
+    if places[0][0] != places[1][0] or not all(index.lstrip("-").isdecimal() for _, _, index in places):
+        return False
+    return places[0][2].startswith("-") is not places[1][2].startswith("-")
 
 
 def _shared_last_of_all(m: Machine, fact: ReadAfter, site: int) -> bool:
@@ -450,7 +460,18 @@ def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> No
 def _comes_too_late(m: Machine, saved: int, written: int, site: int) -> bool:
     """Whether backward would have to come round once more, and the write is of its loop's last turn."""
     loops = [uses.loops_around(m, one) for one in (saved, site, written)]
+    if site < written and loops[1] == loops[2] and _is_of_its_turn(m, site) and _is_of_its_turn(m, written):
+        # `for optimizer, loss in zip(optimizers, losses)`: the next turn has a loss, and an optimizer, of its own.
+        return True
     return site < written and loops[0] == loops[1] == loops[2] and exclusion.is_of_last_turn(m, written)
+
+
+def _is_of_its_turn(m: Machine, site: int) -> bool:
+    """Whether the method called at a site is that of an element of what a loop goes through: another one each turn."""
+    call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    load = m.unit.definitions[call.base] if isinstance(call, t.Invoke) and call.base >= 0 else None
+    bound = uses.bindings_before(m, load) if isinstance(load, t.Load) else []
+    return bool(bound) and all(uses.from_iteration(m, register) for register in bound)
 
 
 def _is_hidden(m: Machine, written: int, saved: int) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import idioms, inquiries, naming, uses
+import re
+
+from torchcopylint.flow import idioms, inquiries, naming, used_up, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataShared
 from torchcopylint.flow.machine import Machine, PutOn
@@ -78,6 +80,7 @@ def _is_given_away(m: Machine, source: Value, site: int) -> bool:
     for use in uses.of_name(m, names[0]):
         event = m.consumer_of(use.register) if use.loads else None
         filled = isinstance(event, t.Invoke) and event.base == use.register and event.name in _FILLING
+        filled = filled or _is_loader(m, event, use.register)
         again = bool(around) and use.loops == around
         if use.loads and not (filled and use.site < site and not again):
             part = _given(m, use.register)
@@ -85,6 +88,17 @@ def _is_given_away(m: Machine, source: Value, site: int) -> bool:
                 return False
             given += [part] if part else []
     return True
+
+
+def _is_loader(m: Machine, event: t.Event | None, register: int) -> bool:
+    """Whether a statement has a model filled by something that is called for that: `load_checkpoint(path, model)`."""
+    if not isinstance(event, t.Call | t.Invoke) or not isinstance(m.consumer_of(event.out), t.Discard):
+        return False
+    name = event.name if isinstance(event, t.Invoke) else m.dotted_of(event).rpartition(".")[2]
+    return any(one.register == register for one in event.arguments) and _LOADING.search(name) is not None
+
+
+_LOADING = re.compile(r"(?:^|_)(?:re)?(?:load|store|sume|init)")
 
 
 def _given(m: Machine, register: int) -> str | None:
@@ -96,6 +110,9 @@ def _given(m: Machine, register: int) -> str | None:
         event = m.consumer_of(register)
     if isinstance(event, t.StoreAttribute) and event.name == "data" and event.value == register:
         return naming.text_of(m, register)
+    paired = isinstance(event, t.Call) and naming.text_of(m, event.function) == "zip"
+    if paired or used_up.is_used_up(m, register, "", named=False):
+        return ""
     return "" if inquiries.is_inquiry(m, register) else None
 
 

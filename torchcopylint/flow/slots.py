@@ -22,6 +22,7 @@ from torchcopylint.flow.model import (
     LOCAL,
     PARTS,
     PLACEHOLDER,
+    SWITCHED,
     TENSORS,
     UNKNOWN,
     Cell,
@@ -216,7 +217,8 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child",
         one = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=trained, text=text)
         return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(Part("each"),), tag=tag)
     part = Part("int", key) if isinstance(key, int) and not isinstance(key, bool) else Part("each")
-    one = Object(Kind.MODULE, Sure.LIKELY, text=text)
+    switched = ref | 1 in m.switched or SWITCHED in m.state.object(ref).flags
+    one = Object(Kind.MODULE, Sure.LIKELY, text=text, flags=frozenset({SWITCHED}) if switched else frozenset())
     return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(part,), tag=tag)
 
 

@@ -90,6 +90,9 @@ def maybe_trains(m: Machine, arguments: Arguments, site: int, name: str, receive
     for value in (*arguments.positional, *arguments.keywords.values(), *_models_of(m, receiver)):
         for ref in value.refs:
             obj = m.state.object(ref)
+            if obj.text == name:
+                # `self.train_transform(image)`: a thing that is called does not train itself.
+                continue
             if obj.kind is Kind.UNKNOWN and kinds.named_model(obj.text):
                 memory.refine(m, Value((ref,)), Kind.MODULE, Sure.HINT)
                 obj = m.state.object(ref)

@@ -107,6 +107,7 @@ class Summary(NamedTuple):
     pairs: tuple[tuple[str, str, str], ...] = ()
     replaced: tuple[replacing.Replaced, ...] = ()
     renewed: tuple[tuple[str, Kind], ...] = ()
+    switched: tuple[str, ...] = ()
     lent: str = ""
     left: tuple[leaving.Left, ...] = ()
     carries: tuple[carrying.Carried, ...] = ()
@@ -166,6 +167,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         pairs=tuple(sorted(m.pairs)),
         replaced=replacing.of(m),
         renewed=renewing.of(m),
+        switched=frozen.switched_arguments(m),
         lent=lending.of(m) if unit.owner >= 0 else "",
         left=leaving.left(m),
         saves=saved_arguments(m, paths),
@@ -258,6 +260,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     handing.take(m, reference.unit, summary.kept, bound, site)
     handing.add(m, summary.added, bound, handing.rest(unit, bound, arguments), site)
     leaving.take(m, summary.left, bound, site)
+    frozen.take(m, summary.switched, bound)
     if summary.trains:
         m.trains = m.trains or False
     result = _result(m, summary, bound, behind, arguments, site, name)

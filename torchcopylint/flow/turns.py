@@ -100,8 +100,11 @@ def _owner(m: Machine, site: int) -> str:
     return event.name if isinstance(event, t.Load) else ""
 
 
-def bound_on_the_way(m: Machine, name: str, site: int) -> int:
-    """Where a name was bound on the way to a site, in the same turn of every loop around it; -1 if that is not sure."""
+def bound_on_the_way(m: Machine, name: str, site: int, other: int = -1) -> int:
+    """Where a name was bound on the way to a site, in the same turn of every loop around it; -1 if that is not sure.
+
+    With another site, only the turns of loops around both count.
+    """
     found = -1
     tape = m.unit.tape
     while True:
@@ -110,7 +113,8 @@ def bound_on_the_way(m: Machine, name: str, site: int) -> int:
             parts = t.inner_tapes(event)
             inside = next((part for part in parts if any(one.site == site for one in t.events(part))), None)
             if isinstance(event, t.Loop) and inside is not None:
-                found = -1
+                both = other < 0 or any(one.site == other for one in t.events(inside))
+                found = -1 if both else found
             if inside is not None or event.site == site:
                 break
             if isinstance(event, t.Bind) and event.name == name:

@@ -202,7 +202,8 @@ class Kept(NamedTuple):
     `storages` are those of what is shared; `whole` is whether `source` is a module. `sources` are the names that other
     methods may have for it: fields that hold it, or its own, if it is handed in. `calls` are the methods of `self` that
     `method` goes through itself, and those that these go through. `record` is whether that happens where one number is
-    less than another, for nobody in the file.
+    less than another, for nobody in the file. `when` is the condition on which nothing was copied, if there is one.
+    `appended` is whether each call adds one more view of the same parameter to a list.
     """
 
     field: str
@@ -218,6 +219,8 @@ class Kept(NamedTuple):
     sources: frozenset[str] = frozenset()
     calls: frozenset[str] = frozenset()
     record: bool = False
+    when: str = ""
+    appended: bool = False
 
 
 class FieldMet(NamedTuple):

@@ -38,9 +38,9 @@ COLUMNS = ("name", "evidence")
 LEGEND = """\
 A name is evidence for a kind if only that kind of object has an attribute of that name, out of all that were compared:
 tensors, modules (`torch.nn.Module`), optimizers (`torch.optim.Optimizer`), arrays (`numpy.ndarray`), some fifty common
-classes of the standard library, other classes of torch and numpy (schedulers, distributions, storages, data loaders,
-packed sequences, random generators), and what `elsewhere.md` lists of other libraries. Private and special
-names are left out. The name of a method is evidence where it is called, not where it is only read: `x.dim()` says
+classes of the standard library, other classes of torch and numpy (schedulers, distributions, data loaders, storages but
+for what writes them, packed sequences, random generators), and what `elsewhere.md` lists of other libraries. Private and
+special names are left out. The name of a method is evidence where it is called, not where it is only read: `x.dim()` says
 more than `x.dim`. Nothing is said about a name that is not listed.
 """
 
@@ -54,7 +54,7 @@ _OTHERS: tuple[Any, ...] = (
     *(string.Template, subprocess.Popen, threading.Thread, threading.Event, types.FunctionType, types.ModuleType),
     *(types.SimpleNamespace, zipfile.ZipFile, ElementTree.Element, ElementTree.ElementTree, BaseException),
     *(np.dtype, np.random.Generator, np.random.RandomState),
-    *(torch.Size, torch.dtype, torch.device, torch.Generator, torch.UntypedStorage, torch.TypedStorage),
+    *(torch.Size, torch.dtype, torch.device, torch.Generator),
     *(torch.nn.utils.rnn.PackedSequence, torch.optim.lr_scheduler.LRScheduler, torch.cuda.Stream, torch.cuda.Event),
     *(torch.utils.data.Dataset, torch.utils.data.DataLoader, torch.utils.data.Sampler, torch.amp.GradScaler),
 )
@@ -74,7 +74,7 @@ def evidence() -> dict[str, str]:
         "optimizer": _public(torch.optim.SGD([torch.zeros(1)])),
         "array": _public(np.ndarray),
     }
-    others = set().union(*(_public(one) for one in _OTHERS), *_distributions(), elsewhere())
+    others = set().union(*(_public(one) for one in _OTHERS), *_distributions(), elsewhere(), _of_storages())
     found = {}
     for kind, names in kinds.items():
         rest = others.union(*(other for name, other in kinds.items() if name != kind))
@@ -95,6 +95,12 @@ def elsewhere() -> set[str]:
 
 def _public(owner: Any) -> set[str]:
     return {name for name in dir(owner) if not name.startswith("_")}
+
+
+def _of_storages() -> set[str]:
+    """Of storages, but for what writes them: who says `copy_` or `fill_` writes memory of that kind either way."""
+    names = _public(torch.UntypedStorage) | _public(torch.TypedStorage)
+    return {name for name in names if not name.endswith("_")}
 
 
 def _distributions() -> Iterable[set[str]]:
