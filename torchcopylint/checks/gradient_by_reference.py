@@ -34,6 +34,6 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 written_since(write, read.bound),
                 read_point(read, write),
             ),
-            values={"name": name, "cause": write.cause or write.op},
+            values={"name": ".grad" if name == "..." else name, "cause": write.cause or write.op},
             confidence=confidence(read.sure),
         )

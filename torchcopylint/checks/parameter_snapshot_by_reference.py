@@ -109,10 +109,12 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
 def _report_kept(fact: Kept, read: int, write: Write | None, whole: bool, *, met: bool = False) -> Report:
     name = f"self.{fact.field}"
     names = {"source": fact.source, "result": name, "when": ""}
+    # What each call puts into a list may come from a helper: the list is what is wrong with it.
+    site = fact.site if fact.appended else fact.shared
     return Report(
-        site=fact.shared,
+        site=site,
         points=(
-            Point(Role.SHARED, fact.shared, f"shared.{fact.how.value}", names),
+            Point(Role.SHARED, site, f"shared.{fact.how.value}", names),
             *((written_point(write),) if write is not None else ()),
             *((Point(Role.READ, read, "read.field", {"name": name}),) if read >= 0 else ()),
         ),

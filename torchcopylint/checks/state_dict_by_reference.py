@@ -53,6 +53,9 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     met = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldMet) and fact.form in _MEETING]
     steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
     for fact in kept:
+        if fact.when and not any(name.startswith("self.") for name in fact.sources):
+            # Whether it is a copy is one question, and whether the object ever trains what it was given another.
+            continue
         restored = [r for r in reads if r.field == fact.field and r.consumer in ("load_state_dict", "return")]
         restored = [r for r in restored if r.method != fact.method]
         loaded = [m for m in met if m.field == fact.field and m.source in fact.sources]

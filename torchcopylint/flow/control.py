@@ -247,7 +247,7 @@ def _return(m: Machine, event: t.Return) -> None:
 
 
 def _elements(m: Machine, value: Value, depth: int = 2) -> list[Value]:
-    """What stands in a container, and in those that stand in it: `(z, mean), state`."""
+    """What stands in a container, and in the tuples that stand in it: `(z, mean), state`."""
     found = []
     for ref in value.refs if depth else ():
         if m.state.object(ref).kind in CONTAINERS:
@@ -255,7 +255,8 @@ def _elements(m: Machine, value: Value, depth: int = 2) -> list[Value]:
                 cell = m.state.cell(slot)
                 if cell is not None:
                     held = Value(cell.refs, cell.kind)
-                    found += [held, *_elements(m, held, depth - 1)]
+                    packed = all(m.state.object(inner).kind is Kind.TUPLE for inner in held.refs)
+                    found += [held, *(_elements(m, held, depth - 1) if packed else ())]
     return found
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import slots, writing
-from torchcopylint.flow.model import TENSORS, Fact, Kind, Mark, Slot, Value
+from torchcopylint.flow import slots, uses, writing
+from torchcopylint.flow.model import TENSORS, Fact, How, Kind, Mark, Slot, Value
 from torchcopylint.flow.sites import Arguments
 
 if TYPE_CHECKING:
@@ -54,6 +54,23 @@ def zeroed(m: Machine, owner: Value, arguments: Arguments, site: int, text: str)
     for ref in sorted(m.gradients):
         # Whosever gradients they are: what may be gone is not written by the next `backward()`.
         m.state.put((ref, ".grad"), None)
+
+
+def zeroed_in_loop(m: Machine, gradient: Value, site: int) -> bool:
+    """`p.grad.zero_()`, where `p` is an element of what holds parameters: the loop zeroes the gradients of all of them.
+
+    Who goes over the same parameters elsewhere has the same gradients under another name. Returns whether there is one
+    who has.
+    """
+    key = gradient.root
+    if not isinstance(key, tuple) or key[1] != ".grad" or not uses.loops_around(m, site):
+        return False
+    shares = {share.storage for share in m.state.object(key[0]).shares if share.how is How.PARAMETERS}
+    others = [ref for ref in m.gradients if ref | 1 != key[0] | 1]
+    if not any(share.storage in shares for ref in others for share in m.state.object(ref).shares):
+        return False
+    _overwrite(m, shares, site, "zero_", reads_old=False)
+    return True
 
 
 def _overwrite(m: Machine, storages: set[int], site: int, cause: str, *, reads_old: bool) -> None:

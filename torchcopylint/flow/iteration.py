@@ -102,7 +102,8 @@ def _is_handed_in(m: Machine, ref: int, obj: Object) -> bool:
     if obj.kind is not Kind.ITERATOR or obj.owner != ARGUMENT:
         return False
     held = [held for slot in m.state.slot_names(ref) for held in m.state.refs_of(slot)]
-    return bool(held) and all(m.state.object(held).kind is Kind.PARAMETER for held in held)
+    # `params: Iterable[Tensor]` says as little as a name would have to say.
+    return bool(held) and all(m.state.object(held).kind in (Kind.PARAMETER, Kind.TENSOR) for held in held)
 
 
 def _tuple_of(m: Machine, ref: int, form: str, site: int, text: str, tag: str) -> Value:

@@ -276,6 +276,8 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
     if name == "copy_" and len(arguments.positional) > 1:
         swaps.note(m, base, arguments.positional[1], event.site)
     special = _TENSOR_METHODS.get(name)
+    if name == "zero_" and m.gradients and gradients.zeroed_in_loop(m, base, event.site):
+        return base
     if special is not None:
         return special(m, op, arguments, event, at)
     slots.field_read(m, base.root, event.site, "argument", name)

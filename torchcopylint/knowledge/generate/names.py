@@ -36,12 +36,12 @@ from torchcopylint.knowledge.generate.document import DIRECTORY
 COLUMNS = ("name", "evidence")
 
 LEGEND = """\
-A name is evidence for a kind if only that kind of object has an attribute of that name, out of all that were compared:
-tensors, modules (`torch.nn.Module`), optimizers (`torch.optim.Optimizer`), arrays (`numpy.ndarray`), some fifty common
-classes of the standard library, other classes of torch and numpy (schedulers, distributions, data loaders, storages but
-for what writes them, packed sequences, random generators), and what `elsewhere.md` lists of other libraries. Private and
-special names are left out. The name of a method is evidence where it is called, not where it is only read: `x.dim()` says
-more than `x.dim`. Nothing is said about a name that is not listed.
+A name is evidence for a kind if only that kind of object has an attribute of that name, out of all that were
+compared: tensors, modules (`torch.nn.Module`), optimizers (`torch.optim.Optimizer`), arrays (`numpy.ndarray`), some
+fifty common classes of the standard library, other classes of torch and numpy (schedulers, distributions, data
+loaders, storages but for what writes them, packed sequences, random generators), and what `elsewhere.md` lists of
+other libraries. Private and special names are left out. The name of a method is evidence where it is called, not
+where it is only read: `x.dim()` says more than `x.dim`. Nothing is said about a name that is not listed.
 """
 
 _OTHERS: tuple[Any, ...] = (
