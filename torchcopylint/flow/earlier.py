@@ -133,7 +133,8 @@ def _goes_on(m: Machine, register: int, name: str) -> bool:
 
 
 def _is_handed_over(m: Machine, register: int, bound: dict[str, list[tuple[int, int]]], inside: set[int]) -> bool:
-    """Whether a value is one of those that a loop goes through, as it is: they were computed before, all of them."""
+    """Whether a value is one of those that a loop goes through, or takes out of a list, as it is: they were computed
+    before, all of them."""
     for _ in range(MAX_STEPS):
         made = m.unit.definitions[register] if register >= 0 else None
         if isinstance(made, t.Load):
@@ -143,6 +144,10 @@ def _is_handed_over(m: Machine, register: int, bound: dict[str, list[tuple[int, 
             register = places[0]
         elif isinstance(made, t.Unpack):
             register = made.value
+        elif isinstance(made, t.Item):
+            # `losses[i]`, of a list that the loop does not make.
+            base = m.unit.definitions[made.base]
+            return isinstance(base, t.Load) and not any(site in inside for _, site in bound.get(base.name, ()))
         else:
             return isinstance(made, t.Iterate)
     return False
