@@ -114,7 +114,7 @@ def hand_out(m: Machine, item: Value, site: int) -> None:
 
 
 def _has_containers(m: Machine, cell: Cell) -> bool:
-    return any(m.state.object(ref).kind in CONTAINERS for ref in cell.refs)
+    return any(m.state.object(ref).kind in CONTAINERS | {Kind.INSTANCE} for ref in cell.refs)
 
 
 def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, form: str) -> None:
@@ -162,10 +162,11 @@ def _leaves(m: Machine, cell: Cell, depth: int) -> Iterator[Cell]:
         yield cell._replace(refs=plain)
     if depth:
         for ref in cell.refs:
-            if m.state.object(ref).kind in CONTAINERS:
+            record = m.state.object(ref).kind is Kind.INSTANCE
+            if record or m.state.object(ref).kind in CONTAINERS:
                 for name in m.state.slot_names(ref):
                     inner = m.state.cell(name)
-                    if inner is not None and name[1].startswith("["):
+                    if inner is not None and inner.site >= 0 and name[1].startswith("." if record else "["):
                         yield from _leaves(m, inner, depth - 1)
 
 

@@ -41,6 +41,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import (
     Accumulated,
+    Collected,
     ConditionalWrite,
     Constructed,
     DataShared,
@@ -129,7 +130,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         stated = [fact for fact in stated if not isinstance(fact, DataShared)]
     found = [_settled(m, fact) if isinstance(fact, DataShared) else fact for fact in stated]
     found = [fact for fact in found if not isinstance(fact, ConditionalWrite) or conditional.still_held(m, fact)]
-    found = [lasting.settled(m, fact) if isinstance(fact, Constructed) else fact for fact in found]
+    found = [lasting.settled(m, fact) if isinstance(fact, Collected | Constructed) else fact for fact in found]
     found += fields.kept(m)
     found += fields.met(m)
     if world.program.asked:

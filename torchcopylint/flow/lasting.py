@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow import uses
 from torchcopylint.flow.conversions import LEGACY
-from torchcopylint.flow.facts import Constructed
+from torchcopylint.flow.facts import Collected, Constructed
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, LOCAL, TENSORS, Kind
 
 if TYPE_CHECKING:
@@ -23,7 +23,11 @@ _KEEPING = re.compile(
 
 def settled(m: Machine, fact: Relation) -> Relation:
     """A fact about a constructor from before `torch.tensor`: temporary if it is given an array, and nothing holds the
-    result at the end."""
+    result at the end. And one about a collection: whether others have it."""
+    if isinstance(fact, Collected) and not fact.outside:
+        # Who gets the list may look at what it holds.
+        returned = {m.state.object(ref).text for value in m.returned for ref in value.refs}
+        return fact._replace(outside=bool(fact.container) and fact.container in returned)
     if not isinstance(fact, Constructed) or fact.temporary or fact.kind not in (Kind.ARRAY, *TENSORS):
         return fact
     return fact if not is_legacy(fact.function) or _lasts(m, fact.site) else fact._replace(temporary=True)

@@ -157,6 +157,11 @@ class UnitBuilder:
             if after in self.uses:
                 self.uses.setdefault(before, set()).update(self.uses[after])
 
+    def nested(self, name: str, kind: str, owner: int) -> UnitBuilder:
+        """A builder of a unit inside of this one; `owner` is the class that it is a method or the body of, or -1."""
+        qualname = f"{self.qualname}.{name}" if self.qualname else name
+        return UnitBuilder(self.file, self.file.reserve_unit(), qualname, kind, self.index, owner)
+
     def finish(
         self,
         name: str,

@@ -18,7 +18,7 @@ def lower_function(b: UnitBuilder, node: Node, owner: int) -> int:
     """Lower `def`; returns the register that holds the function. `owner` is the class it is a method of, or -1."""
     decorators = tuple(expressions.lower_expression(b, d.decorator) for d in node.decorators)
     defaults = _defaults(b, node.params)
-    unit = _unit(b, node.name.value, "function", owner)
+    unit = b.nested(node.name.value, "function", owner)
     site = b.site(node.name)
     _parameters_and_body(unit, node.name.value, node.params, lower_annotation(_returns(node)), node.body, site)
     return b.define(t.Function, node.name, unit.index, defaults, decorators)
@@ -27,7 +27,7 @@ def lower_function(b: UnitBuilder, node: Node, owner: int) -> int:
 def lower_lambda(b: UnitBuilder, node: Node) -> int:
     """Lower a lambda; returns the register that holds the function."""
     defaults = _defaults(b, node.params)
-    unit = _unit(b, "<lambda>", "lambda", -1)
+    unit = b.nested("<lambda>", "lambda", -1)
     _parameters_and_body(unit, "<lambda>", node.params, None, node.body, b.site(node))
     return b.define(t.Function, node, unit.index, defaults, ())
 
@@ -37,7 +37,7 @@ def lower_class(b: UnitBuilder, node: Node) -> int:
     decorators = tuple(expressions.lower_expression(b, d.decorator) for d in node.decorators)
     bases = tuple(expressions.lower_expression(b, base.value) for base in node.bases)
     index = b.file.reserve_class()
-    body = _unit(b, node.name.value, "class", index)
+    body = b.nested(node.name.value, "class", index)
     body.owner = index
     methods: dict[str, int] = {}
     fields: dict[str, t.Annotation] = {}
@@ -51,11 +51,6 @@ def lower_class(b: UnitBuilder, node: Node) -> int:
 
 def _returns(node: Node) -> Node:
     return node.returns.annotation if node.returns is not None else None
-
-
-def _unit(b: UnitBuilder, name: str, kind: str, owner: int) -> UnitBuilder:
-    qualname = f"{b.qualname}.{name}" if b.qualname else name
-    return UnitBuilder(b.file, b.file.reserve_unit(), qualname, kind, b.index, owner)
 
 
 def _all_parameters(params: Node) -> Iterator[tuple[Node, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.lower import expressions, functions, patterns
+from torchcopylint.flow.lower import expressions, functions, patterns, records
 from torchcopylint.flow.lower.annotations import dotted_name, lower_annotation
 from torchcopylint.flow.lower.builder import NO_SITE, Frame, UnitBuilder
 from torchcopylint.flow.lower.literals import value_of
@@ -99,7 +99,8 @@ def _expression(b: UnitBuilder, node: Node) -> None:
 
 
 def _assign(b: UnitBuilder, node: Node) -> None:
-    value = expressions.lower_expression(b, node.value)
+    record = records.lower_record(b, node.value)
+    value = record if record is not None else expressions.lower_expression(b, node.value)
     for target in node.targets:
         expressions.lower_target(b, target.target, value)
 
