@@ -98,7 +98,8 @@ def _is_loader(m: Machine, event: t.Event | None, register: int) -> bool:
     return any(one.register == register for one in event.arguments) and _LOADING.search(name) is not None
 
 
-_LOADING = re.compile(r"(?:^|_)(?:re)?(?:load|store|sume|init)")
+_LOADING = re.compile(r"(?:^|_)(?:re)?(?:load|init)|restore|resume")
+"""What fills a model, by its name; `store` does not."""
 
 
 def _given(m: Machine, register: int) -> str | None:
