@@ -45,8 +45,15 @@ def _input_again(read: ReadAfter, write: Write) -> bool:
     """Whether the input is read by its own name although the result got another one.
 
     `x = relu(x)` and a plain `relu(x)` say that the input is to change. Applying the same activation to it again, as
-    each of several branches may do, changes nothing.
+    each of several branches may do, changes nothing. Nor is the input what has got its name since:
+    `x = dropout(relu(x))`.
     """
-    if write.result in ("", write.name) or read.name != write.root or write.derived or read.site in write.used:
+    if (
+        read.bound > write.site
+        or write.result in ("", write.name)
+        or read.name != write.root
+        or write.derived
+        or read.site in write.used
+    ):
         return False
     return read.certain and f"{read.target}(...)" != write.op and read.target != write.op

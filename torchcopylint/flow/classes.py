@@ -120,6 +120,11 @@ class Classes:
         return packages.deals_in_tensors_only(self.program)
 
     @cached_property
+    def has_sums_of_its_own(self) -> bool:
+        """Whether a class of the file says itself what adding something to one of its objects does."""
+        return any(unit.name in ("__iadd__", "__add__") for unit in self.program.units if unit.owner >= 0)
+
+    @cached_property
     def deals_in_memory(self) -> bool:
         """Whether nothing that the file names hands out what looks like an array and is none: see `packages`."""
         return packages.deals_in_memory(self.program)

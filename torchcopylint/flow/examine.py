@@ -53,7 +53,7 @@ from torchcopylint.flow.facts import (
 )
 from torchcopylint.flow.inlining import Inliner
 from torchcopylint.flow.machine import Machine
-from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, Fact, Kind, Object
+from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, Fact, How, Kind, Object, Share, Value
 from torchcopylint.flow.outside import Outside
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.summaries import argument_paths
@@ -218,8 +218,8 @@ def _default_in_field(world: World, m: Machine, storage: int) -> Object | None:
 
 
 def _returned_sources(m: Machine) -> set[int]:
-    """The storages whose owner itself is returned, alone or in a container."""
-    found: set[int] = set()
+    """The storages whose owner itself is returned, alone or in a container, or all of it by the parameter's name."""
+    found = {share.storage for value in m.returned for share in _of_own_name(m, value)}
     pending = [(ref, 0) for value in m.returned for ref in value.refs]
     while pending:
         ref, depth = pending.pop()
@@ -232,15 +232,22 @@ def _returned_sources(m: Machine) -> set[int]:
     return found
 
 
+def _of_own_name(m: Machine, value: Value) -> list[Share]:
+    """How a value sits on the whole of an argument, where it goes by that one's name: it is what became of that."""
+    storage = m.number("argument", value.root) if isinstance(value.root, str) else -1
+    shares = [share for ref in value.refs for share in m.state.object(ref).shares]
+    return [share for share in shares if share.storage == storage and share.how is How.VIEW and not share.when]
+
+
 def _called_without_grad(world: World, number: int) -> Fact:
     """Whether every call turns recording off. Where a caller's own mode is assumed, its callers are asked in turn,
-    unless it runs backward itself: then it records."""
+    unless it runs backward itself, or is a constructor: then it records."""
     pending, seen = [number], {number}
     off = on = False
     unknown = number not in world.call_modes
     while pending:
         for caller, mode in world.call_modes.get(pending.pop(), ()):
-            if mode.recording is Fact.YES and caller in world.machines and world.machines[caller].trains:
+            if mode.recording is Fact.YES and caller in world.machines and _records(world.machines[caller]):
                 on = True
             elif mode.assumed and caller in world.call_modes:
                 pending += [caller] if caller not in seen else []
@@ -252,6 +259,11 @@ def _called_without_grad(world: World, number: int) -> Fact:
             else:
                 unknown = True
     return Fact.NO if on else Fact.YES if off and not unknown else Fact.UNKNOWN
+
+
+def _records(m: Machine) -> bool:
+    """Whether nobody calls a unit with recording off: what runs backward needs it, and who builds a model leaves it on."""
+    return m.trains or (m.unit.name == "__init__" and m.unit.owner >= 0)
 
 
 def _is_given_away(m: Machine, fact: DataShared) -> bool:

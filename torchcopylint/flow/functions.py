@@ -83,6 +83,8 @@ def _combines(op: Op, arguments: Arguments) -> bool:
 def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """A function that the table knows."""
     arguments = arguments.without_none()
+    if op.name.endswith(".einsum"):
+        arguments = _operands_apart(m, arguments)
     op = callforms.of_call(m, op, arguments)
     receiver = _receiver_text(m, event)
     at = Site(event.site, receiver, f"{name}(...)" if op.writes else name, "call")
@@ -95,6 +97,22 @@ def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invok
     if pure and _has_tensor(m, arguments):
         m.pure_calls[event.out] = (receiver, name, False, _sure_tensor(m, arguments))
     return result
+
+
+def _operands_apart(m: Machine, arguments: Arguments) -> Arguments:
+    """`einsum(equation, [a, b])` is `einsum(equation, a, b)`."""
+    listed = arguments.at(1)
+    if (
+        len(arguments.positional) != 2
+        or len(listed.refs) != 1
+        or kind_of(listed, m.state) not in (Kind.LIST, Kind.TUPLE)
+    ):
+        return arguments
+    slots_of = m.state.slot_names(listed.refs[0])
+    operands = [slots.slot_value(m, slot) for slot in slots_of if slot[1] != ANY_ELEMENT]
+    if not operands or len(operands) < len(slots_of):
+        return arguments
+    return Arguments([arguments.at(0), *operands], arguments.keywords)
 
 
 def _shows_tensor(m: Machine, op: Op, arguments: Arguments) -> None:

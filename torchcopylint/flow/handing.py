@@ -137,6 +137,9 @@ def added(m: Machine) -> tuple[Added, ...]:
         place = _place(m, event)
         if place is None or not isinstance(made, t.Augment | t.Operate) or made.symbol.rstrip("=") != "+":
             continue
+        if len(place) > 1 and m.world.has_sums_of_its_own:
+            # What stands in the container may be of that class.
+            continue
         if isinstance(made, t.Augment):
             terms = [made.value]
         else:

@@ -190,6 +190,13 @@ def _note_written(m: Machine, ref: int, kind: Kind, sure: Sure) -> None:
             m.writes[site] = write._replace(kind=kind, sure=sure)
 
 
+def note_dropped(m: Machine, value: Value, by: str) -> None:
+    """A method that is called on what is likely a tensor shows that it is one, whatever it was called with before."""
+    for ref in value.refs:
+        if ref in m.dropped:
+            _note_dropped(m, ref, m.state.object(ref).sure, by)
+
+
 def _note_dropped(m: Machine, ref: int, sure: Sure, by: str) -> None:
     """What a method was called on, whose result was dropped, turns out to be a tensor."""
     for site in m.dropped[ref]:

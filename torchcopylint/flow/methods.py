@@ -25,6 +25,7 @@ from torchcopylint.flow import (
     reading,
     resizing,
     severed,
+    sliced,
     slots,
     stepping,
     swaps,
@@ -64,6 +65,8 @@ OF_DATA = frozenset({"cpu", "cuda", "numpy", "clone", "float", "long", "item", "
 """Methods of a `.data` that no list, text or array has, though modules and others may."""
 OF_COMPUTED = frozenset({"cpu", "cuda", "float", "long", "half", "double", "numpy", "to", "requires_grad_"})
 """Methods of the result of an operator that no array, number or text has, and modules are no operands."""
+_OF_TENSORS_AND_MODULES = frozenset({"requires_grad_", "backward"})
+"""Methods that show a tensor once it is no module, nor what wraps one."""
 ARGUMENT_WRITERS = {"shuffle": 1, "readinto": 1, "recv_into": 1}
 """Methods of whatever object that write one of their arguments in place: generators, files, sockets."""
 
@@ -79,6 +82,9 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         return _call_on_unknown(m, base, obj, event, arguments)
     if obj.kind in TENSORS:
         op = table.tensor_method(name)
+        if name in _OF_TENSORS_AND_MODULES:
+            # A method that is dropped has shown that it is no module.
+            memory.note_dropped(m, base, name)
         if op is not None:
             return call_tensor_method(m, callforms.of_call(m, op, arguments), arguments, event, name)
     elif obj.kind is Kind.ARRAY:
@@ -128,6 +134,9 @@ def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
     found = table.evidence(name) if not bare else ""
     by_name = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
     if found:
+        if any(EITHER in m.state.object(ref).flags for ref in base.refs):
+            # It has several dimensions: with that, one method of tensors is not all there is to show what it is.
+            m.note_evidence(base, frozenset({sliced.SEVERAL_PARTS}))
         memory.refine(m, base, by_name[found], Sure.LIKELY, by=name)
         m.note_evidence(base, frozenset({name}))
     else:
@@ -302,7 +311,10 @@ def _note_pure(
             # It is where it is sent: the call is one too many, and nothing is lost with its result.
             return
         several = len(arguments.positional) > 2 or any(v.const is not None for v in arguments.positional[1:])
-        sure = min((_independently_sure(m, ref, name, several) for ref in base.refs), default=Sure.NOT)
+        sures = [_independently_sure(m, ref, name, several) for ref in base.refs]
+        # Where one of several things is known, what only tensors have is called on that, or on another tensor.
+        choose = max if table.evidence(name) == "tensor" else min
+        sure = choose(sures, default=Sure.NOT)
         m.pure_calls[event.out] = (text, name, True, sure)
 
 
@@ -321,7 +333,8 @@ def _independently_sure(m: Machine, ref: int, name: str, several: bool) -> Sure:
         return max(obj.sure, Sure.LIKELY)
     returned = OUTPUT in obj.flags and PART not in obj.flags
     # What a call passes that is a tensor by its use alone may as well be a batch with methods of its own.
-    if obj.sure is Sure.LIKELY and not returned and m.evidence.get(ref | 1, frozenset()) <= {name, PASSED}:
+    shown = m.evidence.get(ref | 1, frozenset()).union(*(m.evidence.get(share.of | 1, ()) for share in obj.shares))
+    if obj.sure is Sure.LIKELY and not returned and shown <= {name, PASSED}:
         return Sure.NOT
     return obj.sure
 

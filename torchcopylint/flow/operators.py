@@ -190,6 +190,9 @@ def _has_dimensions(m: Machine, value: Value) -> bool:
 
 def _is_sum(m: Machine, event: t.Augment, target: Value, value: Value) -> bool:
     name, source = naming.text_of(m, event.target), naming.spelling(m, event.value)
+    if isinstance(m.unit.definitions[event.target], t.Item) and m.world.has_sums_of_its_own:
+        # What stands in the container may be of that class.
+        return False
     form = "collected" if kind_of(target, m.state) in CONTAINERS else "sum"
     if form == "collected":
         value = slots.join_values([slots.slot_value(m, slot) for ref in value.refs for slot in m.state.slot_names(ref)])

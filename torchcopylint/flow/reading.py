@@ -76,7 +76,7 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
         write = m.writes.get(mark.write)
         if write is None or (not mark.own and _written_through(m, value, mark)):
             continue
-        if consumer == "load_state_dict" and (mark.write == site or (write.form == "load" and _is_filled(m, value))):
+        if consumer == "load_state_dict" and (mark.write == site or _is_filled(m, value, write)):
             # A call loads what it is given before it has written that.
             continue
         between = _bound_between(m, value.root, write.site, site)
@@ -99,10 +99,15 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
                     break
 
 
-def _is_filled(m: Machine, value: Value) -> bool:
-    """Whether entries were put into a state dict: it is to be complete, and not to bring back what was."""
+def _is_filled(m: Machine, value: Value, write: Write) -> bool:
+    """Whether entries were put into a state dict: it is to be complete, and not to bring back what was.
+
+    What writes the parameters otherwise than from a state dict may come behind the entries of a snapshot, and the
+    entries have to come behind that.
+    """
     refs = [ref for ref in value.refs if m.state.object(ref).kind is Kind.STATE_DICT]
-    return any(m.state.slot_names(ref) for ref in refs)
+    cells = [m.state.cell(slot) for ref in refs for slot in m.state.slot_names(ref)]
+    return any(cell is not None and (write.form == "load" or cell.site > write.site) for cell in cells)
 
 
 def _apart(m: Machine, fact: ReadAfter, site: int) -> bool:

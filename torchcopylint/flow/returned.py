@@ -21,6 +21,7 @@ from torchcopylint.flow.model import (
     PARTS,
     PLACEHOLDER,
     SPENT,
+    TENSORS,
     WRITES_INPUT,
     Fact,
     How,
@@ -147,6 +148,8 @@ def returned_by(
     """What some values are to a caller, by the arguments at the end of `paths`, and what all of them are alike in."""
     found: list[Returned] = []
     result: Object | None = None
+    itself_back: Object | None = None
+    """What arguments are that come back as they are: the caller knows more of them."""
     for value in values:
         if not value.refs:
             found.append(Returned("", (), None, PLAIN if value.kind in (Kind.NUMBER, Kind.STRING) else ""))
@@ -170,7 +173,10 @@ def returned_by(
                 | ({KEPT} if _keeps_result(m, obj) else set())
                 | ({ITSELF} if itself else set()),
             )
-            result = plain if result is None else _weaker(result, plain)
+            if ref not in paths or paths[ref][1]:
+                result = plain if result is None else _weaker(result, plain)
+            else:
+                itself_back = plain if itself_back is None else _weaker(itself_back, plain)
             hits = _nearest([share for share in obj.shares if share.storage in paths], paths)
             if not hits:
                 found.append(Returned("", (), None, "unknown" if obj.kind is Kind.UNKNOWN else ""))
@@ -178,7 +184,10 @@ def returned_by(
                 parameter, path = paths[share.storage]
                 same = ref == share.storage
                 found.append(Returned(parameter, path, None if same else share.how, _condition(m, share)))
-    return tuple(dict.fromkeys(found)), result or Object()
+    if result is not None and itself_back is not None and result.kind in TENSORS:
+        # Whether what is made otherwise has a graph, where a tensor comes back as it is, is not known.
+        result = _weaker(result, itself_back)
+    return tuple(dict.fromkeys(found)), result or itself_back or Object()
 
 
 def handed_back(m: Machine) -> frozenset[str]:

@@ -12,6 +12,8 @@ from torchcopylint.flow.state import kind_of
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
 
+SEVERAL_PARTS = "[...]"
+"""Stands for square brackets with several parts among the names that have shown what something is."""
 _FRAMES = frozenset({"loc", "iloc", "at", "iat", "values", "data"})
 """What a frame, or a file, has under its own names: a copy at times."""
 
@@ -31,6 +33,7 @@ def note(m: Machine, base: Value, event: t.Item | t.StoreItem) -> Value:
         return base
     if m.world.deals_in_tensors_only:
         memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
+        m.note_evidence(base, frozenset({SEVERAL_PARTS}))
     elif m.world.deals_in_memory and not _is_of_frame(m, event.base):
         kept = tuple(ref for ref in base.refs if not memory.may_be_made_anew(m.state.object(ref)))
         memory.refine(m, base._replace(refs=kept), Kind.ARRAY, Sure.LIKELY, flag=EITHER)

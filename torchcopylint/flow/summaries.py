@@ -427,7 +427,9 @@ def _one_result(
             if item.how in _SHOWING and result.kind in TENSORS:
                 memory.evidence_tensor(m, source)
             made = result._replace(text=f"{name}(...)")
-            when = item.when or ("on some paths" if len(returned) > 1 else "")
+            # A snapshot that some calls take, and others hand back as it was, is one all the same.
+            always = len(returned) == 1 or (made.kind is Kind.STATE_DICT and not fresh)
+            when = item.when or ("" if always else "on some paths")
             values.append(
                 memory.alias(
                     m, source._replace(root=None), site, item.how or How.VIEW, made, when=when, tag=f"{tag}r{number}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow import uses
 from torchcopylint.flow.functions import special
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import COMPARISONS, Fact, Kind, Value
@@ -31,7 +32,7 @@ def _set_grad_enabled(m: Machine, arguments: Arguments, event: t.Call | t.Invoke
     wanted = arguments.at(0).const if arguments.positional else arguments.keywords.get("mode", Value()).const
     if isinstance(wanted, bool):
         mode = Mode(Fact.YES if wanted else Fact.NO)
-    elif event.arguments and _is_compared(m, event.arguments[0].register):
+    elif event.arguments and (_is_compared(m, event.arguments[0].register) or _runs_backward(m)):
         # Who asks here has it on and off: `with torch.set_grad_enabled(phase == "train")`.
         mode = Mode(Fact.LIKELY, assumed=True)
     else:
@@ -46,4 +47,12 @@ def _set_grad_enabled(m: Machine, arguments: Arguments, event: t.Call | t.Invoke
 def _is_compared(m: Machine, register: int) -> bool:
     """Whether a value is what a comparison written here has given."""
     made = m.unit.definitions[register]
+    bound = uses.bindings_before(m, made) if isinstance(made, t.Load) else []
+    if len(bound) == 1 and bound[0] >= 0:
+        made = m.unit.definitions[bound[0]]
     return isinstance(made, t.Operate) and made.symbol in COMPARISONS
+
+
+def _runs_backward(m: Machine) -> bool:
+    """Whether a unit runs backward itself, so that recording is on when it gets there."""
+    return any(event.name == "backward" for event in m.index.of(t.Invoke))
