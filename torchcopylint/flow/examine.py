@@ -262,7 +262,7 @@ def _called_without_grad(world: World, number: int) -> Fact:
 
 
 def _records(m: Machine) -> bool:
-    """Whether nobody calls a unit with recording off: what runs backward needs it, and who builds a model leaves it on."""
+    """Whether nobody calls a unit with recording off: backward needs it, and who builds a model leaves it on."""
     return m.trains or (m.unit.name == "__init__" and m.unit.owner >= 0)
 
 

@@ -71,6 +71,26 @@ class UnitIndex:
         return found
 
     @cached_property
+    def counting(self) -> frozenset[int]:
+        """The conditions in a loop that count its turns, one arm of which runs backward: `if i % steps == 0:`. Each
+        of their outcomes comes about, one after the other."""
+        return frozenset(
+            branch.site
+            for branch in self.of(t.Branch)
+            if self.loops.get(branch.site)
+            and any(isinstance(e, t.Invoke) and e.name == "backward" for arm in branch.arms for e in t.events(arm))
+            and any(self._counts(arm[0].register) for arm in branch.arms if arm and isinstance(arm[0], t.Assume))
+        )
+
+    def _counts(self, register: int) -> bool:
+        """Whether a condition is made of what is left by a division."""
+        made = self.unit.definitions[register] if register >= 0 else None
+        if isinstance(made, t.Operate) and made.symbol == "%":
+            return True
+        parts = t.operands(made) if isinstance(made, t.Operate | t.Logic) else ()
+        return any(self._counts(part) for part in parts)
+
+    @cached_property
     def on_some_paths(self) -> frozenset[int]:
         """The sites that stand on an arm of a condition, or in a `try` or its handlers."""
         tries = [part for event in self.of(t.Try) for part in t.inner_tapes(event)]

@@ -335,7 +335,7 @@ def found(m: Machine) -> list[Relation]:
     relations: list[Relation] = []
     for site, (fact, ran) in sorted(m.runs.added.items()):
         freeing = [where for where in ran if where not in m.runs.kept]
-        inside = [where for where in freeing if outlives_turn(m, fact, loops.around(site, where, but=few))]
+        inside = [where for where in freeing if outlives_turn(m, fact, loops.around(site, where, but=few), where)]
         if inside and site not in m.runs.reached and not is_begun_on_arms(m, site, fact.name):
             relations.append(fact._replace(ran=inside[0]))
     relations += _kept_in_fields(m, {fact.site for fact in relations})
@@ -370,16 +370,17 @@ def _kept_in_fields(m: Machine, known: set[int]) -> Iterator[Relation]:
             yield fact._replace(ran=ran[0])
 
 
-def outlives_turn(m: Machine, fact: Accumulated, loop: t.Loop | None) -> bool:
+def outlives_turn(m: Machine, fact: Accumulated, loop: t.Loop | None, ran: int = -1) -> bool:
     """Whether a sum or a container goes on from one turn of a loop to the next, instead of beginning anew in each.
 
     What is emptied under a condition, every hundred turns, has kept a hundred graphs by then; but not where the
-    condition is that for adding to it as well.
+    condition is that for adding to it as well, nor where backward at the site `ran` runs under one, too.
     """
     if loop is None:
         return False
     names = {fact.name, fact.name.replace("[", ".").partition(".")[0]}
-    events = _unconditional(loop.body, beside=fact.site)
+    seldom = ran in m.index.on_arms
+    events = t.events(loop.body) if seldom else _unconditional(loop.body, beside=fact.site)
     return not any(_empties(m, event, names) for event in events if event.site != fact.site)
 
 

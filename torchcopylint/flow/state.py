@@ -152,6 +152,14 @@ class State:
                 changed = True
         return changed
 
+    def join_runs(self, deltas: list[Delta]) -> None:
+        """What backward has run over on one of several arms, it has run over: turns of a loop take all of them."""
+        for delta in deltas:
+            for key, entry in delta.items():
+                here = self.entries.get(key)
+                if isinstance(entry, Object) and isinstance(here, Object) and not entry.graph <= here.graph:
+                    self.put(key, here._replace(graph=here.graph | entry.graph))
+
     def left_over(self, delta: Delta, refs: list[int]) -> Delta:
         """The delta of an arm of a branch in a loop, where other arms make these objects anew: what is put aside of
         them was made on earlier turns, and is not what this turn makes.
