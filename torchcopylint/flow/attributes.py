@@ -495,7 +495,9 @@ def _is_own_conversion(m: Machine, ref: int, register: int) -> bool:
 
 def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, value: Value, text: str) -> None:
     wanted = value.const if isinstance(value.const, bool) else None
-    if obj.kind is Kind.UNKNOWN and _is_part(obj) and kinds.named_layer(obj.text):
+    as_part = _is_part(obj) and kinds.named_layer(obj.text)
+    unsure = obj.kind in (Kind.UNKNOWN, Kind.MODULE) and obj.sure < Sure.LIKELY
+    if unsure and ((as_part and obj.kind is Kind.UNKNOWN) or _has_parameters(m, event)):
         obj = obj._replace(kind=Kind.MODULE, sure=Sure.LIKELY)
     if obj.kind is Kind.MODULE:
         if _keeps_option(m, event, obj):
@@ -507,6 +509,16 @@ def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Objec
     if apart or not grads.note_switched(m, ref, wanted, event.site, text):
         set_requires_grad(m, ref, wanted)
         frozen.note_loop(m, wanted, event.site)
+
+
+_OF_NO_TENSOR = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"})
+
+
+def _has_parameters(m: Machine, event: t.StoreAttribute) -> bool:
+    """Whether a unit asks what it switches `requires_grad` of for its parameters or its state: that is no tensor."""
+    text = naming.text_of(m, event.base)
+    asking = (one for one in m.index.of(t.Invoke) if one.name in _OF_NO_TENSOR)
+    return any(naming.text_of(m, one.base) == text for one in asking)
 
 
 def _keeps_option(m: Machine, event: t.StoreAttribute, obj: Object) -> bool:

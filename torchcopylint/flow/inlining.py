@@ -80,6 +80,7 @@ class Inliner:
     def __init__(self, world: World) -> None:
         self.world = world
         self._helpers: dict[int, _Helper | None] = {}
+        self._functions = {u.name: u.number for u in world.program.units if u.kind == "function" and u.parent == 0}
         self._defaults = {
             event.unit: (unit, event)
             for unit in world.program.units
@@ -90,9 +91,28 @@ class Inliner:
     def expanded(self, m: Machine, base: int) -> Expanded | None:
         """A unit with its helpers in it, and its sites from `base` on; `None` if it has none that matter."""
         names = _TRAINING | _BUILDING if m.unit.name == "__init__" else _TRAINING
-        if m.unit.kind != "function" or not _deals_in(m.unit, names, self.world):
+        if m.unit.kind != "function" or not self._deals_in(m.unit, names):
             return None
         return _Expansion(self, m).result(base)
+
+    def _deals_in(self, unit: t.Unit, names: frozenset[str]) -> bool:
+        """Whether a unit, or a function of the file that it calls, uses an attribute or method of one of some names."""
+        pending, seen = [unit], {unit.number}
+        while pending:
+            current = pending.pop()
+            for event in current.definitions:
+                if not isinstance(event, t.Attribute | t.Invoke | t.Load):
+                    continue
+                if isinstance(event, t.Load):
+                    number = self._functions.get(event.name) if event.name not in current.bound else None
+                elif event.name in names or (event.name[-1:] == "_" and event.name[:1] != "_"):
+                    return True
+                else:
+                    number = self.world.method(current.owner, event.name) if current.owner >= 0 else None
+                if number is not None and self.world.is_own(number) and number not in seen and len(seen) < 20:
+                    seen.add(number)
+                    pending.append(self.world.program.units[number])
+        return False
 
     def helper(self, number: int) -> _Helper | None:
         """What can be put in for a function of this file."""
@@ -136,23 +156,6 @@ class Inliner:
         register = dict(event.defaults).get(name, t.NO_REGISTER) if event is not None else t.NO_REGISTER
         made = around.definitions[register] if around is not None and register >= 0 else None
         return made if isinstance(made, t.Const) else None
-
-
-def _deals_in(unit: t.Unit, names: frozenset[str], world: World) -> bool:
-    """Whether a unit, or what it calls on the same object, uses an attribute or method of one of some names."""
-    pending, seen = [unit], {unit.number}
-    while pending:
-        current = pending.pop()
-        for event in current.definitions:
-            if not isinstance(event, t.Attribute | t.Invoke):
-                continue
-            if event.name in names or (event.name[-1:] == "_" and event.name[:1] != "_"):
-                return True
-            number = world.method(current.owner, event.name) if current.owner >= 0 else None
-            if number is not None and world.is_own(number) and number not in seen and len(seen) < 20:
-                seen.add(number)
-                pending.append(world.program.units[number])
-    return False
 
 
 class _Expansion:

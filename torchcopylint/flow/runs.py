@@ -374,14 +374,18 @@ def outlives_turn(m: Machine, fact: Accumulated, loop: t.Loop | None, ran: int =
     """Whether a sum or a container goes on from one turn of a loop to the next, instead of beginning anew in each.
 
     What is emptied under a condition, every hundred turns, has kept a hundred graphs by then; but not where the
-    condition is that for adding to it as well, nor where backward at the site `ran` runs under one, too.
+    condition is that for adding to it as well, nor where backward at the site `ran` runs every hundred turns, too.
     """
     if loop is None:
         return False
     names = {fact.name, fact.name.replace("[", ".").partition(".")[0]}
-    seldom = ran in m.index.on_arms
+    seldom = any(branch.site in m.index.counting and _holds(branch, ran) for branch in m.index.of(t.Branch))
     events = t.events(loop.body) if seldom else _unconditional(loop.body, beside=fact.site)
     return not any(_empties(m, event, names) for event in events if event.site != fact.site)
+
+
+def _holds(branch: t.Branch, site: int) -> bool:
+    return any(event.site == site for arm in branch.arms for event in t.events(arm))
 
 
 def _empties(m: Machine, event: t.Event, names: set[str]) -> bool:
