@@ -25,7 +25,8 @@ class Rule(NamedTuple):
     """A page and the check that goes with it.
 
     `check_class`, if there is one, sees all methods of a class at once, and `check_file` all units of a file.
-    A rule that goes `into_helpers` sees units a second time, with the functions and methods that they call in them.
+    A rule that goes `into_helpers` sees units a second time, with the functions and methods that they call in them. What
+    it reports `at_calls` is wrong for what the caller has done before, and stands where the helper is called.
     """
 
     page: Page
@@ -33,6 +34,7 @@ class Rule(NamedTuple):
     check_class: ClassCheck | None
     check_file: ClassCheck | None = None
     into_helpers: bool = False
+    at_calls: bool = False
 
     def of_file(self, facts: FileFacts, statements: Sequence[int]) -> Iterator[Report]:
         """What the rule reports of a file; of units with their helpers in them, what the units alone do not show.
@@ -55,7 +57,7 @@ class Rule(NamedTuple):
             if not known and put.isdisjoint(expanded.handed):
                 told.add(way[-1])
                 spoken.add(statements[way[-1]])
-                yield _placed(report, expanded)
+                yield _placed(report, expanded, self.at_calls)
 
     def reports(self, units: Sequence[UnitFacts]) -> Iterator[Report]:
         """What the rule reports of a file's units. Of most units nothing is stated, so that no check has to look."""
@@ -83,7 +85,8 @@ def load_rules() -> tuple[Rule, ...]:
         if stem in modules:
             module = importlib.import_module(f"torchcopylint.checks.{stem}")
             others = (getattr(module, "check_class", None), getattr(module, "check_file", None))
-            found.append(Rule(page, module.check, *others, getattr(module, "INTO_HELPERS", False)))
+            ways = (getattr(module, "INTO_HELPERS", False), getattr(module, "AT_CALLS", False))
+            found.append(Rule(page, module.check, *others, *ways))
     return tuple(found)
 
 
@@ -91,9 +94,9 @@ _PUTTING = frozenset({Role.SHARED, Role.KEPT})
 """Steps that put something aside, which who hands it to a helper does not."""
 
 
-def _placed(report: Report, expanded: WithHelpers) -> Report:
+def _placed(report: Report, expanded: WithHelpers, at_calls: bool) -> Report:
     """A report with the sites of the program."""
-    lent, places = _lent(report, expanded), expanded.places
+    lent, places = _lent(report, expanded, at_calls), expanded.places
     points = tuple(
         point._replace(site=lent if point.site == report.site else places.get(point.site, (point.site,))[-1])
         for point in report.points
@@ -101,17 +104,17 @@ def _placed(report: Report, expanded: WithHelpers) -> Report:
     return report._replace(site=lent, points=points)
 
 
-def _lent(report: Report, expanded: WithHelpers) -> int:
+def _lent(report: Report, expanded: WithHelpers, at_calls: bool) -> int:
     """Where in the program a report stands. What a helper lends is put aside by who calls it and has it when it is
     written: there it stands at the call. Other callers of the helper may have taken a copy. A call that nobody takes
     anything from lends nothing: there it stands in the helper."""
     places = expanded.places
     way = places.get(report.site, (report.site,))
-    if not any(point.site == report.site and point.role is Role.SHARED for point in report.points):
+    if not at_calls and not any(point.site == report.site and point.role is Role.SHARED for point in report.points):
         return way[-1]
     others = [places.get(point.site, (point.site,)) for point in report.points if point.site != report.site]
     shared = max((_common(way, other) for other in others), default=len(way))
-    while shared < len(way) - 1 and way[shared] in expanded.dropped:
+    while not at_calls and shared < len(way) - 1 and way[shared] in expanded.dropped:
         shared += 1
     return way[min(shared, len(way) - 1)]
 
