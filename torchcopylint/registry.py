@@ -25,8 +25,8 @@ class Rule(NamedTuple):
     """A page and the check that goes with it.
 
     `check_class`, if there is one, sees all methods of a class at once, and `check_file` all units of a file.
-    A rule that goes `into_helpers` sees units a second time, with the functions and methods that they call in them. What
-    it reports `at_calls` is wrong for what the caller has done before, and stands where the helper is called.
+    A rule that goes `into_helpers` sees units a second time, with the functions and methods that they call in them.
+    What it reports `at_calls` is wrong for what the caller has done before, and stands where the helper is called.
     """
 
     page: Page

@@ -511,7 +511,9 @@ def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Objec
         frozen.note_loop(m, wanted, event.site)
 
 
-_OF_NO_TENSOR = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"})
+_OF_NO_TENSOR = frozenset(
+    {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
+)
 
 
 def _has_parameters(m: Machine, event: t.StoreAttribute) -> bool:
