@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import subprocess
 import sys
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,8 +15,9 @@ import torch
 
 from torchcopylint.knowledge import table
 from torchcopylint.knowledge.generate import __main__ as command
-from torchcopylint.knowledge.generate import arrays, calls, document, modules, operations
+from torchcopylint.knowledge.generate import arrays, calls, document, modules, operations, probe
 from torchcopylint.knowledge.generate.rows import NoRow, cells, observe_all
+from torchcopylint.knowledge.generate.samples import BASELINE
 
 FILES = ("tensor.md", "functions.md", "modules.md", "numpy.md", "names.md")
 
@@ -53,14 +57,46 @@ def test_check_passes_on_fresh_files_and_writes_nothing(
     assert command.main(["--check"]) == 0
 
 
-def test_check_names_the_stale_file(
+def test_check_names_the_stale_file_and_shows_what_differs(
     texts: Mapping[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(command, "generate", lambda: dict(texts))
     monkeypatch.setattr(document, "DIRECTORY", str(tmp_path))
     document.write({**texts, "numpy.md": texts["numpy.md"].replace("numpy.copyto", "numpy.copyfrom")})
     assert command.main(["--check"]) == 1
-    assert capsys.readouterr().err == "numpy.md is stale: run python -m torchcopylint.knowledge.generate\n"
+    first, *difference = capsys.readouterr().err.splitlines()
+    assert first == "numpy.md is stale: run python -m torchcopylint.knowledge.generate"
+    row = next(line for line in texts["numpy.md"].splitlines() if "numpy.copyto" in line)
+    assert "-" + row.replace("numpy.copyto", "numpy.copyfrom") in difference
+    assert "+" + row in difference
+
+
+def test_check_names_a_missing_file(
+    texts: Mapping[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "generate", lambda: dict(texts))
+    monkeypatch.setattr(document, "DIRECTORY", str(tmp_path))
+    document.write({file: text for file, text in texts.items() if file != "numpy.md"})
+    assert command.main(["--check"]) == 1
+    assert "numpy.md is stale" in capsys.readouterr().err
+
+
+def test_an_address_that_comes_back_is_not_taken_for_content_that_is_read() -> None:
+    holders: dict[int, weakref.ref[torch.Tensor]] = {}
+    calls_seen = itertools.count()
+
+    def address(tensor: torch.Tensor) -> int:
+        # An allocator with two blocks that it hands out in turn, and more where both are taken. What is held by a cycle
+        # only is freed whenever the collector happens to run.
+        gc.collect()
+        for place in itertools.count(next(calls_seen) % 2):
+            holder = holders.get(place)
+            if holder is None or holder() is None:
+                holders[place] = weakref.ref(tensor)
+                return place
+        raise AssertionError
+
+    assert not probe.observe(probe.Case(address, "", BASELINE)).reads
 
 
 def test_without_check_the_files_are_written(

@@ -47,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         document.write(texts)
         return 0
     stale = document.stale(texts)
-    for name in stale:
-        print(f"{name} is stale: run {document.COMMAND}", file=sys.stderr)
+    for name, difference in stale.items():
+        print(f"{name} is stale: run {document.COMMAND}\n{difference}", end="", file=sys.stderr)
     return 1 if stale else 0
 
 

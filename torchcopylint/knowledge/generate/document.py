@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable, Mapping
 
@@ -56,17 +57,18 @@ def document(title: str, about: str, sections: Mapping[str, Iterable[str]], colu
     return "\n".join(lines) + "\n"
 
 
-def stale(texts: Mapping[str, str]) -> list[str]:
-    """The names of those files whose content differs from the given one."""
-    found = []
+def stale(texts: Mapping[str, str]) -> dict[str, str]:
+    """Those files whose content differs from the given one, by name, with a unified diff from the file to the text."""
+    found = {}
     for name, text in texts.items():
         path = os.path.join(DIRECTORY, name)
-        if not os.path.exists(path):
-            found.append(name)
-            continue
-        with open(path, encoding="utf-8") as file:
-            if file.read() != text:
-                found.append(name)
+        old = ""
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                old = file.read()
+        if old != text:
+            lines = difflib.unified_diff(old.splitlines(True), text.splitlines(True), name, f"{name} (observed)", n=0)
+            found[name] = "".join(lines)
     return found
 
 

@@ -260,6 +260,9 @@ class _Outcome(NamedTuple):
     before: Any
     after: Any
     """The receiver before and after, if it was written: bit patterns, so that nan equals nan."""
+    held: Any
+    """Arguments and result, kept so that no later call gets memory at the same address: `data_ptr` and `__hash__`
+    return one, and would seem to read their argument whenever an address happened to come back."""
 
 
 def _outcome(case: Case, content: str) -> _Outcome:
@@ -282,7 +285,7 @@ def _outcome(case: Case, content: str) -> _Outcome:
         for (key, leaf), old in zip(inputs, others, strict=True)
         if key != 0 and not equal(old, snapshot(leaf))
     )
-    return _Outcome(rest, before, _bits(receiver) if comparable else None)
+    return _Outcome(rest, before, _bits(receiver) if comparable else None, (positional, keywords, result))
 
 
 def _observe_graph(case: Case, seen: Seen) -> None:
