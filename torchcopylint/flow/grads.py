@@ -361,6 +361,7 @@ def backward(m: Machine, value: Value, site: int, arguments: Arguments, name: st
     runs.over(m, value, site, freed=not retain, name=name, part=part, retained=retained is True)
     for ref in value.refs:
         for number in m.state.object(ref).graph:
+            m.reaches_unknown = m.reaches_unknown and number not in m.saves
             if number in m.module_saves:
                 m.reached.update(m.module_saves[number].refs)
                 m.reached_since.update(m.module_saves[number].refs)

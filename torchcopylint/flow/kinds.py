@@ -103,7 +103,7 @@ BUFFER_NAMES = frozenset({"running_mean", "running_var", "num_batches_tracked"})
 
 _MODEL_NAME = re.compile(
     r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|critic|actor|policy|backbone"
-    r"|classifier)\d?$|^(?:gen|disc)$",
+    r"|classifier)\d?$|^(?:gen|disc)$|^net_?[dg](?:_?[ab])?$",
     re.I,
 )
 _CRITERION = re.compile(r"(?:^|[\W_])(?:loss|crit|criterion|nll|mse|bce|elbo)(?:[\W_]|$)", re.I)
@@ -129,7 +129,8 @@ _NOT_TENSOR_NAME = re.compile(
 
 
 _SOURCE_NAME = re.compile(
-    r"(?:^|_)(?:datasets?|base|db|reader|loader|store|storage|file|h5|hdf5?|env|txn|archive)\d?$|(?:dataset|reader)$",
+    r"(?:^|_)(?:datasets?|ds|dset|subset|base|db|reader|loader|store|storage|file|h5|hdf5?|env|txn|archive)\d?$"
+    r"|(?:dataset|reader)$",
     re.I,
 )
 _PARAMETERS_NAME = re.compile(r"(?:^|[._])(?:params|parameters)(?:_\w+)?$|(?:^|_)parameters\b", re.I)

@@ -1,7 +1,11 @@
-"""Methods that lend an element of what their object keeps: `return self.cache[key]`. Whoever writes it, edits that."""
+"""Methods that lend an element of what their object keeps: `return self.cache[key]`, alone or with others.
+
+Whoever writes it, edits that.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import naming
@@ -15,7 +19,12 @@ if TYPE_CHECKING:
 
 def of(m: Machine) -> str:
     """What the method that has been run lends, as text: `self.cache[...]`. Empty if it may return something else."""
-    found = {_element(m, value) for value in m.returned if value.refs or value.kind is not Kind.NONE}
+    return element(m, [value for value in m.returned if value.refs or value.kind is not Kind.NONE])
+
+
+def element(m: Machine, values: Iterable[Value]) -> str:
+    """The element of a field of `self` that each of some values is, as text; empty if they are not all one."""
+    found = {_element(m, value) for value in values} if m.unit.owner >= 0 else set()
     return found.pop() if len(found) == 1 else ""
 
 

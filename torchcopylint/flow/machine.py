@@ -111,6 +111,8 @@ class Machine:
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
         self.reached_since: set[int] | None = None
+        self.asked: set[int] = set()
+        self.reaches_unknown = True
         self.flights: dict[int, str] = {}
         self.queues: dict[int, tuple[int, str]] = {}
         self.saved_fields: dict[tuple[int, int], Region] = {}

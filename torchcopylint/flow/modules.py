@@ -350,6 +350,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
             m, FunctionReference(unit), Arguments(positional, arguments.keywords), event.site, f"{text}.{name}"
         )
     rest = Arguments(arguments.positional[1:], arguments.keywords)
+    if name in ("parameters", "named_parameters", "state_dict"):
+        m.asked.update(base.refs)
     if name == "state_dict":
         return _state_dict(m, base, event, text)
     if name == "load_state_dict":

@@ -76,6 +76,14 @@ class Parameters(Classes):
             m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
             self._bind_element(m, ref, parameter.annotation)
 
+    def may_be_handed(self, unit: t.Unit, text: str) -> bool:
+        """Whether something in the file may pass what a unit calls `text`: one of its parameters, or a field that its
+        constructor sets."""
+        if "." not in text:
+            positions = [place for place, parameter in enumerate(unit.parameters) if parameter.name == text]
+            return any(partials.may_be_passed(self, self._calls, unit, place) for place in positions)
+        return any(info.name in self._calls for info in self.program.classes if unit.owner in self.lineage(info.number))
+
     @cached_property
     def _calls(self) -> partials.Calls:
         return partials.calls_of(self)

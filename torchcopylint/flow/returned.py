@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import grads, naming, reading, runs, uses
+from torchcopylint.flow import grads, lending, naming, reading, runs, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.model import (
@@ -68,6 +68,8 @@ class ReturnedPart(NamedTuple):
     """Whether another part hangs on that as well, and it needs for backward what the first backward pass frees."""
     inner: tuple[ReturnedPart, ...] = ()
     """What stands in the slots of what stands there: `return {"epoch": epoch, "weights": {...}}`."""
+    lent: str = ""
+    """The element of what the method's object keeps that stands there, as text: `self.images[...]`."""
 
 
 def saved_arguments(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
@@ -133,7 +135,7 @@ def parts_of(
                 result = result._replace(flags=result.flags | {PLACEHOLDER})
             within = depth > 1 and result.kind in CONTAINERS and not any(one.parameter for one in returned)
             inner = parts_of(m, paths, held, depth - 1) if within else ()
-            found.append(ReturnedPart(name, returned, result, group, inner=inner))
+            found.append(ReturnedPart(name, returned, result, group, inner=inner, lent=lending.element(m, held)))
             graphs.append(graph)
     if len(found) < 2:
         return tuple(found)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import kinds, memory, ownership, writing
+from torchcopylint.flow import kinds, memory, naming, ownership, writing
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import How, Kind, Sure, Value
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     reached = m.reached if m.reached_since is None else m.reached_since
     if not known and len(reached) > 1:
         reached = _named_alike(m, text, reached)
+    if not known and not m.reached:
+        reached = _handed_in(m, text)
     targets = optimizer.refs if known else tuple(sorted({*optimizer.refs, *reached}))
     target = Value(targets, obj.kind, None, optimizer.marks, optimizer.root)
     ownership.note_used(m, optimizer, site, f"{text}.step()")
@@ -38,11 +41,24 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     unknown = not known and optimizer.refs[0] | 1 not in m.optimizers
     single = unknown and len(reached) == 1
     every = single or (unknown and _steps_alone(m))
+    if single:
+        # What gradients have gone through, and an optimizer moves, is a network, whatever it is called.
+        memory.refine(m, Value(tuple(reached)), Kind.MODULE, Sure.LIKELY)
     writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()", every=every)
     if single:
         for share in m.state.object(next(iter(reached))).shares:
             writing.spoil_saved(m, share, site, certain=True)
     m.reached_since = None
+
+
+def _handed_in(m: Machine, optimizer: str) -> set[int]:
+    """The network of a unit that is handed an optimizer, and a loss if it runs backward: one, that it looks into.
+
+    Not where the file shows who hands it: there, what is handed is known.
+    """
+    found = m.asked.union(*(value.refs for value in m.module_saves.values()))
+    single = len(found) == 1 and found == m.asked and m.reaches_unknown and _steps_alone(m)
+    return found if single and not m.world.may_be_handed(m.unit, optimizer) else set()
 
 
 def _named_alike(m: Machine, optimizer: str, networks: set[int]) -> set[int]:
@@ -68,7 +84,9 @@ def _steps_alone(m: Machine) -> bool:
         if "step()" in uses
         and (kinds.from_uses(uses)[0] is Kind.OPTIMIZER or kinds.named_optimizer(name.partition("@")[0]))
     }
-    return len(stepping) == 1
+    texts = (naming.text_of(m, event.base) for event in m.index.of(t.Invoke) if event.name == "step")
+    fields = {text for text in texts if "." in text and kinds.named_optimizer(text.rpartition(".")[2])}
+    return len(stepping | fields) == 1
 
 
 def maybe_step(m: Machine, arguments: Arguments, site: int, name: str) -> None:

@@ -168,7 +168,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         replaced=replacing.of(m),
         renewed=renewing.of(m),
         switched=frozen.switched_arguments(m),
-        lent=lending.of(m) if unit.owner >= 0 else "",
+        lent=lending.of(m),
         left=leaving.left(m),
         saves=saved_arguments(m, paths),
         function=-1 if file else _returned_function(m),
@@ -361,6 +361,7 @@ def _result(
     result = _one_result(m, summary.returned, summary.result, bound, inputs, site, name)
     for part in summary.parts if len(result.refs) == 1 else ():
         held = _one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot)
+        held = lending.take(m, part.lent, bound.get("self"), held)
         slots.bind_slot(m, (result.refs[0], part.slot), held, site)
         for inner in part.inner if len(held.refs) == 1 else ():
             tag = f"{part.slot}{inner.slot}"

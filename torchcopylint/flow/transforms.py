@@ -91,8 +91,8 @@ def _kept(m: Machine, register: int, me: str) -> tuple[str, bool] | None:
                 register, shallow = event.base, True
             case t.Attribute() if _is_field(m, event.name):
                 register = event.base
-            case t.Invoke() if _lent(m, event, me):
-                return _lent(m, event, me), shallow
+            case t.Invoke() if _lent(m, event, me, position):
+                return _lent(m, event, me, position), shallow
             case t.Item():
                 field = m.unit.definitions[event.base]
                 owner = m.unit.definitions[field.base] if isinstance(field, t.Attribute) else None
@@ -111,13 +111,16 @@ def _is_field(m: Machine, name: str) -> bool:
     return known and not m.world.is_method(name)
 
 
-def _lent(m: Machine, event: t.Invoke, me: str) -> str:
-    """The element of a field that a method of the dataset hands out, as text: `return self.cache[key]`."""
+def _lent(m: Machine, event: t.Invoke, me: str, position: int) -> str:
+    """The element of a field that a method of the dataset hands out, alone or at a position of a tuple, as text."""
     base = m.unit.definitions[event.base] if event.base >= 0 else None
     number = m.world.method(m.unit.owner, event.name) if isinstance(base, t.Load) and base.name == me else None
     summary = m.world.summary(number) if number is not None else None
-    field = summary.lent.partition("[")[0].rpartition(".")[2] if summary is not None else ""
-    return summary.lent if summary is not None and field and _is_in_memory(m, field) else ""
+    if summary is None:
+        return ""
+    lent = summary.lent or next((part.lent for part in summary.parts if part.slot == f"[{position}]"), "")
+    field = lent.partition("[")[0].rpartition(".")[2]
+    return lent if field and _is_in_memory(m, field) else ""
 
 
 def _is_in_memory(m: Machine, field: str) -> bool:
