@@ -356,7 +356,7 @@ class Classes:
         if (
             template.kind in TENSORS
             and template.kind is not Kind.PARAMETER
-            and not training_fields.stays_leaf(m, name, obj)
+            and not training_fields.stays_as_made(m, obj, name)
         ):
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)

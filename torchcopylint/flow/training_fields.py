@@ -1,5 +1,5 @@
 """Which fields of an object are trained: by an optimizer in another field, as the constructor has built them, or as
-leaves that it makes.
+tensors that require grad, which it makes.
 
 `self.net = Net(); self.opt = Adam(self.net.parameters())`: in every method, `self.opt.step()` writes `self.net`, unless
 a method sets one of the two anew.
@@ -64,10 +64,10 @@ def _is_set_again(world: Classes, owner: int, name: str) -> bool:
     return any(world.unit(number).owner in lineage for number in world.setters(name))
 
 
-def stays_leaf(m: Machine, name: str, obj: Object) -> bool:
-    """Whether a constructor sets a field to a leaf that requires grad, and nobody in the file sets a field of that name
-    to something else, or has it require none."""
-    if m.unit.name != "__init__" or obj.leaf is not Fact.YES or obj.requires_grad is not Fact.YES:
+def stays_as_made(m: Machine, obj: Object, name: str) -> bool:
+    """Whether a constructor sets a field to what requires grad, a leaf or surely none, and nobody in the file sets a
+    field of that name to something else, or has it require none."""
+    if m.unit.name != "__init__" or obj.leaf not in (Fact.YES, Fact.NO) or obj.requires_grad is not Fact.YES:
         return False
     return not m.world.setters(name) and not any(_is_switched(m, unit, name) for unit in m.world.program.units)
 
