@@ -241,7 +241,8 @@ def mode_is_on(
 
 def refused_view(unit: UnitFacts, fact: ViewRefused, shared: str) -> Iterator[Report]:
     """The report of a write into a view that autograd does not let be written, if some evidence says it records."""
-    mode = mode_is_on(unit, fact.assumed, fact.local)
+    # What is not made here while grad mode is off, a helper has made that switches it off for itself.
+    mode = mode_is_on(unit, fact.assumed, fact.local, asked=fact.why == "no_grad")
     if mode is None:
         return
     names = {"name": fact.name, "op": fact.op, "source": fact.base}

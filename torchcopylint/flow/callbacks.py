@@ -22,8 +22,11 @@ _PACKING = frozenset({"torch.autograd.graph.saved_tensors_hooks"})
 def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
     """`tensor.register_hook(function)`: autograd hands the function a gradient. Argument 0 is the receiver.
 
-    The function may be a method, `register_hook(self.scale)`, or an object with a `__call__`.
+    The function may be a method, `register_hook(self.scale)`, or an object with a `__call__`. What a node of the graph
+    has saved is handed to the first function of `register_hooks(pack, unpack)`.
     """
+    if event.name == "register_hooks" and len(arguments.positional) == 3:
+        _note(m, _called(m, event.arguments[0].register, arguments.positional[1]), PACK)
     if event.name != "register_hook" or len(arguments.positional) < 2:
         return
     function = _called(m, event.arguments[0].register, arguments.positional[1]) if event.arguments else Value()

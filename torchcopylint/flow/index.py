@@ -130,6 +130,21 @@ class UnitIndex:
         return found
 
     @cached_property
+    def asked_gradients(self) -> list[tuple[t.Call | t.Invoke, str]]:
+        """Calls of something named `grad` and the names of which they are given as `inputs`: `grad(loss, [w, b])`."""
+        found: list[tuple[t.Call | t.Invoke, str]] = []
+        for event in self.of(t.Invoke) + self.of(t.Call):
+            called = self.unit.definitions[event.function] if isinstance(event, t.Call) else event
+            if not isinstance(called, t.Load | t.Invoke) or called.name != "grad":
+                continue
+            inputs = [a.register for a in event.arguments if a.keyword == "inputs"]
+            inputs += [a.register for a in event.arguments[1:2] if not a.keyword and not event.arguments[0].stars]
+            given = [self.unit.definitions[register] for register in inputs if register >= 0]
+            given += [self.unit.definitions[r] for made in given if isinstance(made, t.Make) for r in made.items]
+            found += [(event, made.name) for made in given if isinstance(made, t.Load)]
+        return found
+
+    @cached_property
     def calls(self) -> dict[int, int]:
         """The register of what the call at each site returns."""
         return {event.site: event.out for event in self.unit.definitions if isinstance(event, t.Call | t.Invoke)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import layout, reading
+from torchcopylint.flow import layout, naming, reading
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Link, OverlappingWrite
 from torchcopylint.flow.model import TENSORS, How, Part, Region, Share, Value
 
@@ -61,6 +62,8 @@ def _partly_shared(
         return None
     written = (*target[1].region[len(base) :], *target[2])
     read = source[1].region[len(base) :]
+    if copies:
+        written, read = _counted_back(m, written, read)
     if reordered:
         # The same part in another order; what another part holds is another matter.
         apart = written != read or any(part.kind == "?" for part in written)
@@ -102,6 +105,31 @@ def partly_overlap(written: Region, read: Region, *, broadcast: bool) -> bool:
     if any(part.kind not in (*BOUNDED, "all") for part in rest) or (len(written) > len(read) and rest):
         return False
     return shifted or (broadcast and any(part.kind in BOUNDED for part in rest))
+
+
+def _counted_back(m: Machine, written: Region, read: Region) -> tuple[Region, Region]:
+    """`x[n:] = x[: size - n]`: what is copied is as long as what it is copied onto, so that `size` is all there is."""
+    pairs = [(_from_end(m, one, two), _from_end(m, two, one)) for one, two in zip(written, read, strict=False)]
+    rest = len(pairs)
+    return (*(one for one, _ in pairs), *written[rest:]), (*(two for _, two in pairs), *read[rest:])
+
+
+def _from_end(m: Machine, early: Part, late: Part) -> Part:
+    """A slice up to something less the bound that another one begins with, as a slice that ends so far from the end."""
+    start, cut = late.value, early.upper
+    if early.kind != "slice" or late.kind != "slice" or late.upper is not None or early.value not in (None, 0):
+        return early
+    if not isinstance(start, str) or not isinstance(cut, str):
+        return early
+    if cut.isidentifier():
+        bound = [event.value for event in m.index.of(t.Bind) if event.name == cut]
+        made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+        less = made.operands[1:] if isinstance(made, t.Operate) and made.symbol == "-" else ()
+        if [naming.text_of(m, register) for register in less] != [start]:
+            return early
+    elif not cut.endswith(f" - {start})"):
+        return early
+    return early._replace(upper=f"-{start}")
 
 
 def _flat(region: Region) -> Iterator[Part]:

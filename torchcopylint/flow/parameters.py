@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from torchcopylint.flow import giving, kinds, likely_classes, partials
+from torchcopylint.flow import differentiated, giving, kinds, likely_classes, partials
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.classes import MAX_ELEMENTS, SELF, Classes, as_passed
 from torchcopylint.flow.machine import Machine
@@ -65,7 +65,7 @@ class Parameters(Classes):
                 m.state.put_cell(name, Cell(value.refs, value.kind, value.const, site=-1))
                 continue
             ref = m.number("argument", name)
-            obj = self._parameter_object(m, parameter)
+            obj = differentiated.as_asked(m, name, self._parameter_object(m, parameter))
             self._bound_to[unit.number].append((parameter, obj))
             sure = SURELY_PASSED in obj.flags
             obj = obj._replace(flags=obj.flags - {SURELY_PASSED}) if sure else obj
@@ -102,7 +102,10 @@ class Parameters(Classes):
             return Object(Kind.TUPLE, Sure.PROVEN)
         if parameter.kind == "stars":
             return Object(Kind.DICT, Sure.PROVEN)
+        called = self._arguments.get(m.unit.number, {}).get(parameter.name, Object())
         declared = kinds.from_annotation(m, parameter.annotation)
+        if declared is not None and declared.kind is called.kind is Kind.TENSOR and called.requires_grad > 0:
+            return declared._replace(requires_grad=called.requires_grad, leaf=called.leaf)
         if declared is not None:
             return declared
         if parameter.annotation is not None and parameter.annotation.name not in ("|", "typing.Any", "Any"):
@@ -114,7 +117,6 @@ class Parameters(Classes):
             return Object(Kind.TENSOR, Sure.PROVEN)
         uses = m.unit.uses.get(parameter.name, frozenset())
         kind, sure = (Kind.UNKNOWN, Sure.NOT) if self.is_of_another_framework else kinds.from_uses(uses)
-        called = self._arguments.get(m.unit.number, {}).get(parameter.name, Object())
         if called.kind is not Kind.UNKNOWN and kind in (Kind.UNKNOWN, called.kind):
             return called
         if kind is Kind.UNKNOWN and self._is_index(m.unit, parameter):

@@ -64,11 +64,11 @@ def check_out(m: Machine, op: Op, inputs: Sequence[Value], out: Value, at: Site)
     """`out=` may be an operand of what works element by element. These read it again after they have begun to write."""
     short = op.name.rpartition(".")[2]
     first = _READING_AGAIN.get(short)
-    if first is None or len(out.refs) != 1 or out.refs[0] & 1:
+    if first is None or not out.refs or any(ref & 1 for ref in out.refs):
         # What earlier turns of a loop have made is several objects under one number.
         return
     for value in inputs[first:]:
-        if value.refs == out.refs:
+        if value.refs == out.refs and (len(out.refs) == 1 or value.root == out.root):
             obj = m.state.object(out.refs[0])
             name = naming.key_text(m, out.root) or obj.text
             m.fact(OutAliases(at.site, name, at.op, max(obj.sure, Sure.LIKELY)))

@@ -18,7 +18,20 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.earlier import from_before, is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
 from torchcopylint.flow.loops import Loops, displayed
-from torchcopylint.flow.model import CONTAINERS, FIELD, PART, TENSORS, Fact, Key, Kind, Object, Sure, Value, join_graphs
+from torchcopylint.flow.model import (
+    CONTAINERS,
+    FIELD,
+    PART,
+    TENSORS,
+    Fact,
+    How,
+    Key,
+    Kind,
+    Object,
+    Sure,
+    Value,
+    join_graphs,
+)
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation
@@ -201,12 +214,27 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
 
 
 def _freed_at_its_end(m: Machine, value: Value, site: int, *, freed: bool) -> None:
-    """Backward ran over a part of a graph that nobody knows, which begins at this value: over its own end for sure."""
+    """Backward ran over a part of a graph that nobody knows, which begins at this value: over its own end for sure.
+
+    If it is a view, that is over what made the tensor that it is a view of, too: `grad(y[0], x)`, `grad(y[1], x)`.
+    """
     for ref in value.refs if freed and len(value.refs) == 1 else ():
         obj = m.state.object(ref)
+        bases = [s.of for s in obj.shares if s.how in (How.VIEW, How.INDEX, How.ROW) and s.of != ref and s.sure]
+        made = [base for base in bases if _saves_itself(m, m.state.object(base))]
         if any(number in m.saves or number in m.module_saves for number in obj.graph if number >= 0):
-            held = {_number(place, _HELD) for place in _bound_at(m, ref)}
-            m.state.set_object(ref, obj._replace(graph=obj.graph | held | {_number(site, _FREED)}))
+            made.append(ref)
+        for end in made:
+            obj = m.state.object(end)
+            held = {_number(place, _HELD) for place in _bound_at(m, end)}
+            m.state.set_object(end, obj._replace(graph=obj.graph | held | {_number(site, _FREED)}))
+
+
+def _saves_itself(m: Machine, obj: Object) -> bool:
+    """Whether the operation that made a tensor has saved something for backward."""
+    return obj.leaf is Fact.NO and any(
+        number in m.saves and m.saves[number].site == obj.site for number in obj.graph if number >= 0
+    )
 
 
 def _bound_at(m: Machine, ref: int, depth: int = MAX_DEPTH) -> Iterator[int]:

@@ -73,6 +73,7 @@ class World(Parameters):
         self._summaries: dict[int, Summary] = {}
         self._running: set[int] = set()
         self._too_early: dict[int, set[int]] = {}
+        self._for_constructors: set[int] = set()
         self._seen_arguments: dict[int, dict[str, Object]] = {}
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
 
@@ -88,6 +89,9 @@ class World(Parameters):
                 for helper in self._called_by(initial, helpers):
                     self.run_unit(helper)
                 self.run_unit(initial)
+        for number in self._for_constructors:
+            # By now, all fields are known.
+            del self.machines[number]
         for unit in self._in_order():
             if unit.number not in self.machines and unit.kind != "module":
                 self.run_unit(unit.number)
@@ -383,9 +387,23 @@ class World(Parameters):
         self._note_asked()
         if self._standing_in >= 0 and (own := self._of_heirs.get(heirs.Inherited(unit, self._standing_in))) is not None:
             return own
+        if unit not in self._summaries and self._is_asked_by_constructor(unit):
+            self.run_unit(unit)
+            self._for_constructors.add(unit)
         if unit not in self._summaries and self._current > 0:
             self._too_early.setdefault(self._current, set()).add(unit)
         return self._summaries.get(unit)
+
+    def _is_asked_by_constructor(self, unit: int) -> bool:
+        """Whether a constructor is being run, and wants to know what one of the file's functions returns that has not
+        been run: `self.net = self.build(sizes)`. What the fields hold that it has set by now, the function sees."""
+        asking = any(self._is_constructor(running) for running in self._running)
+        able = self.unit(unit).kind == "function" and not self._is_constructor(unit) and unit not in self._running
+        return asking and able and len(self._running) < MAX_NESTED_RUNS
+
+    def _is_constructor(self, number: int) -> bool:
+        unit = self.program.units[number]
+        return unit.owner >= 0 and unit.name == "__init__"
 
     def tell(self, unit: int, summary: Summary) -> None:
         """From now on, a function of this file has another summary."""
