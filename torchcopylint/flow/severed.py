@@ -100,21 +100,30 @@ def _wrapped_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int,
 
 
 def _wrapped_by_helper(m: Machine, register: int, site: int) -> tuple[t.Event, int, str] | None:
-    """The call of a function of this file, or of a loss that is a module, that returns such a leaf."""
+    """The call of a function or method of this file, or of a loss that is a module, that returns such a leaf."""
     event = _definition(m, register)
-    unit = _called(m, event) if isinstance(event, t.Call) else None
+    unit = _called(m, event) if isinstance(event, t.Call | t.Invoke) else None
     helper = m.world.machine_of(unit) if unit is not None else None
-    if helper is None or not isinstance(event, t.Call) or not event.arguments:
+    if helper is None or not isinstance(event, t.Call | t.Invoke) or not event.arguments:
         return None
     returned = helper.index.of(t.Return)
     behind = [_wrapped_behind(helper, one.value, one.site + 1) for one in returned]
     if not returned or any(cut is None for cut in behind):
         return None
-    return event, event.arguments[0].register, f"{naming.text_of(m, event.function)}(...)"
+    return event, event.arguments[0].register, f"{_text(m, event)}(...)"
 
 
-def _called(m: Machine, event: t.Call) -> int | None:
-    """The unit of this file that a call runs: a function, or the `forward` of a module."""
+def _text(m: Machine, event: t.Call | t.Invoke) -> str:
+    if isinstance(event, t.Invoke):
+        return f"{naming.text_of(m, event.base)}.{event.name}"
+    return naming.text_of(m, event.function)
+
+
+def _called(m: Machine, event: t.Call | t.Invoke) -> int | None:
+    """The unit of this file that a call runs: a function, a method, or the `forward` of a module."""
+    if isinstance(event, t.Invoke):
+        owners = m.value(event.base).refs
+        return m.world.method_of(m.state.object(owners[0]), event.name) if len(owners) == 1 else None
     function = m.value(event.function)
     if isinstance(function.const, FunctionReference):
         return function.const.unit
@@ -157,14 +166,18 @@ def _cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str
 
 
 def _cut_by_helper(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
-    """The same for a call of a function of this file, which returns something that surely has no graph."""
-    if not isinstance(event, t.Call) or not isinstance(m.value(event.function).const, FunctionReference):
+    """The same for a call of a function or method of this file, which returns something that surely has no graph."""
+    if not isinstance(event, t.Call | t.Invoke) or (
+        _called(m, event) is None
+        if isinstance(event, t.Invoke)
+        else not isinstance(m.value(event.function).const, FunctionReference)
+    ):
         return None
     made = [m.state.object(ref) for ref in m.value(event.out).refs]
     if not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
         return None
     taken = (argument.register for argument in event.arguments if _carries(m, argument.register))
-    return next(((event, register, f"{naming.text_of(m, event.function)}(...)") for register in taken), None)
+    return next(((event, register, f"{_text(m, event)}(...)") for register in taken), None)
 
 
 def _bound_before(m: Machine, name: str, site: int) -> list[int]:
