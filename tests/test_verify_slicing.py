@@ -337,6 +337,31 @@ def test_both_branches_of_a_conditional_copy_are_run(call: str, branch: bool, ve
         assert told in ([], ["it is observed as well with inputs of another type and another order in memory"])
 
 
+@pytest.mark.parametrize(
+    ("conversion", "verdict"),
+    [
+        (".to(device)", Verdict.UNSUPPORTED),
+        (".to(device=device)", Verdict.UNSUPPORTED),
+        (".cuda()", Verdict.UNSUPPORTED),
+        (".to(torch.float64)", Verdict.CONFIRMED),
+    ],
+)
+def test_what_moves_on_another_device_only_is_unsupported_on_the_processor(
+    conversion: str, verdict: Verdict, verifier: Verifier
+) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self, device):\n"
+        f"        super().__init__()\n        self.weight = nn.Parameter(torch.ones(3)){conversion}\n\n"
+        "    def forward(self, x):\n        return x * self.weight\n"
+    )
+    (finding,) = [f for f in analyse(text, filename="program.py").findings if f.code == "TCL801"]
+    verification = verifier.verify(slice_of(text, finding, load_pages()["TCL801"]))
+    assert verification.verdict is verdict, verification.evidence
+    needs = [item.text for item in verification.evidence if item.kind == "unsupported"]
+    assert bool(needs) is (verdict is Verdict.UNSUPPORTED)
+    assert all(text.startswith("needs a CUDA device") for text in needs)
+
+
 def test_on_a_gpu_inputs_and_modules_are_made_there_and_calls_are_kept() -> None:
     text = (
         "import torch\n\n\ndef move(model: torch.nn.Module, x: torch.Tensor):\n    y = x.cuda()\n"

@@ -72,7 +72,8 @@ class Slice:
 
     `groups` are settings that all have to be tried (two seeds, two sizes, both branches of a conditional copy).
     `code`, `variant` and `confirm` are the rule's; `unsupported` says why nothing can be run, or is empty. `cells` are
-    those of a notebook, as `source.notebook.cells` gives them: rows are those of its Python.
+    those of a notebook, as `source.notebook.cells` gives them: rows are those of its Python. `elsewhere` is whether
+    what is wrong happens on another device only.
     """
 
     code: str
@@ -81,3 +82,4 @@ class Slice:
     groups: tuple[Group, ...] = ()
     unsupported: str = ""
     cells: tuple[tuple[int, int], ...] = ()
+    elsewhere: bool = False

@@ -115,6 +115,9 @@ class Verifier:
             nothing = Evidence("unsupported", "there is nothing to run")
             return Verification(Verdict.UNSUPPORTED, (nothing,))
         verdict, evidence = combine(outcomes, rule)
+        if piece.elsewhere and self._device == "cpu" and verdict is not Verdict.CONFIRMED:
+            told = f"needs {_NEEDS['cuda']}: on the processor, the conversion hands back what it is given"
+            verdict, evidence = Verdict.UNSUPPORTED, (Evidence("unsupported", told),)
         answer = self._answer(verdict, evidence, outcomes)
         return replace(answer, evidence=in_cells(answer.evidence, piece.cells))
 

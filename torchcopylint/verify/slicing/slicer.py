@@ -17,6 +17,7 @@ from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.driver import Driver
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.learning import Learner, Lesson
+from torchcopylint.verify.slicing.moves import only_elsewhere
 from torchcopylint.verify.slicing.pieces import Piece, pieces_of, unknown_in
 from torchcopylint.verify.slicing.plans import Plan, Plans
 from torchcopylint.verify.slicing.script import Script, assemble, marks_of, names_spoken, prelude
@@ -55,8 +56,10 @@ def slice_of(text: str, finding: Finding, page: Page, *, device: str = "cpu") ->
     try:
         with deep_recursion():
             conditional = page.severity(finding.variant) is Severity.WARNING and bool(_SHARING & set(confirm))
-            slicer = _Slicer(parse(text), finding, confirm, device, conditional=conditional)
-            return Slice(finding.code, finding.variant, confirm, slicer.groups(), cells=notebook)
+            source = parse(text)
+            slicer = _Slicer(source, finding, confirm, device, conditional=conditional)
+            elsewhere = "graph-kept" in confirm and only_elsewhere(source, finding)
+            return Slice(finding.code, finding.variant, confirm, slicer.groups(), cells=notebook, elsewhere=elsewhere)
     except (NotRunnable, RecursionError) as error:
         return Slice(finding.code, finding.variant, confirm, unsupported=str(error) or "the code nests too deeply")
 

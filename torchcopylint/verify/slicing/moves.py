@@ -1,0 +1,33 @@
+"""Conversions that compute something on another device only."""
+
+from __future__ import annotations
+
+import ast
+
+from torchcopylint.base.finding import Finding, Role
+from torchcopylint.verify.slicing.source import Source, span_of
+
+_MOVING = frozenset({"cuda", "to"})
+_DTYPES = frozenset({"dtype", "type"})
+
+
+def only_elsewhere(source: Source, finding: Finding) -> bool:
+    """Whether a finding rests on a conversion to a device alone, which on the processor hands back what it is given:
+    `nn.Parameter(...).to(device)`. A conversion to a dtype computes something anywhere."""
+    cut = [step.span for step in finding.steps if step.role is Role.CUT]
+    calls = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _moves(node)]
+    return bool(cut) and any(span_of(call, source.lines) == span for call in calls for span in cut)
+
+
+def _moves(call: ast.Call) -> bool:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _MOVING or len(call.args) > 1:
+        return False
+    if any(keyword.arg not in ("device", "non_blocking") for keyword in call.keywords):
+        return False
+    return not any(_is_dtype(arg) for arg in call.args)
+
+
+def _is_dtype(arg: ast.expr) -> bool:
+    if isinstance(arg, ast.Attribute):
+        return arg.attr in _DTYPES or (isinstance(arg.value, ast.Name) and arg.value.id == "torch")
+    return isinstance(arg, ast.Name) and arg.id in _DTYPES
