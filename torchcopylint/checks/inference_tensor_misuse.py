@@ -15,12 +15,11 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for fact in unit.facts:
         if isinstance(fact, InferenceMisused):
             names = {"name": fact.name, "op": fact.op}
+            # What calls have passed was made there.
+            shared = (Point(Role.SHARED, fact.made, "shared.inference", names),) if fact.made >= 0 else ()
             yield Report(
                 site=fact.site,
-                points=(
-                    Point(Role.SHARED, fact.made, "shared.inference", names),
-                    Point(Role.HERE, fact.site, f"here.inference_{fact.what}", names),
-                ),
+                points=(*shared, Point(Role.HERE, fact.site, f"here.inference_{fact.what}", names)),
                 values=names,
                 confidence=confidence(fact.sure),
                 variant="saved" if fact.what == "saved" else "",

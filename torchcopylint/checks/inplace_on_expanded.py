@@ -15,12 +15,11 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for fact in unit.facts:
         if isinstance(fact, ExpandedWritten):
             names = {"name": fact.name, "op": fact.op}
+            # What calls have passed was expanded there.
+            shared = (Point(Role.SHARED, fact.made, "shared.expanded", names),) if fact.made >= 0 else ()
             yield Report(
                 site=fact.site,
-                points=(
-                    Point(Role.SHARED, fact.made, "shared.expanded", names),
-                    Point(Role.WRITTEN, fact.site, "written", names),
-                ),
+                points=(*shared, Point(Role.WRITTEN, fact.site, "written", names)),
                 values=names,
                 confidence=at_most(Confidence.MEDIUM, confidence(fact.sure)),
                 variant="part" if fact.part else "",

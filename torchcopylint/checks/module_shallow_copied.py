@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeGuard
 
 from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence, written_point, written_since
-from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleShallow, UnitFacts
+from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleShallow, Relation, UnitFacts
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -34,12 +35,13 @@ def check(unit: UnitFacts) -> Iterator[Report]:
 
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     """Report fields that the constructor sets to shallow copies of one another, where another method trains and treats
-    them as two models."""
+    them as two models; and to shallow copies of what it is handed, where a method makes running averages of them."""
     paired = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldsPaired)]
+    yield from _averages(methods, paired)
     steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
     for unit in methods:
         for fact in unit.facts:
-            if not isinstance(fact, FieldAliased) or fact.copied < 0 or fact.method != "__init__" or not steps:
+            if not _is_copied(fact) or fact.handed or not steps:
                 continue
             met = [pair for pair in paired if {pair.field, pair.other} == {fact.field, fact.source}]
             if met:
@@ -55,3 +57,24 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
                     values={**names, "cause": write.cause or write.op},
                     confidence=confidence(fact.sure),
                 )
+
+
+def _averages(methods: Sequence[UnitFacts], paired: Sequence[FieldsPaired]) -> Iterator[Report]:
+    writes = {write.site: write for unit in methods for write in unit.writes.values()}
+    for fact in (fact for unit in methods for fact in unit.facts):
+        if not _is_copied(fact) or not fact.handed:
+            continue
+        met = [pair.site for pair in paired if pair.handed and pair.field == fact.field and pair.site in writes]
+        if met:
+            names = {"source": fact.source, "result": f"self.{fact.field}", "name": f"self.{fact.field}"}
+            write = writes[min(met)]
+            yield Report(
+                site=fact.copied,
+                points=(Point(Role.SHARED, fact.copied, "shared.shallow", names), written_point(write)),
+                values={**names, "cause": write.cause or write.op},
+                confidence=confidence(fact.sure),
+            )
+
+
+def _is_copied(fact: Relation) -> TypeGuard[FieldAliased]:
+    return isinstance(fact, FieldAliased) and fact.copied >= 0 and fact.method == "__init__"

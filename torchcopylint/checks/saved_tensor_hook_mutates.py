@@ -10,9 +10,9 @@ from torchcopylint.flow.facts import UnitFacts
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
-    """Report each write to the argument of a pack hook."""
+    """Report the first write to the argument of a pack hook."""
     if "pack hook" in unit.roles:
-        for write in writes_of_argument(unit):
+        for write in sorted(writes_of_argument(unit), key=lambda write: write.site)[:1]:
             links = tuple(reversed([link for link in write.chain if link.how is not None]))
             yield Report(
                 site=write.site,

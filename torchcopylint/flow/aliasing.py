@@ -360,6 +360,9 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
             site, field = min(places)
             source = min(held[copied.of,])[1]
             found.append(FieldAliased(field, source, site, obj.sure, m.unit.name, copied=copied.site))
+        elif copied is not None and (given := _parameter_of(m, frozenset({copied.of}))):
+            site, field = min(places)
+            found.append(FieldAliased(field, given, site, obj.sure, m.unit.name, copied=copied.site, handed=True))
     return [*found, *_begun_fields(m, {fact.field for fact in found})]
 
 

@@ -500,11 +500,14 @@ def unplaced(obj: Object) -> Object:
     return obj._replace(shares=(), saved=frozenset(), owner="")
 
 
+_PASSED_ON = frozenset({INFERENCE, EXPANDED})
+
+
 def as_passed(obj: Object) -> Object:
     """What a parameter may be taken to be when such an object is passed for it."""
     flags = frozenset({SURELY_PASSED}) if obj.sure is Sure.PROVEN else frozenset[str]()
     made = Object(obj.kind, min(obj.sure, Sure.LIKELY), leaf=obj.leaf, requires_grad=obj.requires_grad, type=obj.type)
-    return made._replace(dtype=obj.dtype, flags=flags | obj.flags & {INFERENCE})
+    return made._replace(dtype=obj.dtype, flags=flags | obj.flags & _PASSED_ON)
 
 
 def _decorators_of(program: t.Program) -> dict[int, tuple[str, ...]]:

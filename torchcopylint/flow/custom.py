@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import grads, memory, naming, unknowns
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FunctionInput, ViewRefused
 from torchcopylint.flow.model import (
     CONTAINERS,
@@ -39,16 +40,39 @@ def conclude(m: Machine) -> None:
     inputs = _inputs(m)
     outputs = _returned(m)
     known = all(m.state.object(ref).kind in TENSORS for ref in outputs)
+    told: set[int] = set()
     for write in sorted(m.writes.values()):
         hits = [storage for storage in write.storages if storage in inputs]
         if len(write.storages) != 1 or not hits or not write.versioned or write.form in ("step", "load", "assign"):
             continue
         ref = hits[0]
         sure = max(write.sure, Sure.LIKELY)
-        if ref not in m.dirty and ref in outputs:
+        if ref not in m.dirty and ref not in told and (ref in outputs or _has_gradient(m, inputs[ref])):
+            told.add(ref)
             m.fact(FunctionInput(write.site, inputs[ref], write.op, "unmarked", -1, sure))
         elif ref in m.dirty and outputs and ref not in outputs and known:
             m.fact(FunctionInput(m.dirty[ref], inputs[ref], write.op, "lost", write.site, sure))
+
+
+def _has_gradient(m: Machine, name: str) -> bool:
+    """Whether `backward` gives an input of `forward` a gradient, on every path that can be seen: a buffer has none."""
+    number = m.world.method(m.unit.owner, "backward")
+    if number is None or not m.world.is_own(number):
+        return False
+    position = [parameter.name for parameter in m.unit.parameters[1:]].index(name)
+    unit = m.world.unit(number)
+    returned = [unit.definitions[event.value] for event in m.world.index(unit).of(t.Return) if event.value >= 0]
+    given = [
+        made.items[position] if isinstance(made, t.Make) and position < len(made.items) else t.NO_REGISTER
+        for made in returned
+    ]
+    whole = position == 0 and bool(returned) and not any(isinstance(made, t.Make | t.Const) for made in returned)
+    return whole or (bool(given) and all(_is_something(unit, register) for register in given))
+
+
+def _is_something(unit: t.Unit, register: int) -> bool:
+    made = unit.definitions[register] if register >= 0 else None
+    return made is not None and not (isinstance(made, t.Const) and made.value is None)
 
 
 def _inputs(m: Machine) -> dict[int, str]:

@@ -264,6 +264,10 @@ def _returns_itself(m: Machine, base: Value, obj: Object, event: t.Invoke, argum
         wanted = values[0].const if values else True
         fact = Fact.NO if wanted is False else Fact.YES if wanted is True else Fact.UNKNOWN
         m.state.set_object(base.refs[0], obj._replace(requires_grad=fact))
+        made = m.unit.definitions[m.index.calls.get(obj.site, event.base)]
+        if isinstance(made, t.Invoke) and made.name == "clone":
+            # Modules have no such method.
+            memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
     return base
 
 

@@ -60,6 +60,7 @@ from torchcopylint.knowledge import losses, table
 STATE_METHODS = frozenset(
     {"state_dict", "load_state_dict", "parameters", "named_parameters", "buffers", "named_buffers"}
 )
+SEQUENTIAL = "torch.nn.Sequential"
 REGISTERING = frozenset({"register_parameter", "add_module", "register_module"})
 _SELF_METHODS = frozenset(
     [
@@ -123,7 +124,19 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
         for value in (*arguments.positional, *arguments.keywords.values()):
             reading.read(m, value, site, "argument", name)
         result = memory.unknown(m, site, f"{name}(...)")
+        if obj.type == SEQUENTIAL and not _ends_with_several(m, function.refs[0]):
+            m.state.set_object(
+                result.refs[0], m.state.object(result.refs[0])._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
+            )
+            result = result._replace(kind=Kind.TENSOR)
     return _output(m, function, obj, arguments, result, site, name)
+
+
+def _ends_with_several(m: Machine, ref: int) -> bool:
+    """Whether the last layer of a chain is known, and returns several tensors."""
+    held = [slots.slot_value(m, slot) for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
+    rows = [table.module_class(m.state.object(last).type) for last in held[-1].refs] if held else []
+    return any(row is not None and row.output == "tensors" for row in rows)
 
 
 def _write_first(m: Machine, first: Value, site: int, name: str) -> None:
@@ -180,7 +193,7 @@ def _is_of_layers(m: Machine, function: Value, depth: int = 3) -> bool:
         if row is None or not depth:
             return False
         if row.container:
-            if obj.type != "torch.nn.Sequential":
+            if obj.type != SEQUENTIAL:
                 return False
             held = [slots.slot_value(m, slot) for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
             if not all(_is_of_layers(m, one, depth - 1) for one in held):

@@ -77,6 +77,12 @@ def field_set(m: Machine, register: int) -> str:
     return f"{text_of(m, event.base)}.{event.name}" if isinstance(event, t.StoreAttribute) else ""
 
 
+def field_stored(m: Machine, register: int) -> str:
+    """The field that what a comprehension makes is stored in, or an empty text: the comprehension uses it before."""
+    stores = (event for event in m.index.of(t.StoreAttribute) if event.value == register)
+    return next((f"{text_of(m, event.base)}.{event.name}" for event in stores), "")
+
+
 def is_same_place(m: Machine, event: t.Bind | t.StoreAttribute, source: t.Event | None) -> bool:
     """Whether an event takes what a name or field holds that another one sets."""
     if isinstance(event, t.Bind):

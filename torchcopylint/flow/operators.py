@@ -341,7 +341,7 @@ def _collect(m: Machine, event: t.Collect) -> None:
     item = m.value(event.item)
     for ref in m.value(event.container).refs:
         if (isinstance(item.root, tuple) and _is_fixed(m, item.root)) or _from_outside(m, item):
-            container = naming.text_of(m, event.container)
+            container = naming.field_stored(m, event.container) or naming.text_of(m, event.container)
             call = m.index.given.get(event.container)
             if call is not None and m.dotted_of(call) in LAYERS:
                 # What is put into a list of layers is one.

@@ -13,6 +13,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARGUMENT,
     CONTAINERS,
+    EXPANDED,
     OTHERWISE,
     PASSED,
     PLACEHOLDER,
@@ -104,8 +105,10 @@ class Parameters(Classes):
             return Object(Kind.DICT, Sure.PROVEN)
         called = self._arguments.get(m.unit.number, {}).get(parameter.name, Object())
         declared = kinds.from_annotation(m, parameter.annotation)
-        if declared is not None and declared.kind is called.kind is Kind.TENSOR and called.requires_grad > 0:
-            return declared._replace(requires_grad=called.requires_grad, leaf=called.leaf)
+        if declared is not None and declared.kind is called.kind is Kind.TENSOR:
+            declared = declared._replace(flags=declared.flags | called.flags & {EXPANDED})
+            if called.requires_grad > 0:
+                declared = declared._replace(requires_grad=called.requires_grad, leaf=called.leaf)
         if declared is not None:
             return declared
         if parameter.annotation is not None and parameter.annotation.name not in ("|", "typing.Any", "Any"):
