@@ -25,7 +25,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if not links and not crosswise:
             continue
         yield Report(
-            site=write.site,
+            site=fact.site,
             points=(*shared_points(links), written_point(write), read_point(fact, write)),
             values={
                 "name": links[0].result if links else fact.name,
