@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import (
     aliasing,
     callbacks,
+    children,
     conversions,
     devices,
     dtypes,
@@ -182,7 +183,7 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
         known = Object(Kind.PARAMETER, Sure.LIKELY, leaf=Fact.YES, requires_grad=trained)
     if known is None and name in kinds.BUFFER_NAMES and obj.kind in (Kind.MODULE, Kind.UNKNOWN):
         known = Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO)
-    known = known or Object()
+    known = children.marked(m.world, obj.type, name, known) if known else Object()
     local = m.world.local_class(obj.type) if known.kind is Kind.OPTIMIZER else None
     if local is not None and (moved := training_fields.shares_of(m, ref, local, name)):
         own = m.number("slot", (ref, f".{name}"))

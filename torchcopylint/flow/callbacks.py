@@ -26,11 +26,13 @@ def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
     has saved is handed to the first function of `register_hooks(pack, unpack)`.
     """
     if event.name == "register_hooks" and len(arguments.positional) == 3:
-        _note(m, _called(m, event.arguments[0].register, arguments.positional[1]), PACK)
+        register = event.arguments[0].register
+        _note(m, _called(m, register, arguments.positional[1]), PACK, register)
     if event.name != "register_hook" or len(arguments.positional) < 2:
         return
-    function = _called(m, event.arguments[0].register, arguments.positional[1]) if event.arguments else Value()
-    _note(m, function, HOOK)
+    register = event.arguments[0].register if event.arguments else t.NO_REGISTER
+    function = _called(m, register, arguments.positional[1]) if event.arguments else Value()
+    _note(m, function, HOOK, register)
     if isinstance(function.const, FunctionReference) and m.world.is_own(function.const.unit):
         unit = m.world.unit(function.const.unit)
         names = [parameter.name for parameter in unit.parameters[-1:]]
@@ -42,8 +44,8 @@ def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
 def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke, arguments: Arguments) -> None:
     """`saved_tensors_hooks(pack, unpack)`: autograd hands `pack` what an operation saves."""
     if dotted in _PACKING:
-        given = [one.register for one in event.arguments if one.keyword in ("pack_hook", "")]
-        _note(m, _called(m, given[0], arguments.keywords.get("pack_hook", arguments.at(0))) if given else Value(), PACK)
+        for register in [one.register for one in event.arguments if one.keyword in ("pack_hook", "")][:1]:
+            _note(m, _called(m, register, arguments.keywords.get("pack_hook", arguments.at(0))), PACK, register)
 
 
 def _called(m: Machine, register: int, value: Value) -> Value:
@@ -63,9 +65,14 @@ def _called(m: Machine, register: int, value: Value) -> Value:
     return Value(const=FunctionReference(number)) if number is not None else Value()
 
 
-def _note(m: Machine, value: Value, role: str) -> None:
+def _note(m: Machine, value: Value, role: str, register: int) -> None:
+    """A function has a role; or whatever the calls in the file pass for a parameter has it."""
     if isinstance(value.const, FunctionReference):
         m.world.roles.setdefault(value.const.unit, set()).add(role)
+        return
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Load) and any(parameter.name == made.name for parameter in m.unit.parameters):
+        m.world.roles_of_parameters[m.unit.number, made.name] = role
 
 
 def note_context(m: Machine, owner: Object, attribute: str, value: Value, site: int) -> None:

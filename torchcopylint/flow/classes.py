@@ -71,6 +71,8 @@ class Classes:
         self.imports_torch = False
         self.machines: dict[int, Machine] = {}
         self.roles: dict[int, set[str]] = {}
+        self.roles_of_parameters: dict[tuple[int, str], str] = {}
+        self.passed_functions: dict[tuple[int, str], set[int]] = {}
         self._imports_another = False
         self._exports: dict[int, dict[str, Export]] = {}
         self._fields: dict[int, dict[str, Object]] = {}
@@ -78,6 +80,7 @@ class Classes:
         self._element_parts: dict[tuple[int, str], dict[str, Object]] = {}
         self._traced: dict[tuple[int, str], bool] = {}
         self._switched: set[tuple[int, str]] = set()
+        self._children: dict[int, Mapping[str, str]] = {}
         self.held_functions: held_functions.Held = {}
         self._registered: dict[int, dict[str, bool]] = {}
         self._trained_by: dict[int, training_fields.Trained] = {}
@@ -305,6 +308,9 @@ class Classes:
     def roles_of(self, unit: t.Unit) -> frozenset[str]:
         """As what autograd calls a function: see `callbacks`."""
         roles = frozenset(self.roles.get(unit.number, ()))
+        for place, role in self.roles_of_parameters.items():
+            if unit.number in self.passed_functions.get(place, ()):
+                roles |= {role}
         if unit.name in ("forward", "backward") and unit.owner >= 0 and self.is_function_class(unit.owner):
             return roles | {unit.name}
         return roles
@@ -418,6 +424,14 @@ class Classes:
             if name in fields and fields[name].kind is Kind.UNKNOWN:
                 # The constructor has shown what it is after it was put there.
                 fields[name] = fields[name]._replace(kind=Kind.MODULE, sure=Sure.LIKELY)
+
+    def note_children(self, number: int, found: Mapping[str, str]) -> None:
+        """What a constructor puts into the lists of modules of its object: see `children`."""
+        self._children[number] = found
+
+    def children_of(self, number: int) -> Mapping[str, str]:
+        """The classes of the modules in lists that a class of this file keeps in fields, by the fields' names."""
+        return self._children.get(number, {})
 
     def trained_by(self, number: int) -> training_fields.Trained:
         """Which fields of a class of this file hold what the optimizers in its other fields train."""

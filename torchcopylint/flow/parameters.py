@@ -30,7 +30,7 @@ from torchcopylint.flow.model import (
     join_objects,
 )
 from torchcopylint.flow.outside import Outside
-from torchcopylint.flow.references import ClassReference
+from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.tape import Annotation
 
 
@@ -189,6 +189,8 @@ class Parameters(Classes):
         for name, value in bound.items():
             if value.kind is Kind.NONE and not value.refs:
                 continue
+            if isinstance(value.const, FunctionReference):
+                self.passed_functions.setdefault((unit, name), set()).add(value.const.unit)
             self._given.setdefault(unit, {}).setdefault(name, True)
             if self._given[unit][name]:
                 self._given[unit][name] = giving.is_nobody_elses(m, value, site)

@@ -28,6 +28,7 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
     _note_rebound(m, name, before, value, event.site, gradient)
     if m.in_loop and _from_loop(m, name, before) and uses.is_dead_in_loop(m, name, event.site):
         kinds = [m.state.object(ref) for ref in (*before.refs, *value.refs)]
+        gradient = gradient or _is_asked_for_gradient(m, before)
         if all(obj.kind in TENSORS for obj in kinds) and (gradient or _lives_elsewhere(m, before)):
             sure = max(old.sure, Sure.LIKELY) if gradient else min(obj.sure for obj in kinds)
             source = _source(m, name, before)
@@ -91,6 +92,11 @@ def _reads_gradient(m: Machine, computed: list[t.Event], text: str) -> bool:
         isinstance(part, t.Attribute) and part.name == "grad" and naming.text_of(m, part.base) == text
         for part in computed
     )
+
+
+def _is_asked_for_gradient(m: Machine, before: Cell) -> bool:
+    """Whether a loop that does not record has looked at the gradient of what it goes through: it is to be trained."""
+    return m.state.mode.recording is Fact.NO and m.gradients.issuperset(before.refs)
 
 
 def _from_loop(m: Machine, name: str, before: Cell) -> bool:

@@ -42,6 +42,10 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
         return
     if cut is None and wrapped and kinds.named_loss(name):
         cut = _wrapped_behind(m, register, site) or _wrapped_by_helper(m, register, site)
+    elif not bare and not wrapped and kinds.named_loss(name):
+        # A helper has reduced the leaf that it made: what it returns is none.
+        cut = _wrapped_by_helper(m, register, site)
+        wrapped = cut is not None
     if cut is not None:
         event, source, op = cut
         sure = min(Sure.LIKELY, *(obj.sure for obj in found)) if wrapped else min(obj.sure for obj in found)
@@ -96,6 +100,9 @@ def _wrapped_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int,
         if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in _WRAPPING:
             taken = event.arguments[0].register
             return None if _is_constant(m, taken) else (event, taken, m.dotted_of(event))
+        if isinstance(event, t.Invoke) and not event.arguments:
+            # `torch.tensor(losses, requires_grad=True).mean()`
+            pending.append(event.base)
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchcopylint.flow import alternatives, hollow, kinds, memory, naming, reading, uses
+from torchcopylint.flow import alternatives, children, hollow, kinds, memory, naming, reading, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldRead, Repeated
 from torchcopylint.flow.kinds import MODULE_BASES
@@ -218,7 +218,8 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child",
         return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(Part("each"),), tag=tag)
     part = Part("int", key) if isinstance(key, int) and not isinstance(key, bool) else Part("each")
     switched = ref | 1 in m.switched or SWITCHED in m.state.object(ref).flags
-    one = Object(Kind.MODULE, Sure.LIKELY, text=text, flags=frozenset({SWITCHED}) if switched else frozenset())
+    made = children.type_of(m.state.object(ref))
+    one = Object(Kind.MODULE, Sure.LIKELY, text=text, type=made, flags=frozenset({SWITCHED} if switched else ()))
     return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(part,), tag=tag)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 
 from torchcopylint.flow import (
+    children,
     comparing,
     custom,
     frozen,
@@ -183,6 +184,7 @@ class World(Parameters):
             self.appended(machine)
         if unit.owner >= 0 and unit.name == "__init__":
             self._note_trained(unit.owner, training_fields.learn(machine))
+            self.note_children(unit.owner, children.learn(machine))
         if unit.owner >= 0 and machine.switched:
             self.note_switched(machine)
         if unit.kind != "class" and machine.state.alive and machine.state.mode.recording is Fact.NO:

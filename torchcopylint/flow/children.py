@@ -1,0 +1,50 @@
+"""Which class of the file the modules have that a constructor puts into a list of modules in a field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.model import Kind, Object
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.classes import Classes
+    from torchcopylint.flow.machine import Machine
+
+_LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
+_CHILD = "class of its elements"
+
+
+def learn(m: Machine) -> Mapping[str, str]:
+    """By the name of a field that a constructor leaves behind: the one class of all modules in the list it holds.
+
+    `self.blocks = nn.ModuleList([Block(n) for _ in range(4)])`, or a list to which a loop appends them.
+    """
+    if m.unit.name != "__init__" or m.unit.owner < 0 or not m.unit.parameters:
+        return {}
+    found: dict[str, str] = {}
+    me = m.number("argument", m.unit.parameters[0].name)
+    for slot in m.state.slot_names(me):
+        refs = m.state.refs_of(slot)
+        if len(refs) != 1 or m.state.object(refs[0]).type not in _LISTS:
+            continue
+        inner = (one for one in m.state.slot_names(refs[0]) if one[1].startswith("["))
+        types = {m.state.object(held).type for one in inner for held in m.state.refs_of(one)}
+        if len(types) == 1 and (name := types.pop()) and m.world.local_class(name) is not None:
+            found[slot[1][1:]] = name
+    return found
+
+
+def marked(world: Classes, owner: str, name: str, field: Object) -> Object:
+    """A field that is looked at in another method, with what the constructor has shown of the modules in it."""
+    if field.kind is not Kind.MODULE or field.type not in _LISTS:
+        return field
+    local = world.local_class(owner)
+    known = (world.children_of(one).get(name, "") for one in (world.lineage(local) if local is not None else ()))
+    child = next((one for one in known if one), "")
+    return field._replace(config=(*field.config, (_CHILD, child))) if child else field
+
+
+def type_of(field: Object) -> str:
+    """The class of the modules in a list, or an empty text."""
+    return str(dict(field.config).get(_CHILD, "")) if field.config else ""
