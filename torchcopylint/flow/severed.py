@@ -110,7 +110,8 @@ def _wrapped_by_helper(m: Machine, register: int, site: int) -> tuple[t.Event, i
     """The call of a function or method of this file, or of a loss that is a module, that returns such a leaf."""
     event = _definition(m, register)
     unit = _called(m, event) if isinstance(event, t.Call | t.Invoke) else None
-    helper = m.world.machine_of(unit) if unit is not None else None
+    # What has not been run yet is not run for this, out of its order; whoever asks for its summary is run again.
+    helper = m.world.machines.get(unit) if unit is not None and m.world.summary(unit) is not None else None
     if helper is None or not isinstance(event, t.Call | t.Invoke) or not event.arguments:
         return None
     returned = helper.index.of(t.Return)
