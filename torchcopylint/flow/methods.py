@@ -315,6 +315,7 @@ def _note_pure(
             # It is where it is sent: the call is one too many, and nothing is lost with its result.
             return
         several = len(arguments.positional) > 2 or any(v.const is not None for v in arguments.positional[1:])
+        several = several or (name == "clamp" and bool(arguments.keywords))
         sures = [_independently_sure(m, ref, name, several) for ref in base.refs]
         # Where one of several things is known, what only tensors have is called on that, or on another tensor.
         choose = max if table.evidence(name) == "tensor" else min
@@ -322,8 +323,10 @@ def _note_pure(
         m.pure_calls[event.out] = (text, name, True, sure)
 
 
-PURE_EVERYWHERE = frozenset({"squeeze", "unsqueeze", "permute", "masked_fill"})
+PURE_EVERYWHERE = frozenset({"squeeze", "unsqueeze", "permute", "masked_fill", "clamp"})
 """Methods that change their receiver in no library that has them."""
+_BY_NUMBERS = frozenset({"permute", "clamp"})
+"""Those of them that others have as well, but not with several arguments, or numbers."""
 
 
 def _independently_sure(m: Machine, ref: int, name: str, several: bool) -> Sure:
@@ -333,7 +336,7 @@ def _independently_sure(m: Machine, ref: int, name: str, several: bool) -> Sure:
     order that it is given may be anything; by `several` numbers, it has dimensions.
     """
     obj = m.state.object(ref)
-    if name in PURE_EVERYWHERE and obj.kind in (Kind.UNKNOWN, Kind.TENSOR) and (name != "permute" or several):
+    if name in PURE_EVERYWHERE and obj.kind in (Kind.UNKNOWN, Kind.TENSOR) and (name not in _BY_NUMBERS or several):
         return max(obj.sure, Sure.LIKELY)
     returned = OUTPUT in obj.flags and PART not in obj.flags
     # What a call passes that is a tensor by its use alone may as well be a batch with methods of its own.
