@@ -13,6 +13,7 @@ from torchcopylint.flow import (
     generators,
     imports,
     kinds,
+    layers,
     making,
     memory,
     methods,
@@ -23,6 +24,7 @@ from torchcopylint.flow import (
     properties,
     queues,
     slots,
+    special,
     summaries,
     transfers,
     unknowns,
@@ -178,17 +180,17 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
             aliasing.note_called(m, function, event.site)
         obj = m.state.object(function.refs[0])
         if obj.kind is Kind.MODULE:
-            return modules.call_module(m, function, arguments, event.site, name)
+            return layers.call_module(m, function, arguments, event.site, name)
         if obj.kind is Kind.INSTANCE:
             return modules.call_instance(m, function, arguments, event.site, name, "__call__")
         if obj.kind is Kind.UNKNOWN and kinds.named_model(name):
             memory.refine(m, function, Kind.MODULE, Sure.HINT)
-            return modules.call_module(m, function, arguments, event.site, name)
+            return layers.call_module(m, function, arguments, event.site, name)
     elif function.refs and all(m.state.object(ref).kind is Kind.MODULE for ref in function.refs):
         if function.root.__class__ is tuple:
             aliasing.note_called(m, function, event.site)
         made = unknowns.call_unknown(m, arguments, event.site, name)
-        return modules.output_of_one(m, function, arguments, made, event.site, name)
+        return layers.output_of_one(m, function, arguments, made, event.site, name)
     return unknowns.call_unknown(m, arguments, event.site, name)
 
 
@@ -199,9 +201,9 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
             generators.note_taken(m, value, event.site)
     conversions.call(m, dotted, arguments, event, name)
     callbacks.note_pack(m, dotted, event, arguments)
-    special = functions.SPECIAL.get(dotted)
-    if special is not None:
-        return special(m, arguments, event, name)
+    meaning = special.SPECIAL.get(dotted)
+    if meaning is not None:
+        return meaning(m, arguments, event, name)
     if dotted.startswith("torch.nn.init.") and "calculate_" not in dotted:
         return functions.initialise(m, arguments, event.site, name)
     if dotted.startswith(distributions.PREFIX) and dotted.rpartition(".")[2][:1].isupper():

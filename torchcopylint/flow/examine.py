@@ -6,7 +6,9 @@ from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import (  # noqa: F401  (each registers what its events mean)
     aliasing,
     asking,
+    attribute_stores,
     attributes,
+    builtin,
     callbacks,
     callers,
     calls,
@@ -25,11 +27,11 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     mapping,
     names,
     operators,
+    passes,
     processes,
     properties,
     replacing,
     rescaling,
-    runs,
     setting,
     sharing,
     spent_fields,
@@ -139,7 +141,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += joined
     found += aliasing.aliased_fields(m)
     found += aliasing.paired_by_mode(m)
-    ran = runs.found(m)
+    ran = passes.found(m)
     found += ran
     found += carrying.found(m)
     found += spent_fields.found(m)

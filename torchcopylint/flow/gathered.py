@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import kinds, runs
+from torchcopylint.flow import kinds, passes
 from torchcopylint.flow.earlier import is_begun_on_arms
 from torchcopylint.flow.facts import Accumulated
 from torchcopylint.flow.figures import Looks, is_figure_for_callers
@@ -48,7 +48,7 @@ def found(m: Machine, known: set[int]) -> Iterator[Relation]:
     for site, fact in sorted(m.gathered.items()):
         if loops is None or site in known or not fact.name.isidentifier() or is_begun_on_arms(m, site, fact.name):
             continue
-        if not runs.outlives_turn(m, fact, loops.around(site)):
+        if not passes.outlives_turn(m, fact, loops.around(site)):
             continue
         looks = Looks(m.unit, m)
         if not looks.is_figure(fact.name) or not (looks.looked or looks.returned):

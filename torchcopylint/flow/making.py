@@ -9,10 +9,10 @@ from torchcopylint.flow import (
     generators,
     handing,
     memory,
-    operations,
     ownership,
     reading,
     records,
+    results,
     slots,
     summaries,
 )
@@ -39,7 +39,7 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
     """An instance of a class of `torch.nn`."""
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
-    dtype = operations.dtype_argument(arguments)
+    dtype = results.dtype_argument(arguments)
     config = tuple(
         (key, value.const) for key, value in sorted(arguments.keywords.items()) if isinstance(value.const, int | str)
     )

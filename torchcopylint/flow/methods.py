@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import (
-    attributes,
+    attribute_stores,
     callbacks,
     callforms,
     containers,
@@ -24,6 +24,7 @@ from torchcopylint.flow import (
     operations,
     reading,
     resizing,
+    results,
     severed,
     sliced,
     slots,
@@ -204,7 +205,7 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         made = Object(text=naming.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
         # A view of what a network returns is as much its output as that is.
         made = layout.permuted(made._replace(flags=obj.flags & {OUTPUT, PART}), event.name, arguments, obj)
-        when = operations.condition(op.when) if op.shares == "maybe" else ""
+        when = results.condition(op.when) if op.shares == "maybe" else ""
         result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when=when or "if it is a tensor")
         if event.name == "to":
             result = transfers.to_host(m, arguments, result, event, naming.text_of(m, event.base))
@@ -381,7 +382,7 @@ def _requires_grad(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t
         wanted = values[0].const if isinstance(values[0].const, bool) else None
     for ref in arguments.positional[0].refs:
         if not grads.note_switched(m, ref, wanted, at.site, at.name):
-            attributes.set_requires_grad(m, ref, wanted)
+            attribute_stores.set_requires_grad(m, ref, wanted)
             frozen.note_loop(m, wanted, at.site)
     return arguments.positional[0]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torchcopylint.flow import kinds, naming, queues, slots, unknowns
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.functions import special
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import Kind, Value
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.sites import Arguments
+from torchcopylint.flow.special import special
 from torchcopylint.flow.summaries import bind_arguments
 
 _SPAWNING = ("spawn", "start_processes")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import aliasing, attributes, sharing, uses
+from torchcopylint.flow import aliasing, attribute_stores, sharing, uses
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.functions import special
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import How, Kind, Part, Value
 from torchcopylint.flow.sites import Arguments
+from torchcopylint.flow.special import special
 
 
 @special("builtins.setattr")
@@ -17,7 +17,7 @@ def _setattr(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: s
         return Value(kind=Kind.NONE)
     base, key, value = (argument.register for argument in event.arguments)
     if isinstance(attribute, str):
-        attributes.store(m, t.StoreAttribute(base, attribute, value, False, event.site))
+        attribute_stores.store(m, t.StoreAttribute(base, attribute, value, False, event.site))
     else:
         sharing.set_anew(m, key)
         _note_tied(m, m.value(base), key, value, event.site)

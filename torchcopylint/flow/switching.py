@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow import uses
-from torchcopylint.flow.functions import special
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import COMPARISONS, Fact, Kind, Value
 from torchcopylint.flow.modes import GRAD_MODES
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.sites import Arguments
+from torchcopylint.flow.special import special
 from torchcopylint.flow.state import MODE, Mode
 
 

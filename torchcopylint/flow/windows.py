@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torchcopylint.flow import memory
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.functions import special
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import BUFFERS, How, Kind, Object, Sure, Value
 from torchcopylint.flow.sites import Arguments
+from torchcopylint.flow.special import special
 
 
 @special("builtins.bytearray", "array.array")
