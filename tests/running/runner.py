@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
@@ -40,13 +41,15 @@ class Outcome:
 class Runner:
     """A warm interpreter with torch in it. Use it as a context manager; `run` executes one program.
 
+    What programs save goes to a directory of its own, which is gone afterwards.
     `fork` False asks the child to execute the programs in one process, as it does where there is no `os.fork`.
     """
 
     def __init__(self, *, fork: bool = True) -> None:
         command = [sys.executable, "-u", str(CHILD), *([] if fork else ["--here"])]
+        self._place = TemporaryDirectory()
         self._child = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", cwd=self._place.name
         )
         hello = self._answer()
         self.torch_version = str(hello["torch"]).partition("+")[0]
@@ -62,6 +65,7 @@ class Runner:
         assert self._child.stdin is not None
         self._child.stdin.close()
         self._child.wait()
+        self._place.cleanup()
 
     def lacks(self, needs: str) -> str:
         """The first of the things that a page `needs` (words, as in its front matter) and that are not here, or ""."""
