@@ -242,6 +242,11 @@ class UnitIndex:
         return turns.stores_of_turns(self.unit, self.bound_before)
 
     @cached_property
+    def renewed(self) -> dict[int, tuple[str, ...]]:
+        """For each loop, by its site, the names that its turns write in place and bind anew."""
+        return turns.renewed_names(self.unit)
+
+    @cached_property
     def bound_before(self) -> dict[int, list[int]]:
         """For each register that a name is loaded into, what the name was bound to before: the last two bindings, which
         may be the arms of one condition."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from torchcopylint.flow import last_turn
+from torchcopylint.flow import last_turn, turns
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
 from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Fact, Key, Kind, Object, Part, Region, Slot, Sure, Value
@@ -157,6 +157,8 @@ class Machine:
         self._numbers: dict[tuple[object, ...], int] = {}
         self._loops: list[LoopFrame] = []
         self._heads: dict[int, Delta] = {}
+        self._renewed: dict[int, list[str]] = {}
+        self.started: dict[str, turns.Started] = {}
         self._saved_by: dict[int, set[int]] = {}
         self._level = 0
 
@@ -216,10 +218,12 @@ class Machine:
         """
         state = self.state
         entry = state.fork()
+        outside, start = self.started, turns.started(self, event)
         if event.site in self._heads:
             last_turn.put_aside(self, self._saved_by[event.site])
             inside = {each.site for part in (event.test, event.body) for each in t.events(part)}
             state.resume(self._heads[event.site], inside)
+            self._go_on(start, self._renewed.get(event.site, ()))
         frame = LoopFrame(entry + 1)
         outer = self.first_turn
         # Of an inner loop as well, the first turn is one of an outer loop's first turn.
@@ -234,10 +238,14 @@ class Machine:
             ended = state.capture(frame.level)
             self.run(event.body)
             self.first_turn = False
-            turns = [state.take(), *frame.continues]
+            ends = [state.take(), *frame.continues]
+            if start and event.site not in self._renewed:
+                self._renewed[event.site] = turns.renewed(start, ends)
             changed: Delta = {}
-            for turn in turns:
+            for turn in ends:
                 changed = {**self._join_turn(turn), **changed}
+            if start:
+                self._go_on(start, self._renewed[event.site])
             if all(before is None and _is_left_over(key) for key, before in changed.items()):
                 break
         else:
@@ -246,7 +254,7 @@ class Machine:
             else:
                 self._give_up(changed, event.site)
         self._loops.pop()
-        self.first_turn = outer
+        self.first_turn, self.started = outer, outside
         self._heads[event.site] = state.capture(entry)
         self._saved_by[event.site] = set(self.saved_in_loop[before:])
         state.fork()
@@ -256,6 +264,13 @@ class Machine:
         self.run(event.orelse)
         state.merge([state.take(), *frame.breaks])
         state.apply(state.take())
+
+    def _go_on(self, start: dict[str, turns.Started], names: Iterable[str]) -> None:
+        """A later turn begins of a loop that binds some names anew on each."""
+        cells = {name: cell for name in names if name in start and (cell := self.state.cell(name)) is not None}
+        if cells:
+            later = {name: start[name]._replace(site=cell.site) for name, cell in cells.items()}
+            self.started = {**self.started, **later}
 
     def _join_turn(self, turn: Delta) -> Delta:
         """Join what a turn ended with into the head; returns what was there before of what that has changed."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import Cell, Key
+from torchcopylint.flow.state import ALIVE, Delta
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -43,6 +46,86 @@ def stores_of_turns(unit: t.Unit, bound_before: dict[int, list[int]]) -> dict[in
             if isinstance(made, t.Iterate) and _gone_through(unit, made.iterable) == place:
                 found.setdefault(made.site, []).append(event)
     return found
+
+
+def renewed_names(unit: t.Unit) -> dict[int, tuple[str, ...]]:
+    """For each loop, by its site, the names that its turns write in place and that every turn binds anew.
+
+    In `h += x[t]; out.append(h); h = f(h)` what a turn writes is what the turn before it has made, and `out` has what
+    was made before that.
+    """
+    found: dict[int, tuple[str, ...]] = {}
+    for loop in t.events(unit.tape):
+        if not isinstance(loop, t.Loop):
+            continue
+        bound = {
+            event.name
+            for event in loop.body
+            if isinstance(event, t.Bind)
+            and event.value >= 0
+            and not isinstance(unit.definitions[event.value], t.Augment | t.Load | t.Iterate)
+        }
+        written = {_written_name(unit, event) for event in t.events(loop.body)} if bound else set()
+        if names := tuple(sorted(bound & written)):
+            found[loop.site] = names
+    return found
+
+
+def _written_name(unit: t.Unit, event: t.Event) -> str:
+    """The name that an event writes in place, as far as it says so itself."""
+    match event:
+        case t.Augment(target=base) | t.StoreItem(base=base):
+            pass
+        case t.Invoke(base=base, name=name) if name.endswith("_") and not name.startswith("_"):
+            pass
+        case _:
+            return ""
+    made = unit.definitions[base] if base >= 0 else None
+    return made.name if isinstance(made, t.Load) else ""
+
+
+class Started(NamedTuple):
+    """What a name stood for when a loop began whose turns write it and bind it anew: its objects, who held their memory
+    then, what backward needed of it, and where the name is bound at the head of a later turn."""
+
+    refs: frozenset[int]
+    holders: frozenset[Key]
+    saved: frozenset[int]
+    site: int = -1
+
+
+def started(m: Machine, loop: t.Loop) -> dict[str, Started]:
+    """What the names that each turn of a loop writes and binds anew stand for as it begins."""
+    found = {}
+    for name in m.index.renewed.get(loop.site, ()):
+        refs = m.state.refs_of(name)
+        storages = {share.storage for ref in refs for share in m.state.object(ref).shares}
+        if storages:
+            holders = frozenset(key for storage in storages for key, _ in m.state.holders_of(storage))
+            saved = frozenset(one for storage in storages for one in m.state.object(storage).saved)
+            found[name] = Started(frozenset(refs), holders, saved)
+    return found
+
+
+def renewed(known: dict[str, Started], turns: Sequence[Delta]) -> list[str]:
+    """The names that stand for nothing that they stood for when a loop began, in whichever way a turn has ended."""
+    live = [turn for turn in turns if turn.get(ALIVE, True) is True]
+    found = []
+    for name, start in known.items():
+        cells = [turn.get(name) for turn in live]
+        if cells and all(isinstance(c, Cell) and c.refs and start.refs.isdisjoint(c.refs) for c in cells):
+            found.append(name)
+    return found
+
+
+def behind(m: Machine, root: Key | None, ref: int) -> Started | None:
+    """If a write goes through a name, at the head of a later turn, that stands for this object as the loop began: what
+    was so then. Who came to hold it afterwards, in the first turn, sees no write of a later one."""
+    start = m.started.get(root) if isinstance(root, str) else None
+    if start is None or ref not in start.refs:
+        return None
+    cell = m.state.cell(root) if root is not None else None
+    return start if cell is not None and cell.site == start.site else None
 
 
 def _gone_through(unit: t.Unit, register: int) -> str:

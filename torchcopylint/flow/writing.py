@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import called_parts, conditional, idioms, naming, queues, reading, uses
+from torchcopylint.flow import called_parts, conditional, idioms, naming, queues, reading, turns, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess, Write
 from torchcopylint.flow.model import (
@@ -131,11 +131,12 @@ def write(
     if any(not sat_on.sure for _, sat_on in shares):
         conditional.note_write(m, value, fact)
     for other, sat_on in shares:
-        _mark_holders(m, (value.root, *also_own), sat_on, region, fact)
+        start = turns.behind(m, value.root, other)
+        _mark_holders(m, (value.root, *also_own), sat_on, region, fact, start)
         if _in_plain_field(m, other, sat_on):
             continue
         certain = sat_on.sure and not sat_on.when and sat_on.storage in m.certain_storages[site]
-        spoil_saved(m, sat_on, site, certain=certain, statistics=form == STATISTICS)
+        spoil_saved(m, sat_on, site, certain=certain, statistics=form == STATISTICS, start=start)
     if m.queues:
         queues.note_write(m, fact)
     _note_data(m, chain, fact)
@@ -247,7 +248,9 @@ def _note_data(m: Machine, chain: Chain, fact: Write) -> None:
                 return
 
 
-def _mark_holders(m: Machine, roots: tuple[Key | None, ...], share: Share, region: Region, fact: Write) -> None:
+def _mark_holders(
+    m: Machine, roots: tuple[Key | None, ...], share: Share, region: Region, fact: Write, start: turns.Started | None
+) -> None:
     written = (*share.region, *region)
     # A name that was loaded from a slot is short for it: writing one is writing the other.
     written_through: set[Key | None] = set(roots)
@@ -257,6 +260,8 @@ def _mark_holders(m: Machine, roots: tuple[Key | None, ...], share: Share, regio
             written_through.add(through.origin)
     for key, cell in m.state.holders_of(share.storage):
         if isinstance(key, tuple) and _is_let_go(m, key[0]):
+            continue
+        if start is not None and key not in start.holders:
             continue
         marks = set(cell.marks)
         own = key in written_through or any(_is_tied(m, key, root) for root in written_through)
@@ -292,13 +297,23 @@ def _is_tied(m: Machine, key: Key, root: Key | None) -> bool:
     return modules and all(m.state.object(ref).kind is Kind.PARAMETER for ref in m.state.refs_of(key))
 
 
-def spoil_saved(m: Machine, share: Share, site: int, *, certain: bool, statistics: bool = False) -> None:
+def spoil_saved(
+    m: Machine,
+    share: Share,
+    site: int,
+    *,
+    certain: bool,
+    statistics: bool = False,
+    start: turns.Started | None = None,
+) -> None:
     """What backward needs, once it has been saved and until it has been used, knows who wrote it.
 
     Of a network as a whole it needs the parameters, and not the statistics that its layers write.
     """
     for saved in m.state.object(share.storage).saved:
         if statistics and saved in m.saves and m.saves[saved].what == "network":
+            continue
+        if start is not None and saved not in start.saved:
             continue
         key = f"@spoilt{saved}"
         spoilt = m.state.get(key)
