@@ -27,7 +27,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         write = unit.writes[site]
         for read in sorted(reads, key=order_of):
             taken = [link for link in read.below_read if link.how is How.STATE]
-            if not taken or taken[-1].site in seen or _own_doing(read, write):
+            if not taken or taken[-1].site in seen or _own_doing(read, write) or _is_filled_from(read, write):
                 continue
             # On the path where it is no copy, it is none, however it is made on the others.
             if not read.certain and not read.partly and not read.conditional:
@@ -116,6 +116,12 @@ def _collected(unit: UnitFacts, fact: Collected, taken: Link) -> Iterator[Report
 def _own_doing(read: ReadAfter, write: Write) -> bool:
     """The snapshot's own items were written on purpose, through the snapshot."""
     return bool(read.below_written) and any(link.how is How.STATE for link in read.below_written)
+
+
+def _is_filled_from(read: ReadAfter, write: Write) -> bool:
+    """Whether one part of the model after another is filled from another part, by way of the state dict:
+    `p.data.copy_(state[name.replace("_query", "")])`. What a turn reads is then no snapshot of what it writes."""
+    return read.site == write.site and write.op == "copy_"
 
 
 def _report(read: ReadAfter, write: Write, link: Link, taken: int) -> Report:

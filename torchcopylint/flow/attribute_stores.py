@@ -7,6 +7,7 @@ from torchcopylint.flow import (
     callbacks,
     conversions,
     frozen,
+    gradients,
     grads,
     idioms,
     keeping,
@@ -67,6 +68,8 @@ def store(m: Machine, event: t.StoreAttribute) -> None:
             keeping.note_stored(m, event, ref, value)
     if not event.augmented and base.refs:
         sums.note(m, event, value)
+    if event.name == "grad" and value.kind is Kind.NONE and m.in_loop:
+        gradients.dropped_in_loop(m)
 
 
 def _is_misspelt(m: Machine, obj: Object, name: str) -> bool:

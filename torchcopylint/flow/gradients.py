@@ -56,6 +56,14 @@ def zeroed(m: Machine, owner: Value, arguments: Arguments, site: int, text: str)
         m.state.put((ref, ".grad"), None)
 
 
+def dropped_in_loop(m: Machine) -> None:
+    """`p.grad = None`, where a loop goes over what has gradients, by whatever name one has looked at them before.
+
+    Who looks again has a gradient that is made anew; that the loop takes no turn at all is not meant.
+    """
+    m.gradients.clear()
+
+
 def zeroed_in_loop(m: Machine, gradient: Value, site: int) -> bool:
     """`p.grad.zero_()`, where `p` is an element of what holds parameters: the loop zeroes the gradients of all of them.
 

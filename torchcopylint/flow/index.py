@@ -242,6 +242,11 @@ class UnitIndex:
         return turns.stores_of_turns(self.unit, self.bound_before)
 
     @cached_property
+    def single(self) -> frozenset[int]:
+        """The sites of loops that take one turn: `for i in range(1):`."""
+        return frozenset(loop.site for loop in self.of(t.Loop) if turns.is_single(self.unit, loop))
+
+    @cached_property
     def renewed(self) -> dict[int, tuple[str, ...]]:
         """For each loop, by its site, the names that its turns write in place and bind anew."""
         return turns.renewed_names(self.unit)

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchcopylint.flow.facts import ViewImpossible
-from torchcopylint.flow.model import CONTAINERS, Kind, Object, Sure, Value
+from torchcopylint.flow.model import CONTAINERS, LOCAL, Kind, Object, Sure, Value
 from torchcopylint.flow.sites import Arguments, Site
 
 if TYPE_CHECKING:
@@ -153,6 +153,14 @@ def is_permuted(obj: Object) -> bool:
 def is_strided(obj: Object) -> bool:
     """Whether an object is surely not contiguous, sizes of one aside."""
     return is_permuted(obj) or EXPANDED in dict(obj.config)
+
+
+def is_spread(m: Machine, name: str, source: Value) -> bool:
+    """Whether an operation makes something dense of what is surely not made dense here: who asks for that has something
+    sparse, of which it is a copy."""
+    objects = [m.state.object(ref) for ref in source.refs]
+    here = all(obj.owner in ("", LOCAL) and obj.sure is Sure.PROVEN for obj in objects)
+    return name.endswith(".to_dense") and not here
 
 
 def note_view(m: Machine, arguments: Arguments, at: Site) -> None:

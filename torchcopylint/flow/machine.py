@@ -216,6 +216,9 @@ class Machine:
         The head starts from what it settled on when the loop was last run, in an enclosing loop's earlier turn: states
         only grow, so nested loops cost a turn more per level, not a factor.
         """
+        if event.site in self.index.single:
+            self._one_turn(event)
+            return
         state = self.state
         entry = state.fork()
         outside, start = self.started, turns.started(self, event)
@@ -264,6 +267,15 @@ class Machine:
         self.run(event.orelse)
         state.merge([state.take(), *frame.breaks])
         state.apply(state.take())
+
+    def _one_turn(self, event: t.Loop) -> None:
+        """A loop takes one turn: no turn follows another, and none is left out."""
+        frame = LoopFrame(self.state.fork())
+        self._loops.append(frame)
+        self.run(event.test)
+        self.run(event.body)
+        self._loops.pop()
+        self.state.merge([self.state.take(), *frame.continues, *frame.breaks])
 
     def _go_on(self, start: dict[str, turns.Started], names: Iterable[str]) -> None:
         """A later turn begins of a loop that binds some names anew on each."""

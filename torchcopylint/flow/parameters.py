@@ -14,6 +14,7 @@ from torchcopylint.flow.model import (
     ARGUMENT,
     CONTAINERS,
     EXPANDED,
+    INFERENCE,
     OTHERWISE,
     PASSED,
     PLACEHOLDER,
@@ -197,6 +198,9 @@ class Parameters(Classes):
             obj = Object(value.kind)
             for number, ref in enumerate(value.refs):
                 template = as_passed(m.state.object(ref))
+                if m.state.mode.inference > 0:
+                    # The function runs in that mode as well, where nothing has to be kept.
+                    template = template._replace(flags=template.flags - {INFERENCE})
                 obj = template if number == 0 else join_objects(obj, template)
             known[name] = join_objects(known.get(name, obj), obj)
             if known[name].kind in CONTAINERS:

@@ -359,6 +359,8 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
     if "layout" in when and all(layout.is_strided(m.state.object(ref)) for ref in source.refs):
         # Somebody who asks for another layout right after transposing or expanding knows that it copies.
         return memory.fresh(m, at.site, made)
+    if layout.is_spread(m, op.name, source):
+        return memory.fresh(m, at.site, made)
     if "layout" in when and layout.is_dense(m, source):
         when = when.replace("layout", "").replace("shape", "").strip(" ,")
         if not when:

@@ -23,15 +23,29 @@ CONVERSIONS = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat
 def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str, form: str, sure: Sure) -> None:
     """An object, `text`, is put on the storages of `source`, which a live parameter or buffer, `shared`, sits on."""
     going = form in ("parameter", "assign") and (_is_let_go(m, source, site) or _is_given_away(m, source, site))
-    if going or (form == "parameter" and _takes_off(m)):
+    if going or text == shared or (form == "parameter" and _takes_off(m)):
+        # Under the name that it was taken from, it takes the place of what was there.
         return
     storages = frozenset(share.storage for held in source.refs for share in m.state.object(held).shares)
     owner = source.root[0] if isinstance(source.root, tuple) else -1
     m.put_on[site] = PutOn(ref, storages, shared, owner)
-    context = idioms.CONVERSION if m.world.converts(m) else ""
+    context = idioms.CONVERSION if m.world.converts(m) or _is_copied_before(m, shared, site) else ""
     # What only its name takes for a parameter may be anything that looks like one.
     sure = min(sure, *(m.state.object(held).sure for held in source.refs))
     m.fact(DataShared(site, text, shared, form, sure, context=context))
+
+
+def _is_copied_before(m: Machine, source: str, site: int) -> bool:
+    """Whether a unit has copied what it was handed before it takes parts of it: what is left of that is used up."""
+    name = source.partition(".")[0].partition("[")[0]
+    if m.state.object(m.number("argument", name)).owner != ARGUMENT:
+        return False
+    for event in m.index.of(t.Call) + m.index.of(t.Invoke):
+        if event.site < site and len(event.arguments) == 1 and m.dotted_of(event) == "copy.deepcopy":
+            copied = m.unit.definitions[event.arguments[0].register]
+            if isinstance(copied, t.Load) and copied.name == name:
+                return True
+    return False
 
 
 def _is_let_go(m: Machine, source: Value, site: int) -> bool:

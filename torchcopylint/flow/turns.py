@@ -48,6 +48,16 @@ def stores_of_turns(unit: t.Unit, bound_before: dict[int, list[int]]) -> dict[in
     return found
 
 
+def is_single(unit: t.Unit, loop: t.Loop) -> bool:
+    """Whether a loop takes one turn, because that is what is written there: `for i in range(1):`."""
+    head = loop.body[0] if loop.body else None
+    over = unit.definitions[head.iterable] if isinstance(head, t.Iterate) and head.iterable >= 0 else None
+    if not isinstance(over, t.Call) or len(over.arguments) != 1 or loop.orelse:
+        return False
+    called, count = unit.definitions[over.function], unit.definitions[over.arguments[0].register]
+    return isinstance(called, t.Load) and called.name == "range" and isinstance(count, t.Const) and count.value == 1
+
+
 def renewed_names(unit: t.Unit) -> dict[int, tuple[str, ...]]:
     """For each loop, by its site, the names that its turns write in place and that every turn binds anew.
 
@@ -166,6 +176,23 @@ def of_other_elements(m: Machine, write: int, taken: int, holder: str) -> bool:
         return False
     bound = [event.site for event in m.index.binds.get(holder, ())]
     return bool(bound) and all(list(m.index.loops.get(site, ())) == around[:-1] for site in bound)
+
+
+def is_on_element(m: Machine, site: int) -> bool:
+    """Whether the innermost loop around a call calls what it takes out, or a method or part of that, on each turn."""
+    around = m.index.loops.get(site, ())
+    if not around or site not in m.index.calls:
+        return False
+    loop = next(event for event in m.index.of(t.Loop) if event.site == around[-1])
+    if not loop.body or not isinstance(loop.body[0], t.Iterate):
+        return False
+    event: t.Event | None = m.unit.definitions[m.index.calls[site]]
+    if isinstance(event, t.Call):
+        event = m.unit.definitions[event.function]
+    while isinstance(event, t.Invoke | t.Attribute):
+        event = m.unit.definitions[event.base] if event.base >= 0 else None
+    bound = m.index.binds.get(event.name, ()) if isinstance(event, t.Load) else ()
+    return bool(bound) and all(_is_element(m, bind.value, loop) for bind in bound)
 
 
 def _is_element(m: Machine, register: int, loop: t.Loop) -> bool:

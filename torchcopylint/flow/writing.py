@@ -315,6 +315,9 @@ def spoil_saved(
             continue
         if start is not None and saved not in start.saved:
             continue
+        if saved in m.saves and m.saves[saved].site == site and turns.is_on_element(m, site):
+            # What an earlier turn has saved is another element's.
+            continue
         key = f"@spoilt{saved}"
         spoilt = m.state.get(key)
         field = m.saved_fields.get((saved & ~EARLIER, share.storage | 1))
