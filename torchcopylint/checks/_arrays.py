@@ -40,7 +40,7 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
             continue
         reads = [read for read in others.get(write.site, []) if how in read.hows]
         reads = [read for read in reads if not _filled_on_purpose(read, write, owns.get(write.site, []))]
-        reads = [read for read in reads if not _two_of_several(read)]
+        reads = [read for read in reads if not _two_of_several(read, write)]
         if reads:
             found.append((write, min(reads, key=order_of)))
         elif suffers_caller(unit, write) and _is_sure_way(write, how):
@@ -125,10 +125,16 @@ def _filled_on_purpose(read: ReadAfter, write: Write, owns: list[ReadAfter]) -> 
     return write.blank and not owns and not carried
 
 
-def _two_of_several(read: ReadAfter) -> bool:
+def _two_of_several(read: ReadAfter, write: Write) -> bool:
     """What was written and what is read were taken from one of several things each, of which none is known to be the
     other: two elements of what a loop has filled. A read of the whole container meets all of them."""
-    if read.certain or not _one_of_several(read.below_written):
+    if read.certain:
+        return False
+    written = write.root or write.name
+    if read.element and "[" in written and read.name.partition("[")[0] == written.partition("[")[0]:
+        # Who fills one element after another of a list, and then takes the list, wants what was written.
+        return True
+    if not _one_of_several(read.below_written):
         return False
     return _one_of_several(read.below_read) or not (read.element or read.below_read)
 

@@ -35,6 +35,7 @@ from torchcopylint.flow.model import (
     Kind,
     Object,
     Part,
+    Sure,
     Value,
 )
 from torchcopylint.flow.sites import Arguments
@@ -189,6 +190,9 @@ def _handed_back(m: Machine, event: t.Unpack, value: Value) -> Value | None:
 
 
 def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site: int, text: str) -> Value:
+    if obj.kind is Kind.PARAMETER and obj.sure is Sure.HINT:
+        # What is only called parameters, and has elements that are taken apart, is a table of something.
+        return memory.unknown(m, site, text)
     if obj.kind in BUFFERS:
         return indexing.row(m, single, obj, site, text, "part", position)
     if obj.kind in CONTAINERS:
