@@ -26,7 +26,8 @@ class Rule(NamedTuple):
 
     `check_class`, if there is one, sees all methods of a class at once, and `check_file` all units of a file.
     A rule that goes `into_helpers` sees units a second time, with the functions and methods that they call in them.
-    What it reports `at_calls` is wrong for what the caller has done before, and stands where the helper is called.
+    What it reports `at_calls` is wrong for what the caller has done before, and stands where the helper is called; what
+    it reports `where_made` is wrong whoever calls the helper, and stands there.
     """
 
     page: Page
@@ -35,6 +36,7 @@ class Rule(NamedTuple):
     check_file: ClassCheck | None = None
     into_helpers: bool = False
     at_calls: bool = False
+    where_made: bool = False
 
     def of_file(self, facts: FileFacts, statements: Sequence[int]) -> Iterator[Report]:
         """What the rule reports of a file; of units with their helpers in them, what the units alone do not show.
@@ -57,7 +59,7 @@ class Rule(NamedTuple):
             if not known and put.isdisjoint(expanded.handed):
                 told.add(way[-1])
                 spoken.add(statements[way[-1]])
-                yield _placed(report, expanded, self.at_calls)
+                yield _placed(report, expanded, way[-1] if self.where_made else _lent(report, expanded, self.at_calls))
 
     def reports(self, units: Sequence[UnitFacts]) -> Iterator[Report]:
         """What the rule reports of a file's units. Of most units nothing is stated, so that no check has to look."""
@@ -85,7 +87,7 @@ def load_rules() -> tuple[Rule, ...]:
         if stem in modules:
             module = importlib.import_module(f"torchcopylint.checks.{stem}")
             others = (getattr(module, "check_class", None), getattr(module, "check_file", None))
-            ways = (getattr(module, "INTO_HELPERS", False), getattr(module, "AT_CALLS", False))
+            ways = [getattr(module, name, False) for name in ("INTO_HELPERS", "AT_CALLS", "WHERE_MADE")]
             found.append(Rule(page, module.check, *others, *ways))
     return tuple(found)
 
@@ -94,9 +96,9 @@ _PUTTING = frozenset({Role.SHARED, Role.KEPT})
 """Steps that put something aside, which who hands it to a helper does not."""
 
 
-def _placed(report: Report, expanded: WithHelpers, at_calls: bool) -> Report:
-    """A report with the sites of the program."""
-    lent, places = _lent(report, expanded, at_calls), expanded.places
+def _placed(report: Report, expanded: WithHelpers, lent: int) -> Report:
+    """A report with the sites of the program; it stands at `lent`."""
+    places = expanded.places
     points = tuple(
         point._replace(site=lent if point.site == report.site else places.get(point.site, (point.site,))[-1])
         for point in report.points

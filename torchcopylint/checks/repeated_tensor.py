@@ -8,8 +8,10 @@ from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import DIRECT_FORMS, at_most, confidence, written_point
 from torchcopylint.flow.facts import Repeated, UnitFacts, Write
-from torchcopylint.flow.model import BUFFERS
+from torchcopylint.flow.model import BUFFERS, FIELD
 
+INTO_HELPERS = True
+WHERE_MADE = True
 FORMS = frozenset({"multiplied", "fromkeys", "comprehension"})
 
 
@@ -23,16 +25,19 @@ def check(unit: UnitFacts) -> Iterator[Report]:
 
 
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
-    """Report those that `__init__` puts into a field, where another method writes an element of that field."""
+    """Report those that a method puts into a field, where another method writes an element of what the field holds when
+    it begins."""
     for unit in methods:
-        for fact in unit.facts if unit.name == "__init__" else ():
+        for fact in unit.facts:
             if not isinstance(fact, Repeated) or fact.kind not in BUFFERS or fact.form not in FORMS:
+                continue
+            if not unit.receiver or not fact.container.startswith(f"{unit.receiver}."):
                 continue
             writes = [
                 write
                 for other in methods
                 for write in other.writes.values()
-                if other is not unit and write.form in DIRECT_FORMS and write.name.startswith(f"{fact.container}[")
+                if other is not unit and write.form in DIRECT_FORMS and _is_entry_of(write, fact.container)
             ]
             if writes:
                 found = _report(fact, min(writes, key=lambda w: w.site))
@@ -49,6 +54,11 @@ def _report(fact: Repeated, write: Write) -> Report:
         values={"op": write.op},
         confidence=confidence(fact.sure, write.sure),
     )
+
+
+def _is_entry_of(write: Write, container: str) -> bool:
+    """Whether an element of what a field has held since before the method is written, under whatever name."""
+    return write.owner == FIELD and write.owner_name.startswith(f"{container}[")
 
 
 def _through_an_entry(write: Write, fact: Repeated) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import giving, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import CallerSuffers, EntryWritten, ReadAfter, Write
-from torchcopylint.flow.model import Sure
+from torchcopylint.flow.model import Kind, Sure
 from torchcopylint.flow.summaries import argument_paths
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torchcopylint.flow.world import World
 
 
+_SPELT_OUT = frozenset({"method", "augmented", "item", "out", "call", "operator"})
 MAX_DEPTH = 3
 """So many functions may hand a parameter on to the one that writes it."""
 
@@ -135,9 +136,6 @@ def entries(world: World) -> dict[int, list[EntryWritten]]:
     return found
 
 
-_SPELT_OUT = frozenset({"method", "augmented", "item", "out", "call", "operator"})
-
-
 def _is_entry(read: ReadAfter) -> bool:
     return read.own and read.element and read.certain and read.name.endswith("']") and read.hows <= {None}
 
@@ -171,8 +169,12 @@ def _is_worked_on(callee: Machine, write: Write, parameter: str) -> bool:
     What is put in comes from nowhere else: else it may be there to be kept up to date, as a running mean is.
     """
     returned = [event.value for event in callee.index.of(t.Return) if event.value >= 0]
-    if write.root != parameter or not returned or callee.unit.name == "forward":
-        # What a network does to its input is told where it is called.
+    if (
+        write.root != parameter
+        or not returned
+        or (callee.unit.name == "forward" and write.form not in _SPELT_OUT - {"call"})
+    ):
+        # What the layers of a network do to its input is told where it is called.
         return False
     if not all(uses.is_computed_from(callee, register, parameter) for register in returned):
         return False
@@ -183,16 +185,18 @@ def _is_worked_on(callee: Machine, write: Write, parameter: str) -> bool:
 
 
 def _takes_only(callee: Machine, event: t.Event, parameter: str) -> bool:
-    """Whether a write takes what it puts in from constants and from the parameter itself."""
+    """Whether a write takes what it puts in from constants, from numbers, from what the method's object keeps, and from
+    the parameter itself."""
     if isinstance(event, t.StoreItem | t.Augment):
         registers = [event.value]
     elif isinstance(event, t.Invoke):
         registers = [argument.register for argument in event.arguments]
     else:
         return False
-    own = {one.name for one in callee.unit.parameters} - {parameter}
+    own = {one.name for one in callee.unit.parameters[callee.unit.owner >= 0 :]} - {parameter}
     parts = [part for register in registers for part in uses.expression(callee, register, "")]
-    return not any(isinstance(part, t.Load) and part.name in own for part in parts)
+    taken = [part for part in parts if isinstance(part, t.Load) and part.name in own]
+    return all(callee.value(part.out).kind is Kind.NUMBER for part in taken)
 
 
 def _goes_back(m: Machine, call: int) -> bool:

@@ -21,6 +21,7 @@ from torchcopylint.flow import (
     naming,
     packages,
     partials,
+    pictures,
     properties,
     queues,
     slots,
@@ -215,6 +216,7 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
         result = functions.call_known(m, op, arguments, event, name)
         if op.result == "array":
             conversions.note_layout(m, dotted, arguments, result)
+            pictures.note(m, dotted, event, result)
         return result
     if table.module_class(dotted) is not None:
         return making.make_module(m, dotted, arguments, event.site, name)

@@ -69,7 +69,7 @@ def note_field(m: Machine, slot: Slot, item: Value, site: int) -> None:
         if not {link.how for link in chain} <= _SAME_MEMORY:
             continue
         itself = leaf == own[0].storage
-        lasting = not keeping.is_reset(m, key[1][1:]) and (itself or not _sets(m, key[1][1:]))
+        lasting = not keeping.is_reset(m, key[1][1:], updates=False) and (itself or not _sets(m, key[1][1:]))
         whole = not own[0].region and not {link.how for link in chain} & {How.INDEX, How.ROW}
         m.fact(
             FieldCollected(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from torchcopylint.flow import dtypes, exclusion, giving, hollow, memory, naming, used_up, uses
+from torchcopylint.flow import dtypes, exclusion, giving, hollow, memory, naming, pictures, used_up, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
 from torchcopylint.flow.kinds import BUFFER_NAMES, PARAMETER_NAMES
@@ -219,6 +219,8 @@ def _window(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
     if form == "negative" and m.guards:
         return
     if form == "readonly" and (m.dotted_of(event) not in WINDOWS or "dtype" in arguments.keywords):
+        return
+    if since in m.pictures and pictures.is_copied(m, event.out):
         return
     m.fact(LayoutRefused(event.site, text, f"{name}({text})", form, since, sure))
 

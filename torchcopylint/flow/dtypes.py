@@ -43,7 +43,8 @@ def made(m: Machine, name: str, arguments: Arguments) -> str:
     if short in ("randint", "randperm"):
         return "int64"
     if short in ("arange", "range"):
-        return "int64" if short == "arange" and _literal(m, list(arguments.positional)) == "int64" else ""
+        literal = _literal(m, list(arguments.positional)) if short == "arange" else ""
+        return "float64" if literal == DEFAULT and name.startswith("numpy.") else literal
     if short in ("tensor", "as_tensor", "array"):
         return _literal(m, [arguments.at(0)])
     if name in _DOUBLES and len(arguments.positional) == 1 and not arguments.keywords:

@@ -95,8 +95,11 @@ def _recorded(m: Machine) -> Sure:
     return Sure.PROVEN if called else Sure.HINT
 
 
-def is_reset(m: Machine, name: str) -> bool:
-    """Whether something in the file sets a field of that name, or cuts it, other than a constructor and this unit."""
+def is_reset(m: Machine, name: str, *, updates: bool = True) -> bool:
+    """Whether something in the file sets a field of that name, or cuts it, other than a constructor and this unit.
+
+    `updates` is whether it counts that something sets it to what is computed from itself: `self.x = self.x + dx`.
+    """
     for unit in m.world.program.units:
         if unit.number == m.unit.number:
             continue
@@ -106,9 +109,24 @@ def is_reset(m: Machine, name: str) -> bool:
             if sets and isinstance(event, t.StoreAttribute) and is_strangers(m, unit, event.base):
                 # A field of the same name of another class.
                 continue
+            if sets and isinstance(event, t.StoreAttribute) and not updates and _is_update(unit, event.value, name):
+                continue
             cuts = isinstance(event, t.Invoke) and event.name == "detach_" and _field(unit, event.base) == name
             if sets or cuts:
                 return True
+    return False
+
+
+def _is_update(unit: t.Unit, register: int, name: str) -> bool:
+    """Whether a value is an expression, as it stands, in which a field of that name occurs."""
+    pending, seen = [register], 0
+    while pending and seen < MAX_EXPRESSION:
+        register = pending.pop()
+        made = unit.definitions[register] if register >= 0 else None
+        seen += 1
+        if isinstance(made, t.Attribute) and made.name == name:
+            return True
+        pending += t.operands(made) if made is not None else ()
     return False
 
 

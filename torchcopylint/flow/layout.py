@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Order: TypeAlias = "tuple[int | str, ...]"
 """Which dimension of the memory each one is; or `swap` and two of them, `reverse`, or `?` for some other order."""
 PERMUTED, EXPANDED, COUNT, UNIT = "permuted", "expanded", "dimensions", "one of size one"
+UNFOLDED = "cut into windows"
 LIKE = "like what is permuted"
 DENSE = "in the order of its dimensions, without gaps"
 MOST_DIMENSIONS = 6
@@ -75,12 +76,21 @@ def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> O
         return made._replace(config=(*made.config, (EXPANDED, True)))
     order = order_of(name, arguments)
     known = dict(source.config)
+    if name == "unfold":
+        return _unfolded(made, arguments, UNFOLDED in known)
     if not order or PERMUTED in known or LIKE in known or (name == "t" and known.get(COUNT) != 2):
         return made
     if COUNT not in known and _exchanges_batch(order):
         # Between batch first and sequence first one goes there and back: what came in may be the other way round.
         order = ("?",)
     return made._replace(config=(*made.config, (PERMUTED, order)))
+
+
+def _unfolded(made: Object, arguments: Arguments, again: bool) -> Object:
+    """Windows along a dimension stand last. Where another one is cut as well, columns of one lie between rows of both."""
+    dimension = (arguments.positional[1:2] or [arguments.keywords.get("dimension", Value())])[0].const
+    apart = again and isinstance(dimension, int) and dimension != -1
+    return made._replace(config=(*made.config, (UNFOLDED, True), *(((PERMUTED, ("?",)),) if apart else ())))
 
 
 def _exchanges_batch(order: Order) -> bool:

@@ -70,8 +70,7 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
         if mark.write in m.cuts:
             _report_cut(m, value, name, mark, site, consumer)
             continue
-        if mark.write in m.flights:
-            transfers.read(m, value, name, mark, site, consumer, target)
+        if mark.write in m.flights and transfers.is_read(m, value, name, mark, site, consumer, target):
             continue
         write = m.writes.get(mark.write)
         if write is None or (not mark.own and _written_through(m, value, mark)):

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import naming, sharing, slots
+from torchcopylint.flow import naming, runs, sharing, slots
 from torchcopylint.flow.facts import Resized
-from torchcopylint.flow.model import TENSORS, UNVERSIONED, Fact, How, Kind, Object, Sure, Value
+from torchcopylint.flow.model import TENSORS, UNVERSIONED, Fact, How, Key, Kind, Object, Sure, Value
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -26,9 +26,21 @@ def note(m: Machine, value: Value, at: Site) -> None:
         sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
         m.fact(Resized(at.site, at.name, "", at.op, None, obj.site, sure))
         return
-    for how, site, name in _windows(m, obj):
+    for how, site, name in _windows(m, obj) or _made_over(m, value.root):
         m.fact(Resized(at.site, at.name, name, at.op, how, site, obj.sure))
         return
+
+
+def _made_over(m: Machine, root: Key | None) -> list[tuple[How, int, str]]:
+    """The same of a field that the constructor has set, and nobody else sets."""
+    field = root[1][1:] if isinstance(root, tuple) and runs.is_field_from_before(m, root) else ""
+    number = m.world.method(m.unit.owner, "__init__") if field and not m.world.setters(field) else None
+    made = m.world.machines.get(number) if number is not None else None
+    if made is None or not made.unit.parameters:
+        return []
+    slot = (made.number("argument", made.unit.parameters[0].name), f".{field}")
+    refs = made.state.refs_of(slot)
+    return _windows(made, made.state.object(refs[0])) if len(refs) == 1 else []
 
 
 def move(m: Machine, moved: list[Value], sources: list[Value], site: int) -> None:

@@ -9,6 +9,7 @@ from torchcopylint.flow import (
     attributes,
     carrying,
     distributions,
+    field_reads,
     frozen,
     grads,
     handing,
@@ -228,6 +229,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
         slots.field_read(m, value.root, site, "argument", name)
+    field_reads.by_call(m, reference.unit, bound, site, name)
     if summary is None:
         stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
         unknowns.maybe_filled(m, arguments)

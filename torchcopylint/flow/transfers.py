@@ -61,10 +61,11 @@ def into_host(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
     target = arguments.positional[0]
     if arguments.flag("non_blocking") is not True or not target.refs:
         return
-    if not all(PINNED in m.state.object(ref).flags for ref in target.refs):
-        return
     source = next((a.register for a in event.arguments if a.keyword in ("", "src")), -1)
     _start(m, event.site, naming.text_of(m, source) if source >= 0 else name)
+    pinned = all(PINNED in m.state.object(ref).flags for ref in target.refs) or "pinned" in name.lower()
+    if not pinned:
+        m.state.put(f"@anywhere{event.site}", True)
     for ref in target.refs:
         for key in sorted(m.state.holders.get(ref, ()), key=repr):
             cell = m.state.cell(key)
@@ -72,13 +73,20 @@ def into_host(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
                 m.state.put_cell(key, cell._replace(marks=cell.marks | {Mark(event.site, key == target.root)}))
 
 
-def read(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer: str, target: str) -> None:
-    """What a copy fills is read: a fact, unless something has waited since.
+def is_read(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer: str, target: str) -> bool:
+    """What a copy fills is read: a fact, unless something has waited since. Returns whether nothing else is to be said:
+    what may be on a device is written as anything else is.
 
     Whoever gets an array knows of no device."""
     looked_at = consumer in HOST_READS or (consumer == "return" and kind_of(value, m.state) is Kind.ARRAY)
+    anywhere = m.state.get(f"@anywhere{mark.write}")
+    if anywhere and kind_of(value, m.state) is not Kind.ARRAY:
+        # Only what is on the host is asked for its array, which tells where the copy goes to.
+        return False
     if looked_at and target not in _TO_DEVICE and not m.state.get(f"@landed{mark.write}"):
         m.fact(ReadInFlight(mark.write, m.flights[mark.write], name, site))
+        return True
+    return not anywhere
 
 
 def _start(m: Machine, site: int, name: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import naming, records, uses
+from torchcopylint.flow import naming, records, transform_orders, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import SampleEdited
 from torchcopylint.flow.model import CONTAINERS, Kind, Sure
@@ -48,7 +48,9 @@ def found(world: World) -> dict[int, list[SampleEdited]]:
     edited: dict[int, list[SampleEdited]] = {}
     for number, m in world.machines.items() if handed else ():
         if m.unit.owner >= 0 and m.unit.name == "__call__" and len(m.unit.parameters) > 1:
-            edited[number] = list(_edits(m, handed))
+            edits = list(_edits(m, handed))
+            if edits and not transform_orders.is_fed_by_others(world, m.unit.owner):
+                edited[number] = edits
     return edited
 
 
