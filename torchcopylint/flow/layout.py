@@ -87,7 +87,7 @@ def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> O
 
 
 def _unfolded(made: Object, arguments: Arguments, again: bool) -> Object:
-    """Windows along a dimension stand last. Where another one is cut as well, columns of one lie between rows of both."""
+    """Windows along a dimension stand last; where another one is cut as well, they lie in between in memory."""
     dimension = (arguments.positional[1:2] or [arguments.keywords.get("dimension", Value())])[0].const
     apart = again and isinstance(dimension, int) and dimension != -1
     return made._replace(config=(*made.config, (UNFOLDED, True), *(((PERMUTED, ("?",)),) if apart else ())))
