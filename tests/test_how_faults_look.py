@@ -31,11 +31,6 @@ def waits_for(*codes: str) -> pytest.MarkDecorator:
     return pytest.mark.xfail(not there, raises=AssertionError, strict=True, reason=f"waits for {' or '.join(codes)}")
 
 
-def unseen(reason: str) -> pytest.MarkDecorator:
-    """The rule is there, and does not see it, for this reason."""
-    return pytest.mark.xfail(raises=AssertionError, strict=True, reason=reason)
-
-
 @pytest.fixture(scope="module")
 def runner() -> Iterator[Runner]:
     with Runner() as started:
@@ -86,7 +81,6 @@ class TestWhatItTakes:
         assert said(turn.format("w.view(2)")) == {"TCL501"}
         assert said(turn.format("w.clone()")) == set()
 
-    @unseen("where the first turn sees a copy, the name shares on some paths only")
     def test_the_next_turn_of_the_loop_when_the_first_sees_a_copy(self, said: Said) -> None:
         turn = (
             "w = torch.ones(2)\nlast = w.clone()\nfor i in range(3):\n    print(w - last)\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchcopylint.flow import aliasing, alternatives, exclusion, naming, transfers, turns, uses
+from torchcopylint.flow import aliasing, alternatives, exclusion, first_turns, naming, transfers, turns, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.exclusion import exclude
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
@@ -85,7 +85,7 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
                 continue
             if len(value.refs) > 1 and _is_made_later(m, ref, write.site):
                 continue
-            fact = _read_after(m, value, ref, mark, write, name, whole)
+            fact = _read_after(m, value, ref, mark, write, site, name, whole)
             late = fact is not None and site <= write.site and _shared_at_last(m, fact)
             if fact is not None and not late and not _apart(m, fact, site) and not _shared_last_of_all(m, fact, site):
                 if not mark.own and naming.is_asked(m, name, write.root, fact.links):
@@ -196,7 +196,7 @@ def _report_cut(m: Machine, value: Value, name: str, mark: Mark, site: int, cons
 
 
 def _read_after(
-    m: Machine, value: Value, ref: int, mark: Mark, write: Write, name: str, whole: bool
+    m: Machine, value: Value, ref: int, mark: Mark, write: Write, site: int, name: str, whole: bool
 ) -> ReadAfter | None:
     obj = m.state.object(ref)
     if obj.kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE):
@@ -209,7 +209,8 @@ def _read_after(
     chain = held_part(m, value.root, chain_of(m, ref, share))
     certain = share.storage in m.certain_storages[mark.write]
     below_written, below_read = relation(m, write, share.storage | 1, chain, value.root)
-    if _hit_at_first(m, mark, share.storage) and not (certain and all(link.sure for link in below_written)):
+    at_first = _hit_at_first(m, mark, share.storage)
+    if at_first and not (certain and all(link.sure for link in below_written)):
         certain = True
         below_written, below_read = relation(m, write, share.storage | 1, chain, value.root, at_first=True)
     derived = mark.late and not _kept_from_before(m, value.root, mark)
@@ -222,8 +223,14 @@ def _read_after(
         and certain
         and overlap(region, share.region) is Fact.YES
     )
-    each = (whole and _is_element(value.root)) or all(_is_hit(m, other, share, region) for other in value.refs)
+    hit = {other for other in value.refs if _is_hit(m, other, share, region)}
+    each = (whole and _is_element(value.root)) or len(hit) == len(value.refs)
     each = each or alternatives.are_all_hit(m, value, written)
+    of_turns = first_turns.held(m, value, mark.write, site) if not each else None
+    if of_turns is not None and at_first and of_turns.is_hit_at_first(hit, mark.write, site):
+        each, below_written, below_read = True, of_turns.named_before(below_written), of_turns.named_before(below_read)
+    elif of_turns is not None:
+        each = of_turns.is_hit_later(hit, mark.write, site)
     meets = there and each
     # Two names for what a conversion has returned share that, whether it has copied or not.
     one = (
