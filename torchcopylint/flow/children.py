@@ -1,4 +1,4 @@
-"""Which class of the file the modules have that a constructor puts into a list of modules in a field."""
+"""Which class the modules have that a constructor puts into a list of modules in a field."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.model import Kind, Object
+from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from torchcopylint.flow.classes import Classes
@@ -30,9 +31,15 @@ def learn(m: Machine) -> Mapping[str, str]:
             continue
         inner = (one for one in m.state.slot_names(refs[0]) if one[1].startswith("["))
         types = {m.state.object(held).type for one in inner for held in m.state.refs_of(one)}
-        if len(types) == 1 and (name := types.pop()) and m.world.local_class(name) is not None:
+        if len(types) == 1 and (name := types.pop()) and _is_known(m, name):
             found[slot[1][1:]] = name
     return found
+
+
+def _is_known(m: Machine, name: str) -> bool:
+    """Whether a class is one of the file, or a layer of `torch.nn`."""
+    row = table.module_class(name)
+    return m.world.local_class(name) is not None or (row is not None and not row.container)
 
 
 def marked(world: Classes, owner: str, name: str, field: Object) -> Object:
