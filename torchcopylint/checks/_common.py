@@ -176,9 +176,12 @@ def writes_of_argument(unit: UnitFacts) -> Iterator[Write]:
             yield write
 
 
-def suffers_caller(unit: UnitFacts, write: Write) -> bool:
-    """Whether a write reaches memory of the caller's, who gets a value back and not that memory."""
-    if write.owner != ARGUMENT or unit.kind != "function" or not unit.returns_value:
+def suffers_caller(unit: UnitFacts, write: Write, *, shown: bool = False) -> bool:
+    """Whether a write reaches memory of the caller's, who gets a value back and not that memory.
+
+    `shown` is whether the unit itself looks at what it has written, so that it need not be there to write it.
+    """
+    if write.owner != ARGUMENT or unit.kind != "function" or not (unit.returns_value or shown):
         return False
     if write.owner_name in unit.given_away:
         return False
@@ -189,6 +192,11 @@ def suffers_caller(unit: UnitFacts, write: Write) -> bool:
 
 LOOKED_AT = frozenset({"return", "operand", "look", "argument"})
 """Reads for which a value was made what it is."""
+
+
+def is_shown(unit: UnitFacts, reads: list[ReadAfter]) -> bool:
+    """Whether what was written is printed, stored, passed on or computed with, otherwise than to write it again."""
+    return any(read.site not in unit.writes and read.consumer in {*LOOKED_AT, "text", "store"} for read in reads)
 
 
 def links_of(write: Write) -> tuple[Link, ...]:

@@ -32,7 +32,7 @@ def _report(fact: DetachedInPlace, reads: list[ReadAfterCut], *, trains: bool) -
     # What is computed on from the result (`x.detach_().softmax(-1)`) tells so only where a loss is made of the source.
     from_copy = taken or (fact.consumer == "chain" and trains)
     later = [r for r in reads if not r.own or (from_copy and r.name != fact.result)]
-    later = [r for r in later if r.name != fact.result]
+    later = [r for r in later if r.name != fact.result and not _is_meant(fact, r)]
     if later:
         read = min(later, key=lambda r: (r.site < r.cut, r.site))
         source = fact.name
@@ -43,3 +43,11 @@ def _report(fact: DetachedInPlace, reads: list[ReadAfterCut], *, trains: bool) -
         yield Report(fact.site, points, values, confidence(fact.sure))
     elif taken and fact.held:
         yield Report(fact.site, (cut,), {"name": result, "source": fact.name}, confidence(fact.sure), "bound")
+
+
+def _is_meant(fact: DetachedInPlace, read: ReadAfterCut) -> bool:
+    """Whether an element of a list or tuple was taken out by name, to be cut where it stands: `h, c = state`."""
+    if fact.consumer != "statement" or len(read.links) != 1 or not read.name.endswith("]"):
+        return False
+    link = read.links[0]
+    return link.how is None and link.source == read.name and link.result == fact.name

@@ -12,6 +12,7 @@ from torchcopylint.checks._common import (
     confidence,
     first_of_each,
     first_reads,
+    is_shown,
     once_a_sharing,
     order_of,
     read_point,
@@ -27,6 +28,7 @@ from torchcopylint.flow.model import FIELD, How
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report writes through a named `detach()` whose source is read later, or belongs to the caller."""
     others = first_reads(unit, own=False)
+    owns = first_reads(unit, own=True)
     found = []
     reaching = []
     for write in unit.writes.values():
@@ -36,7 +38,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         reads = [read for read in others.get(write.site, []) if _below_detach(read)]
         if reads:
             found.append((write, min(reads, key=order_of)))
-        elif write.named and suffers_caller(unit, write) and not set(write.storages) & unit.returns_sources:
+        elif write.named and _suffers(unit, write, owns) and not set(write.storages) & unit.returns_sources:
             links = tuple(reversed([link for link in write.chain if link.how is not None]))
             reaching.append((write, links))
     for write, links in first_of_each(reaching):
@@ -45,6 +47,10 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for write, read in once_a_sharing(found):
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         yield Report(write.site, points, _values(write, read.name), confidence(write.sure, read.sure))
+
+
+def _suffers(unit: UnitFacts, write: Write, owns: dict[int, list[ReadAfter]]) -> bool:
+    return suffers_caller(unit, write, shown=is_shown(unit, owns.get(write.site, [])))
 
 
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:

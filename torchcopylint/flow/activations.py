@@ -61,14 +61,19 @@ def note_result(m: Machine, site: int) -> None:
     write = m.writes.get(site)
     if write is not None:
         event = m.use_of(site)
-        m.writes[site] = write._replace(form=FORM, result=_result(m, event), used=_readers(m, site))
+        m.writes[site] = write._replace(form=FORM, result=_result(m, event), used=_readers(m, site, write.root))
 
 
-def _readers(m: Machine, site: int) -> frozenset[int]:
-    """Where one expression goes on with what the call at a site returns: `head(relu(x).view(-1))`."""
+def _readers(m: Machine, site: int, name: str) -> frozenset[int]:
+    """Where one expression goes on with what the call at a site returns: `head(relu(x).view(-1))`.
+
+    Arithmetic that takes the input beside it (`x + relu(x)`) reads the input.
+    """
     found: set[int] = set()
     register = m.index.calls.get(site, -1)
     while register >= 0 and (event := m.consumer_of(register)) is not None:
+        if isinstance(event, t.Operate) and any(_is_load(m, other, name) for other in event.operands):
+            break
         found.add(event.site)
         # Who reads a tuple, or what a method makes of the result, reads the result.
         if isinstance(event, t.Make) or (isinstance(event, t.Invoke | t.Item | t.Attribute) and event.base == register):
@@ -76,6 +81,11 @@ def _readers(m: Machine, site: int) -> frozenset[int]:
         else:
             break
     return frozenset(found)
+
+
+def _is_load(m: Machine, register: int, name: str) -> bool:
+    event = m.unit.definitions[register] if register >= 0 else None
+    return isinstance(event, t.Load) and event.name == name
 
 
 def _result(m: Machine, event: t.Event | None) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import grads, memory, naming, unknowns
+from torchcopylint.flow import dtypes, grads, memory, naming, operations, unknowns, writing
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import FunctionInput, ViewRefused
+from torchcopylint.flow.facts import FunctionInput, Saved, ViewRefused
 from torchcopylint.flow.model import (
     CONTAINERS,
     CUSTOM_VIEW,
@@ -20,12 +20,15 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+from torchcopylint.flow.sites import Site
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
     from torchcopylint.flow.sites import Arguments
 
 _VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW})
+MAX_SAVED = 8
+"""So many of the tensors that a `forward` saves are followed: sites have as many numbers for what is saved."""
 
 
 def mark_dirty(m: Machine, arguments: Arguments, site: int) -> None:
@@ -33,6 +36,13 @@ def mark_dirty(m: Machine, arguments: Arguments, site: int) -> None:
     for value in arguments.positional[1:]:
         for ref in value.refs:
             m.dirty[ref] = site
+
+
+def save_for_backward(m: Machine, arguments: Arguments) -> None:
+    """`ctx.save_for_backward(...)`: these are tensors, and backward asks for them as they are now."""
+    for value in arguments.positional[1:]:
+        memory.evidence_tensor(m, value)
+        m.kept_for_backward.extend(value.refs if len(value.refs) == 1 else ())
 
 
 def conclude(m: Machine) -> None:
@@ -93,7 +103,10 @@ def _returned(m: Machine) -> set[int]:
 
 
 def apply(m: Machine, number: int, arguments: Arguments, site: int, name: str) -> Value:
-    """The result of `Function.apply(...)`: an input that comes back as it was, or a view of one, is a special view."""
+    """The result of `Function.apply(...)`: an input that comes back as it was, or a view of one, is a special view.
+
+    What `forward` computes has the graph of the inputs behind it, and needs what `forward` has saved as it was.
+    """
     result = unknowns.call_unknown(m, arguments, site, name)
     forward = m.world.method(number, "forward")
     if forward is None or m.world.method(number, "setup_context") is not None:
@@ -109,16 +122,56 @@ def apply(m: Machine, number: int, arguments: Arguments, site: int, name: str) -
         return result
     returned = machine.returned[0].refs[0]
     obj = machine.state.object(returned)
+    if obj.kind in TENSORS and not any(s.storage in inputs for s in obj.shares):
+        return _computed(m, machine, returned, arguments, result, Site(site, "", f"{name}(...)", "call"))
     sources = [s.storage for s in obj.shares if s.storage in inputs and s.sure and s.how in (*_VIEWS, How.OWN)]
-    if len(sources) != 1 or len(obj.shares) != 1 or sources[0] in machine.dirty:
+    if len(sources) != 1 or len(obj.shares) != 1:
         return result
     position = inputs.index(sources[0])
     if position >= len(arguments.positional) or not arguments.positional[position].refs:
         return result
     source = arguments.positional[position]
+    if sources[0] in machine.dirty:
+        # The input has become the output: to autograd, that is an operation in place.
+        at = Site(site, naming.key_text(m, source.root) or "its input", f"{name}(...)", "call")
+        operations.write_through(m, source, arguments.positional, at, reads_old=True, versioned=True)
+        return writing.current(m, source) if returned == sources[0] else result
     made = Object(Kind.TENSOR, Sure.PROVEN, text=f"{name}(...)", flags=frozenset({CUSTOM_VIEW}))
     made = grads.result_of(m, made, arguments.positional, True)
     return memory.alias(m, source._replace(root=None), site, How.VIEW, made)
+
+
+def _computed(m: Machine, machine: Machine, returned: int, arguments: Arguments, result: Value, at: Site) -> Value:
+    """What `forward` has made anew, with what it has saved for `backward`, if that asks for it."""
+    invoked = {event.name for event in machine.index.of(t.Invoke)}
+    if "mark_non_differentiable" in invoked or machine.state.object(returned).dtype in dtypes.INTEGERS:
+        return result
+    ref = result.refs[0]
+    made = m.state.object(ref)._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
+    m.state.set_object(ref, grads.result_of(m, made, arguments.positional, True))
+    if m.state.object(ref).requires_grad <= 0 or not _asks_for_saved(machine):
+        return result
+    ids: list[int] = []
+    inputs = list(_inputs(machine))
+    for number, kept in enumerate(machine.kept_for_backward[:MAX_SAVED]):
+        if kept == returned:
+            ids += grads.save(m, result, at.site * 8 + number, Saved(at.site, at.op, "output", "its result"))
+        elif kept in inputs and inputs.index(kept) < len(arguments.positional):
+            value = arguments.positional[inputs.index(kept)]
+            text = naming.key_text(m, value.root) or "its input"
+            ids += grads.save(m, value, at.site * 8 + number, Saved(at.site, at.op, "input", text))
+    obj = m.state.object(ref)
+    m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+    return result
+
+
+def _asks_for_saved(machine: Machine) -> bool:
+    """Whether the `backward` beside a `forward` asks for the saved tensors: that is when they are compared."""
+    number = machine.world.method(machine.unit.owner, "backward")
+    if number is None or not machine.world.is_own(number):
+        return False
+    index = machine.world.index(machine.world.unit(number))
+    return any(event.name in ("saved_tensors", "saved_variables") for event in index.of(t.Attribute))
 
 
 def _check_dirty_views(m: Machine, machine: Machine, inputs: list[int], arguments: Arguments, site: int) -> None:

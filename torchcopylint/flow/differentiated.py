@@ -9,6 +9,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import TENSORS, Fact, Kind, Object, Sure
 
 if TYPE_CHECKING:
+    from torchcopylint.flow.index import UnitIndex
     from torchcopylint.flow.machine import Machine
 
 _GRAD = "torch.autograd.grad"
@@ -33,3 +34,15 @@ def as_asked(m: Machine, name: str, obj: Object) -> Object:
 
 def _asked(m: Machine) -> frozenset[str]:
     return frozenset(name for call, name in m.index.asked_gradients if imports.ahead(m, call) == _GRAD)
+
+
+def saved_for_backward(index: UnitIndex) -> frozenset[str]:
+    """The names that a `forward` gives to `ctx.save_for_backward(...)` as they are."""
+    given = [
+        argument.register
+        for event in index.of(t.Invoke)
+        if event.name == "save_for_backward"
+        for argument in event.arguments
+    ]
+    made = [index.unit.definitions[register] for register in given]
+    return frozenset(event.name for event in made if isinstance(event, t.Load))

@@ -262,7 +262,10 @@ def _several(
         output = Object(Kind.OTHER, Sure.PROVEN, type=making.PACKED, text=made.text) if packed else made
         slots.bind_slot(m, (result.refs[0], "[0]"), memory.fresh(m, site, output, "output"), site)
     if row.name == "torch.nn.LSTM":
-        state = containers.iterator(m, site, each, "state", Kind.TUPLE)
+        # Who cuts the two states has cut what the pair of them takes along.
+        state = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text=made.text), "state")
+        for slot in ("[0]", "[1]"):
+            slots.bind_slot(m, (state.refs[0], slot), memory.fresh(m, site, made, f"state{slot}"), site)
         slots.bind_slot(m, (result.refs[0], "[1]"), state, site)
     return result
 

@@ -117,6 +117,7 @@ class Machine:
         self.queues: dict[int, tuple[int, str]] = {}
         self.saved_fields: dict[tuple[int, int], Region] = {}
         self.dirty: dict[int, int] = {}
+        self.kept_for_backward: list[int] = []
         self.hooks: dict[int, int] = {}
         self.met: set[tuple[int, int]] = set()
         self.in_evaluation: set[int] = set()

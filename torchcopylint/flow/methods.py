@@ -185,6 +185,8 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     if event.name == "mark_dirty":
         custom.mark_dirty(m, arguments, event.site)
         return Value(kind=Kind.NONE)
+    if event.name == "save_for_backward":
+        custom.save_for_backward(m, arguments)
     if event.name in modules.STATE_METHODS:
         return modules.call_method(m, base, event, arguments)
     if event.name == "backward" and len(arguments.positional) == 1:
@@ -424,6 +426,9 @@ def _consumer(m: Machine, register: int, name: str) -> str:
     if isinstance(event, t.StoreAttribute | t.StoreItem):
         return "same" if naming.text_of(m, event.base) + _target(m, event) == name else "bound"
     if isinstance(event, t.Discard) or event is None:
+        return "statement"
+    if isinstance(event, t.Make) and isinstance(m.consumer_of(event.out), t.Discard):
+        # Several statements in one: `h.detach_(), c.detach_()`.
         return "statement"
     if isinstance(event, t.Return):
         return "return"

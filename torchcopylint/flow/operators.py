@@ -15,6 +15,7 @@ from torchcopylint.flow import (
     operations,
     ownership,
     reading,
+    refusals,
     runs,
     slots,
     uses,
@@ -29,6 +30,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     DIMENSIONS,
     FIELD,
+    INFERENCE,
     NDARRAY,
     NO_TENSOR,
     OTHERWISE,
@@ -100,7 +102,8 @@ def _unknown_result(m: Machine, values: list[Value], event: t.Operate, symbol: s
     made = Object(text="...")
     if symbol not in COMPARISONS:
         graph = frozenset[int]().union(*(obj.graph for obj in inputs))
-        flags = frozenset[str]().union(*(obj.flags & {PART} for obj in inputs))
+        kept = {PART, INFERENCE} if m.state.mode.inference > 0 else {PART}
+        flags = frozenset[str]().union(*(obj.flags & kept for obj in inputs))
         made = made._replace(graph=graph, flags=flags)
         if m.state.mode.recording > 0 and any(obj.requires_grad > 0 for obj in inputs):
             made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)
@@ -230,9 +233,13 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
         # A tensor is changed in place, a number is not, and nobody knows which this is: whatever held it may be stale.
         reading.read(m, value, event.site, "operand", event.symbol)
         reading.read(m, target, event.site, "operand", event.symbol)
+        # A number has not been made in inference mode; what is divided or multiplied is no list either.
+        shown = Sure.NOT if event.symbol == "+=" and kind_of(value, m.state) is not Kind.NUMBER else Sure.LIKELY
+        refusals.check_inference(m, target, Site(event.site, name, event.symbol, "augmented"), shown)
+        inference = {INFERENCE} & frozenset[str]().union(*(m.state.object(ref).flags for ref in target.refs))
         kinds = {m.state.object(ref).kind for ref in value.refs}
         graph = frozenset[int]().union(*(m.state.object(r).graph for r in (*target.refs, *value.refs)))
-        made = Object(text=name, graph=graph)
+        made = Object(text=name, graph=graph, flags=frozenset(inference))
         if target.plain and kind in BUFFERS:
             made = made._replace(kind=kind, sure=Sure.LIKELY)
         if kinds & TENSORS and kinds <= TENSORS:

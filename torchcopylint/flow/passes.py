@@ -195,6 +195,8 @@ def _carrier(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tup
         if name in carried and reaches and not hidden and all(_takes_along(m, register, ran) for register, _ in places):
             if any(recurrent.may_cut(m, register) for register, _ in places):
                 continue
+            if recurrent.cuts_elements(m, (e for part in (loop.test, loop.body) for e in t.events(part)), name):
+                continue
             return None if _is_cut_by_method(m, loop, name) else (name, places[-1][1])
     return None
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import naming, uses
 from torchcopylint.flow import tape as t
-from torchcopylint.flow import uses
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
 
+MAX_STEPS = 4
+"""So many steps lead from what is cut to what it was taken out of."""
 _STATE_NAME = re.compile(r"hidden|^(?:h|hc|hx|cx|hs|h_[0nt]|c_[0nt])$|(?:rnn|lstm|gru)_(?:state|h)", re.I)
 
 
@@ -46,6 +49,32 @@ def may_cut(m: Machine, register: int) -> bool:
         return False
     units = [unit for unit in m.world.program.units if unit.kind == "function" and unit.name == load.name]
     return "detach" in load.name or any(_detaches(unit) for unit in units)
+
+
+def cuts_elements(m: Machine, events: Iterable[t.Event], name: str) -> bool:
+    """Whether something is done with `detach_()` to what a name holds, one by one: `for h in hidden: h.detach_()`,
+    `hidden[0].detach_()`, `h, c = hidden` and `h.detach_()`, `for s in (h, c): s.detach_()`."""
+    cut = [event.base for event in events if isinstance(event, t.Invoke) and event.name == "detach_"]
+    return any(name in _taken_from(m, base, MAX_STEPS) for base in cut)
+
+
+def _taken_from(m: Machine, register: int, steps: int) -> Iterator[str]:
+    """The texts of what a value has been taken out of."""
+    event = m.unit.definitions[register] if register >= 0 and steps else None
+    match event:
+        case t.Item():
+            yield naming.text_of(m, event.base)
+        case t.Load():
+            for bind in m.index.binds.get(event.name, ()):
+                yield from _taken_from(m, bind.value, steps - 1)
+        case t.Unpack():
+            yield naming.text_of(m, event.value)
+        case t.Iterate():
+            yield naming.text_of(m, event.iterable)
+            display = m.unit.definitions[event.iterable]
+            for item in display.items if isinstance(display, t.Make) else ():
+                yield naming.text_of(m, item)
+                yield from _taken_from(m, item, steps - 1)
 
 
 def _detaches(unit: t.Unit) -> bool:

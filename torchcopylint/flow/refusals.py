@@ -51,7 +51,7 @@ def check_shape(m: Machine, target: Value, sources: Sequence[Value], at: Site) -
     """A tensor's shape or its elements are written in place (`t_` and `add_` alike): is that refused?"""
     if not target.refs:
         return
-    _check_inference(m, target, at)
+    check_inference(m, target, at)
     if m.state.mode.recording <= 0 or m.state.mode.inference > 0:
         return
     found = [_refused(m, ref, sources, at) for ref in target.refs]
@@ -110,11 +110,16 @@ def _is_leaf(base: Object) -> bool:
     return base.leaf is Fact.YES and base.requires_grad > 0
 
 
-def _check_inference(m: Machine, target: Value, at: Site) -> None:
+def check_inference(m: Machine, target: Value, at: Site, least: Sure = Sure.NOT) -> None:
+    """A tensor that was made in inference mode is written in place outside of it: that is refused.
+
+    `least` is how surely its use shows that it is a tensor.
+    """
     objects = [m.state.object(ref) for ref in target.refs]
     if m.state.mode.inference is Fact.NO and all(INFERENCE in obj.flags for obj in objects):
         obj = objects[0]
-        m.fact(InferenceMisused(at.site, at.name, at.op, obj.site, "written", min(o.sure for o in objects)))
+        sure = min(max(o.sure, least) for o in objects)
+        m.fact(InferenceMisused(at.site, at.name, at.op, obj.site, "written", sure))
 
 
 def _check_expanded(m: Machine, target: Value, at: Site) -> None:

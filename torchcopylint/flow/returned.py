@@ -11,6 +11,7 @@ from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
+    CUSTOM_VIEW,
     EXPANDED,
     INFERENCE,
     ITSELF,
@@ -42,7 +43,7 @@ OTHERWISE = "if it is no tensor"
 """As the condition of a parameter that is returned as it is: of tensors, something else comes back."""
 MAX_PARTS = 16
 """So many elements or fields of what a function returns are told of."""
-HANDED_OUT = frozenset({OUTPUT, INFERENCE, NO_GRAD_VIEW, EXPANDED, PLACEHOLDER, PARTS, WRITES_INPUT})
+HANDED_OUT = frozenset({OUTPUT, INFERENCE, NO_GRAD_VIEW, CUSTOM_VIEW, EXPANDED, PLACEHOLDER, PARTS, WRITES_INPUT})
 """What a function's callers know as well of what it has made."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import grads, kinds, memory, naming, reading, runs, slots, stepping
 from torchcopylint.flow.machine import Machine
-from torchcopylint.flow.model import BLANK, Fact, Object, Value
+from torchcopylint.flow.model import BLANK, INFERENCE, Fact, Object, Value
 from torchcopylint.flow.sites import Arguments
 
 BACKWARD_NAMES = frozenset({"backward", "manual_backward"})
@@ -26,7 +26,10 @@ def call_unknown(m: Machine, arguments: Arguments, site: int, name: str, receive
     maybe_filled(m, arguments)
     if name.rpartition(".")[2] == SCALED_LOSS and arguments.positional:
         return arguments.positional[0]._replace(root=None)
-    return memory.fresh(m, site, Object(text=f"{name}(...)", graph=graph_behind(m, arguments, name)))
+    # What a criterion computes of an output is a tensor, of which nobody knows more.
+    judged = m.state.mode.inference > 0 and kinds.named_criterion(name) and len(arguments.positional) > 1
+    flags = frozenset({INFERENCE}) if judged else frozenset[str]()
+    return memory.fresh(m, site, Object(text=f"{name}(...)", graph=graph_behind(m, arguments, name), flags=flags))
 
 
 def graph_behind(m: Machine, arguments: Arguments, name: str) -> frozenset[int]:
