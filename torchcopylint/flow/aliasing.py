@@ -348,7 +348,8 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
                 others = [place for place in others if is_bound_from(m, place[0], whole)]
             lasting = first < 0 and not keeping.is_reset(m, source)
             for site, field in others:
-                record = lasting and is_on_record(m, site)
+                # Numbers have records, too: of what is not known to be a model, nobody knows that it is trained on.
+                record = lasting and obj.kind is Kind.MODULE and is_on_record(m, site)
                 maker = _made_apart_by(m, field, source) if first < 0 else None
                 apart, trained = maker is not None, _step_below(m, maker)
                 only = m.unit.name == "__init__" or all(_is_none_elsewhere(m, name) for name in (field, source))

@@ -36,7 +36,20 @@ def note(m: Machine) -> None:
         if first is not None and second is not None and _inputs(m, calls[0]) == _inputs(m, calls[1]):
             modules = frozenset(first.refs), frozenset(second.refs)
             if naming.key_text(m, first.root) != naming.key_text(m, second.root):
-                aliasing.note_met(m, first, second, modules, site, "compared")
+                if not _handed_back_between(m, (first, second), calls[0].site, calls[1].site):
+                    aliasing.note_met(m, first, second, modules, site, "compared")
+
+
+def _handed_back_between(m: Machine, networks: tuple[Value, Value], *called: int) -> bool:
+    """Whether a function has handed the network back in between, under the second name: it may have changed it, and
+    the output from before is what that is compared with: `out = net(x)`, `fused = fuse(net)`, `fused(x)`."""
+    for network in networks:
+        cell = m.state.cell(network.root) if network.root is not None else None
+        if cell is not None and min(called) < cell.site < max(called):
+            stored = [event for event in m.index.of(t.Bind) if event.site == cell.site and event.value >= 0]
+            if any(isinstance(m.unit.definitions[event.value], t.Call | t.Invoke) for event in stored):
+                return True
+    return False
 
 
 def _comparisons(m: Machine) -> Iterator[tuple[int, int, int]]:

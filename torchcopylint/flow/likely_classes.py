@@ -152,7 +152,7 @@ def _called_like(world: Classes, unit: t.Unit, name: str) -> int | None:
 def _ends_in(name: str, plain: str) -> bool:
     """Whether the last words of a class's name are `plain`: `ReplayBuffer` ends in `buffer`, `Unbuffer` does not."""
     ends = name.lower().endswith(plain)
-    return ends and name[len(name) - len(plain)].isupper()
+    return ends and bool(plain) and name[len(name) - len(plain)].isupper()
 
 
 def _is_network(world: Classes, info: t.ClassInfo) -> bool:

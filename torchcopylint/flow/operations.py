@@ -8,6 +8,7 @@ from torchcopylint.flow import (
     activations,
     conversions,
     grads,
+    inquiries,
     naming,
     overlaps,
     reading,
@@ -34,7 +35,7 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     """What a call of a known operation does and returns."""
     first = results.argument(op, arguments, 0)
     for position, value in enumerate(arguments.positional):
-        if position == 0 and (not op.reads or op.overwrites):
+        if (not op.reads or op.overwrites) if position == 0 else op.name.rpartition(".")[2] in inquiries.SHAPED:
             continue
         reading.read(m, value, at.site, "operand" if op.differentiable else "look", at.op)
     for name, value in arguments.keywords.items():

@@ -401,7 +401,8 @@ class World(Parameters):
         been run: `self.net = self.build(sizes)`. What the fields hold that it has set by now, the function sees."""
         asking = any(self._is_constructor(running) for running in self._running)
         able = self.unit(unit).kind == "function" and not self._is_constructor(unit) and unit not in self._running
-        return asking and able and len(self._running) < MAX_NESTED_RUNS
+        # One that has been run is being summarised, and what it calls asks for what it calls itself.
+        return asking and able and unit not in self.machines and len(self._running) < MAX_NESTED_RUNS
 
     def _is_constructor(self, number: int) -> bool:
         unit = self.program.units[number]
