@@ -324,6 +324,9 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
         written = Site(event.site, f"{text}[{naming.index_text(m, event.subscript)}]", "[...] =", "item")
         overlaps.note(m, base, () if whole else region, [value], written)
     overlaps.note_index(m, base, _parts(m, event.subscript), Site(event.site, text, "[...] =", "item"))
+    if _is_that_part(m, base, value, region):
+        refusals.check(m, base, [value], Site(event.site, text, "[...] =", "item"))
+        return
     writing.write(
         m,
         base,
@@ -338,6 +341,22 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     grads.after_write(m, base, [value], Site(event.site, text, "[...] =", "item"), view=True)
     if sums:
         runs.mark_sum(m, event.site, base)
+
+
+def _is_that_part(m: Machine, base: Value, value: Value, region: Region) -> bool:
+    """Whether what is stored into a part is a view of that very part, so that nothing changes: `mine = x[a:b]`,
+    `mine[0] += 1`, `x[a:b] = mine`."""
+    refs = (*base.refs, *value.refs)
+    if len(refs) != 2 or any(ref & 1 for ref in refs) or any(part.kind not in overlaps.BOUNDED for part in region):
+        return False
+    above, part = (m.state.object(ref).shares for ref in refs)
+    told = not any(Bound.UNTOLD in (one.value, one.upper) for one in region)
+    if not told or len(above) != 1 or len(part) != 1 or above[0].storage != part[0].storage:
+        return False
+    # Nothing on the way has put the elements in another order.
+    chain = [link.how for _, link in reading.chain_of(m, value.refs[0], part[0]) if link.how is not None]
+    surely = part[0].sure and not part[0].when and not set(chain) - overlaps.PARTS
+    return surely and part[0].region == (*above[0].region, *region)
 
 
 def _is_crosswise(m: Machine, event: t.StoreItem) -> bool:
