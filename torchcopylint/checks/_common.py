@@ -190,6 +190,16 @@ def suffers_caller(unit: UnitFacts, write: Write, *, shown: bool = False) -> boo
     return not unit.name.endswith("_") and not unit.name.startswith("__") and not unit.takes_inplace
 
 
+def edits_openly(unit: UnitFacts, write: Write) -> bool:
+    """Whether a function writes the same argument under its own name as well: then it is there to be changed."""
+    others = [other for other in unit.writes.values() if other.owner == ARGUMENT and other.form in DIRECT_FORMS]
+    return any(
+        other.owner_name == write.owner_name == other.root and not other.named and other.storages == write.storages
+        for other in others
+        if other.site != write.site
+    )
+
+
 LOOKED_AT = frozenset({"return", "operand", "look", "argument"})
 """Reads for which a value was made what it is."""
 

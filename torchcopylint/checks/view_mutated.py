@@ -13,6 +13,7 @@ from torchcopylint.checks._common import (
     confidence,
     edited_alone,
     edits_field,
+    edits_openly,
     first_of_each,
     first_reads,
     kept_gradient,
@@ -183,7 +184,7 @@ def _reaches_caller(unit: UnitFacts, write: Write, owns: list[ReadAfter], reads:
     if reads and all(own.site in written for own in owns):
         # What is written through is only written, and the argument is read afterwards: that is what it was for.
         return False
-    if not suffers_caller(unit, write) or not write.named or set(write.storages) & unit.returns_sources:
+    if not suffers_caller(unit, write) or edits_openly(unit, write) or not write.named or set(write.storages) & unit.returns_sources:
         return False
     hows = {link.how for link in write.chain if link.how is not None}
     certain = all(link.sure and not link.when for link in write.chain)
