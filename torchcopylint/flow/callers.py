@@ -176,6 +176,9 @@ def _is_worked_on(callee: Machine, write: Write, parameter: str) -> bool:
     ):
         # What the layers of a network do to its input is told where it is called.
         return False
+    if not write.reads_old and not write.partial:
+        # Of what is handed in nothing is left: it is room for what is drawn or computed here.
+        return False
     if not all(uses.is_computed_from(callee, register, parameter) for register in returned):
         return False
     storage = callee.number("argument", parameter)
