@@ -32,6 +32,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     properties,
     replacing,
     rescaling,
+    restoring,
     setting,
     sharing,
     spent_fields,
@@ -135,6 +136,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found = [lasting.settled(m, fact) if isinstance(fact, Collected | Constructed) else fact for fact in found]
     found += fields.kept(m)
     found += fields.met(m)
+    found = [fact for fact in found if not restoring.before_all(m, fact)]
     if world.program.asked:
         found += asking.unanswered(m, world.program)
     found += _defaults_written(world, m)
