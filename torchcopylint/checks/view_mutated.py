@@ -184,7 +184,9 @@ def _reaches_caller(unit: UnitFacts, write: Write, owns: list[ReadAfter], reads:
     if reads and all(own.site in written for own in owns):
         # What is written through is only written, and the argument is read afterwards: that is what it was for.
         return False
-    if not suffers_caller(unit, write) or edits_openly(unit, write) or not write.named or set(write.storages) & unit.returns_sources:
+    if not suffers_caller(unit, write) or edits_openly(unit, write):
+        return False
+    if not write.named or set(write.storages) & unit.returns_sources:
         return False
     hows = {link.how for link in write.chain if link.how is not None}
     certain = all(link.sure and not link.when for link in write.chain)

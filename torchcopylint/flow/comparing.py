@@ -35,9 +35,9 @@ def note(m: Machine) -> None:
         first, second = _network(m, calls[0]), _network(m, calls[1])
         if first is not None and second is not None and _inputs(m, calls[0]) == _inputs(m, calls[1]):
             modules = frozenset(first.refs), frozenset(second.refs)
-            if naming.key_text(m, first.root) != naming.key_text(m, second.root):
-                if not _handed_back_between(m, (first, second), calls[0].site, calls[1].site):
-                    aliasing.note_met(m, first, second, modules, site, "compared")
+            named_apart = naming.key_text(m, first.root) != naming.key_text(m, second.root)
+            if named_apart and not _handed_back_between(m, (first, second), calls[0].site, calls[1].site):
+                aliasing.note_met(m, first, second, modules, site, "compared")
 
 
 def _handed_back_between(m: Machine, networks: tuple[Value, Value], *called: int) -> bool:

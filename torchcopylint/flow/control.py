@@ -22,6 +22,7 @@ def _enter(m: Machine, event: t.Enter) -> None:
     m.entered[event.manager] = m.modes_before.get(event.manager, m.state.mode)
     m.guards += raises_on_purpose(m, event.manager)
     m.on_purpose += raises_on_purpose(m, event.manager)
+    m.failing += _expects_failure(m, event.manager)
     if manager.kind is Kind.MODE and isinstance(manager.const, Mode):
         if manager.const.recording is Fact.NO:
             m.has_no_grad = True
@@ -37,6 +38,7 @@ def _enter(m: Machine, event: t.Enter) -> None:
 def _exit(m: Machine, event: t.Exit) -> None:
     m.guards -= raises_on_purpose(m, event.manager)
     m.on_purpose -= raises_on_purpose(m, event.manager)
+    m.failing -= _expects_failure(m, event.manager)
     if event.manager in m.entered:
         m.state.put(MODE, m.entered[event.manager])
 
@@ -47,6 +49,12 @@ def raises_on_purpose(m: Machine, manager: int) -> int:
     if isinstance(made, t.Invoke):
         return int(made.name in ("raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "suppress"))
     return 0
+
+
+def _expects_failure(m: Machine, manager: int) -> int:
+    """1 for `pytest.raises(...)` and its like, in whose body something surely fails, else 0."""
+    made = m.unit.definitions[manager]
+    return int(isinstance(made, t.Invoke) and made.name in ("raises", "assertRaises", "assertRaisesRegex"))
 
 
 # -- results

@@ -145,6 +145,7 @@ class Machine:
         self.kept_on_context: dict[int, tuple[str, Value]] = {}
         self.guards = 0
         self.on_purpose = 0
+        self.failing = 0
         self.lane = 0
         # While one of several kinds of objects that a receiver may be is worked on: those objects, and the others.
         self.beside: tuple[frozenset[int], tuple[int, ...]] = (frozenset(), ())

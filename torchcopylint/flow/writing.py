@@ -130,7 +130,8 @@ def write(
     m.writes[site] = fact
     if any(not sat_on.sure for _, sat_on in shares):
         conditional.note_write(m, value, fact)
-    for other, sat_on in shares:
+    # What is there to fail, a test of refusals, writes nothing.
+    for other, sat_on in () if m.failing else shares:
         start = turns.behind(m, value.root, other)
         _mark_holders(m, (value.root, *also_own), sat_on, region, fact, start)
         if _in_plain_field(m, other, sat_on):
