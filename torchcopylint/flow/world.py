@@ -287,7 +287,9 @@ class World(Parameters):
                 # Somebody's own, from elsewhere: `@smart_inference_mode()`.
                 return Mode(Fact.UNKNOWN)
         if unit.owner >= 0 and unit.kind == "function" and self.is_function_class(unit.owner):
-            return Mode(Fact.NO)
+            # Autograd calls static methods only. Who calls another one does so directly, in whatever mode that is.
+            static = "staticmethod" in self.decorators(unit.number)
+            return Mode(Fact.NO if static else Fact.UNKNOWN)
         if unit.kind in ("module", "class"):
             return Mode(Fact.YES)
         # Somebody has switched recording off and left it so, such as a constructor: the others find it so, or not.
