@@ -83,12 +83,17 @@ def _is_of_something_kept(m: Machine, ref: int) -> bool:
 
 
 def _taken_from(m: Machine, site: int) -> set[int]:
-    """The result of the call at a site, and what was taken from it."""
+    """The result of the call at a site, and what was taken from it, but for parts of which nobody knows whether they
+    are copies: `torch.FloatTensor(self.rows)[indices]`."""
     found = {ref | 1 for ref, obj in m.state.objects() if obj.site == site}
     size = 0
     while len(found) > size:
         size = len(found)
-        found |= {ref | 1 for ref, obj in m.state.objects() if any(share.of | 1 in found for share in obj.shares)}
+        found |= {
+            ref | 1
+            for ref, obj in m.state.objects()
+            if any(share.of | 1 in found and (share.sure or share.when) for share in obj.shares)
+        }
     return found
 
 
