@@ -26,6 +26,7 @@ from torchcopylint.flow.facts import DataAccess, GradientRead, VolatileUsed
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    ARGUMENT,
     CONTAINERS,
     FIELD,
     GLOBAL,
@@ -324,6 +325,10 @@ def _may_be_a_leaf(m: Machine, obj: Object) -> bool:
     is mostly of this one.
     """
     if any(s.when == "when the dtype already matches" and m.state.object(s.of).leaf > 0 for s in obj.shares):
+        return True
+    parts = [s for s in obj.shares if s.how in (How.INDEX, How.ROW)]
+    if any(m.state.object(s.storage).owner == ARGUMENT for s in parts):
+        # Who asks a part of what is handed in for its gradient takes it for an element of a list, annotation or not.
         return True
     moved = [s for s in obj.shares if "device" in s.when and m.state.object(s.of).leaf > 0]
     handed = any(devices.place_of(m.state.object(s.of)) == devices.HANDED for s in moved)
