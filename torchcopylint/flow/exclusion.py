@@ -29,6 +29,23 @@ def _exclude(m: Machine, one: int, other: int) -> bool:
     )
 
 
+def some_follow(m: Machine, sites: list[int], other: int) -> bool:
+    """Whether who comes to the site `other` has come by one of some sites in front of it, as their conditions say: each
+    of its conditions holds there as well, or two of them stand on the arms of one such condition."""
+    known = set(_conditions(m, other))
+    open_ones = []
+    for site in sites:
+        asked = [_asked(m, *part) for one in _assumed(m, site) for part in _parts(m, one.register, one.truth)]
+        if None in asked:
+            continue
+        left = [one for one in asked if one is not None and one not in known]
+        if not left:
+            return True
+        if len(left) == 1:
+            open_ones.append(left[0])
+    return any((subject, held, not truth) in open_ones for subject, held, truth in open_ones)
+
+
 def is_aside(m: Machine, site: int) -> bool:
     """Whether a site stands under a condition, other than that the module is in training."""
     training = any(text.endswith(".training") and held for text, _, held in _conditions(m, site))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchcopylint.flow import aliasing, alternatives, exclusion, first_turns, naming, transfers, turns, uses
+from torchcopylint.flow import aliasing, alternatives, anew, exclusion, first_turns, naming, transfers, turns, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.exclusion import exclude
 from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
@@ -474,7 +474,9 @@ def _comes_too_late(m: Machine, saved: int, written: int, site: int) -> bool:
     if site < written and loops[1] == loops[2] and _is_of_its_turn(m, site) and _is_of_its_turn(m, written):
         # `for optimizer, loss in zip(optimizers, losses)`: the next turn has a loss, and an optimizer, of its own.
         return True
-    return site < written and loops[0] == loops[1] == loops[2] and exclusion.is_of_last_turn(m, written)
+    if site >= written or not loops[0] == loops[1] == loops[2]:
+        return False
+    return exclusion.is_of_last_turn(m, written) or (saved < site and anew.each_turn(m, site))
 
 
 def _is_of_its_turn(m: Machine, site: int) -> bool:
