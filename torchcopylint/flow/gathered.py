@@ -24,6 +24,9 @@ def note(m: Machine, site: int, value: Value, name: str, source: str) -> None:
     if not m.in_loop or m.state.mode.recording is not Fact.YES or not value.refs:
         return
     objects = [m.state.object(ref) for ref in value.refs]
+    if any(ref | 1 in m.runs.parts and m.state.object(ref).kind is Kind.UNKNOWN for ref in value.refs):
+        # Of several things that a function returns of which nothing is known, each may be a number.
+        return
     if all(_carries_network(m, obj, f"{source} {obj.text}") for obj in objects):
         sure = min(obj.sure if obj.kind in TENSORS else Sure.LIKELY for obj in objects)
         fact = Accumulated(site, name, source, "figure", -1, sure, m.state.mode.assumed)
