@@ -39,7 +39,8 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
         if write.form not in DIRECT_FORMS:
             continue
         reads = [read for read in others.get(write.site, []) if how in read.hows]
-        reads = [read for read in reads if not _filled_on_purpose(read, write, owns.get(write.site, []))]
+        mine = owns.get(write.site, [])
+        reads = [read for read in reads if not _filled_on_purpose(read, write, mine, _is_being_filled(unit, write))]
         reads = [read for read in reads if not _two_of_several(read, write)]
         if reads:
             found.append((write, min(reads, key=order_of)))
@@ -119,10 +120,19 @@ def _values(write: Write, other: str, when: str) -> dict[str, str]:
     return {"name": write.root or write.name, "op": write.op, "source": other, "when": when}
 
 
-def _filled_on_purpose(read: ReadAfter, write: Write, owns: list[ReadAfter]) -> bool:
-    """A buffer that was allocated empty is filled through its other side, and only that other side is used then."""
+def _filled_on_purpose(read: ReadAfter, write: Write, owns: list[ReadAfter], filling: bool) -> bool:
+    """A buffer that was allocated empty is filled through its other side.
+
+    Either only that other side is used then, or what was taken of it was there to fill it by, whatever is read of that.
+    """
     carried = any(link.site > write.site for link in read.links) or read.element
-    return write.blank and not owns and not carried
+    return write.blank and not carried and (not owns or (filling and bool(read.below_written)))
+
+
+def _is_being_filled(unit: UnitFacts, write: Write) -> bool:
+    """Whether a write puts something in place of what was there, or comes after one that does, under the same name."""
+    same = [one for one in unit.writes.values() if one.root == write.root and one.storages == write.storages]
+    return any(one.site <= write.site and one.form == "item" and not one.reads_old for one in same)
 
 
 def _two_of_several(read: ReadAfter, write: Write) -> bool:
