@@ -307,7 +307,10 @@ def _has_no_gradient(m: Machine, obj: Object, out: int) -> bool:
 
 
 def _may_retain(m: Machine, base: Value) -> bool:
-    """Whether something is in a field that this unit has not set, and whoever set it may have called `retain_grad`."""
+    """Whether something is in a field that this unit has not set, and whoever set it may have called `retain_grad`, or
+    is handed to a function of the file that does."""
+    if isinstance(base.root, str) and _is_handed_to_retainer(m, base.root):
+        return True
     cell = m.state.cell(base.root) if isinstance(base.root, tuple) else None
     if cell is None or cell.site != -1 or not isinstance(base.root, tuple):
         return False
@@ -316,6 +319,22 @@ def _may_retain(m: Machine, base: Value) -> bool:
         return True
     units = [unit for unit in m.world.program.units if local is None or unit.owner == local]
     return any(isinstance(e, t.Invoke) and e.name == "retain_grad" for unit in units for e in unit.definitions)
+
+
+def _is_handed_to_retainer(m: Machine, name: str) -> bool:
+    retaining = {
+        unit.name
+        for unit in m.world.program.units
+        if unit.number != m.unit.number and any(e.name == "retain_grad" for e in m.world.index(unit).of(t.Invoke))
+    }
+    calls = [*m.index.of(t.Call), *m.index.of(t.Invoke)] if retaining else []
+    for call in calls:
+        made = m.unit.definitions[call.function] if isinstance(call, t.Call) else call
+        if isinstance(made, t.Load | t.Attribute | t.Invoke) and made.name in retaining:
+            given = [m.unit.definitions[one.register] for one in call.arguments if one.register >= 0]
+            if any(isinstance(event, t.Load) and event.name == name for event in given):
+                return True
+    return False
 
 
 def _may_be_a_leaf(m: Machine, obj: Object) -> bool:
