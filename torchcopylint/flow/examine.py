@@ -14,6 +14,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     calls,
     carrying,
     conditional,
+    consumers,
     conditions,
     control,
     definitions,
@@ -134,6 +135,8 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found = [_settled(m, fact) if isinstance(fact, DataShared) else fact for fact in stated]
     found = [fact for fact in found if not isinstance(fact, ConditionalWrite) or conditional.still_held(m, fact)]
     found = [lasting.settled(m, fact) if isinstance(fact, Collected | Constructed) else fact for fact in found]
+    if any(isinstance(fact, Collected) and fact.form == "yield" for fact in found) and consumers.let_go(m):
+        found = [fact for fact in found if not isinstance(fact, Collected) or fact.form != "yield"]
     found += fields.kept(m)
     found += fields.met(m)
     found = [fact for fact in found if not restoring.before_all(m, fact)]
