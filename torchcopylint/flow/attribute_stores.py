@@ -52,6 +52,9 @@ def store(m: Machine, event: t.StoreAttribute) -> None:
     text = naming.text_of(m, event.base)
     if event.name == "writeable":
         conversions.set_writeable(m, _flagged(m, event.base), value)
+    if not event.augmented and base.refs:
+        # While it is known what the field has held.
+        sums.note(m, event, value)
     for ref in base.refs:
         obj = m.state.object(ref)
         if obj.kind in TENSORS | {Kind.UNKNOWN} and event.name == "data" and not event.augmented:
@@ -66,8 +69,6 @@ def store(m: Machine, event: t.StoreAttribute) -> None:
         callbacks.note_context(m, obj, event.name, value, event.site)
         if ref == base.refs[0]:
             keeping.note_stored(m, event, ref, value)
-    if not event.augmented and base.refs:
-        sums.note(m, event, value)
     if event.name == "grad" and value.kind is Kind.NONE and m.in_loop:
         gradients.dropped_in_loop(m)
 

@@ -1,4 +1,4 @@
-"""Which class the modules have that a constructor puts into a list of modules in a field."""
+"""Which class the modules have that a constructor puts into a list or dictionary of modules in a field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torchcopylint.flow.classes import Classes
     from torchcopylint.flow.machine import Machine
 
-_LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
+_LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict"})
 _CHILD = "class of its elements"
 
 

@@ -21,6 +21,8 @@ from torchcopylint.flow.model import (
     FOREIGN,
     INFERENCE,
     LISTS,
+    OUTPUT,
+    PART,
     PINNED,
     PLACEHOLDER,
     READ_ONLY,
@@ -514,13 +516,15 @@ def unplaced(obj: Object) -> Object:
     return obj._replace(shares=(), saved=frozenset(), owner="")
 
 
-_PASSED_ON = frozenset({INFERENCE, EXPANDED})
+_PASSED_ON = frozenset({INFERENCE, EXPANDED, OUTPUT})
 
 
 def as_passed(obj: Object) -> Object:
     """What a parameter may be taken to be when such an object is passed for it."""
     flags = frozenset({SURELY_PASSED}) if obj.sure is Sure.PROVEN else frozenset[str]()
     made = Object(obj.kind, min(obj.sure, Sure.LIKELY), leaf=obj.leaf, requires_grad=obj.requires_grad, type=obj.type)
+    if PART in obj.flags:
+        return made._replace(dtype=obj.dtype, flags=flags | obj.flags & (_PASSED_ON - {OUTPUT}))
     return made._replace(dtype=obj.dtype, flags=flags | obj.flags & _PASSED_ON)
 
 

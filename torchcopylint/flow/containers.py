@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import collecting, kinds, memory, naming, queues, runs, slots, unknowns
+from torchcopylint.flow import brought, collecting, kinds, memory, naming, queues, runs, slots, unknowns
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
@@ -42,8 +42,9 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         item = arguments.positional[_ADDING[name]]
         register = event.arguments[_ADDING[name] - 1].register
         text = naming.text_of(m, event.base)
-        lasting, added = runs.stands_in_field(m, event.base), naming.spelling(m, register)
-        runs.accumulate(m, event.site, base, item, text, added, "collected", lasting=lasting)
+        lasting = runs.stands_in_field(m, event.base)
+        part, added = brought.by(m, item, naming.spelling(m, register), register)
+        runs.accumulate(m, event.site, base, part, text, added, "collected", lasting=lasting)
         collecting.put(m, (ref, ANY_ELEMENT), item, event.site, "append")
         return Value(kind=Kind.NONE)
     if name in _EXTENDING and len(arguments.positional) > 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import attributes, collecting, grads, memory, naming, outer, runs, slots, uses
+from torchcopylint.flow import attributes, brought, collecting, grads, memory, naming, outer, runs, slots, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -261,7 +261,8 @@ def _collect(m: Machine, keeper: int, values: list[Value], site: int) -> None:
         m.state.set_object(keeper, obj._replace(owner=FIELD))
     for value in values:
         text = naming.key_text(m, value.root) or m.state.object(value.refs[0]).text
-        runs.accumulate(m, site, Value((keeper,), obj.kind), value, obj.text, text, "collected")
+        part, text = brought.by(m, value, text)
+        runs.accumulate(m, site, Value((keeper,), obj.kind), part, obj.text, text, "collected")
     together = values[0]
     if len(values) > 1:
         together = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text="..."), "kept together")

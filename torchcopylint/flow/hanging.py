@@ -33,6 +33,7 @@ _DISCRETE = frozenset({"argmax", "argmin", "long", "int", "bool", "argsort", "on
 
 
 _GOING_THROUGH = frozenset({f"builtins.{name}" for name in ("zip", "enumerate", "reversed", "list", "tuple")})
+_LOOKING_THROUGH = frozenset({"items", "values"})
 
 
 class Hanging(NamedTuple):
@@ -100,8 +101,10 @@ def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
             pending.append(event.iterable)
         elif isinstance(event, t.Call) and m.dotted_of(event) in _GOING_THROUGH:
             pending += [argument.register for argument in event.arguments]
-        elif isinstance(event, t.Make) and event.kind in ("tuple", "list"):
-            pending += event.items
+        elif isinstance(event, t.Make):
+            pending += [*event.items, *m.index.collected.get(current, ())]
+        elif isinstance(event, t.Invoke) and event.name in _LOOKING_THROUGH and not event.arguments:
+            pending.append(event.base)
         elif isinstance(event, t.Call | t.Invoke) and (of_own := _through_own(m, current, "")) is not None:
             pending += of_own
         elif isinstance(event, t.Call | t.Invoke) and _keeps_graph(m, event):
@@ -111,10 +114,11 @@ def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
 
 
 def _appended(m: Machine, name: str, bound: list[int]) -> list[int]:
-    """What is put into a list that a name is bound to, by that name."""
+    """What is put into a list or dictionary that a name is bound to, by that name."""
     if not any(isinstance(m.unit.definitions[register], t.Make) for register in bound if register >= 0):
         return []
-    return [
+    stored = [event.value for event in m.index.of(t.StoreItem) if naming.text_of(m, event.base) == name]
+    return stored + [
         event.arguments[0].register
         for event in m.index.of(t.Invoke)
         if event.name == "append" and len(event.arguments) == 1 and naming.text_of(m, event.base) == name
@@ -163,7 +167,15 @@ def _keeps_graph(m: Machine, event: t.Call | t.Invoke) -> bool:
         if isinstance(base, t.Load) and m.unit.parameters and base.name == m.unit.parameters[0].name:
             known = m.world.field_of(f"class#{m.unit.owner}", event.name) if m.unit.owner >= 0 else None
             return known is not None and table.module_class(known.type) is not None
+    elif _is_layer(m, event.function):
+        return True
     return keeping.keeps_graph(m, event)
+
+
+def _is_layer(m: Machine, register: int) -> bool:
+    """Whether a register holds a layer of torch's, such as one that a loop takes out of a list of them."""
+    rows = [table.module_class(m.state.object(ref).type) for ref in m.value(register).refs]
+    return bool(rows) and all(row is not None and not row.container for row in rows)
 
 
 def graphs(m: Machine, items: tuple[Hanging, ...], bound: dict[str, Value]) -> Graphs:

@@ -91,6 +91,41 @@ class UnitIndex:
         return any(self._counts(part) for part in parts)
 
     @cached_property
+    def holding_later(self) -> frozenset[int]:
+        """The conditions in a loop that hold on all turns but the first ones, one arm of which runs backward:
+        `if before is not None:`, of a name that the loop binds, or `if i > 0:`."""
+        return frozenset(
+            branch.site
+            for branch in self.of(t.Branch)
+            if (loops := self.loops.get(branch.site))
+            and any(isinstance(e, t.Invoke) and e.name == "backward" for arm in branch.arms for e in t.events(arm))
+            and any(
+                self._holds_later(arm[0].register, loops) for arm in branch.arms if arm and isinstance(arm[0], t.Assume)
+            )
+        )
+
+    def _holds_later(self, register: int, loops: tuple[int, ...]) -> bool:
+        made = self.unit.definitions[register] if register >= 0 else None
+        if not isinstance(made, t.Logic | t.Operate) or len(made.operands) != 2:
+            return False
+        named, other = (self.unit.definitions[operand] if operand >= 0 else None for operand in made.operands)
+        if not isinstance(named, t.Load) or not isinstance(other, t.Const):
+            return False
+        inside = [
+            bind for bind in self.binds.get(named.name, ()) if self.loops.get(bind.site, ())[: len(loops)] == loops
+        ]
+        if made.symbol in ("is", "is not"):
+            return other.value is None and bool(inside)
+        from_head = [self._is_of_head(bind.value) for bind in inside]
+        return made.symbol in (">", ">=") and bool(from_head) and all(from_head)
+
+    def _is_of_head(self, register: int) -> bool:
+        made = self.unit.definitions[register]
+        while isinstance(made, t.Unpack):
+            made = self.unit.definitions[made.value]
+        return isinstance(made, t.Iterate)
+
+    @cached_property
     def on_some_paths(self) -> frozenset[int]:
         """The sites that stand on an arm of a condition, or in a `try` or its handlers."""
         tries = [part for event in self.of(t.Try) for part in t.inner_tapes(event)]

@@ -19,6 +19,7 @@ from torchcopylint.flow import (
     sharing,
     sliced,
     slots,
+    sums,
 )
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.containers import SHALLOW
@@ -39,6 +40,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.sites import Arguments
+from torchcopylint.flow.state import kind_of
 from torchcopylint.flow.tape import Dotted
 
 
@@ -89,6 +91,8 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
     base, value = sliced.note(m, m.value(event.base), event), m.value(event.value)
     text = naming.text_of(m, event.base)
     key = indexing.constant(m, event.subscript)
+    if not event.augmented and kind_of(base, m.state) in CONTAINERS:
+        sums.note(m, event, value)
     for single, obj in m.each(memory.by_kind(m, _without_lists(m, base))):
         if obj.kind in BUFFERS or (obj.kind is Kind.UNKNOWN and indexing.looks_like_array(m, event.subscript)):
             if not event.augmented:

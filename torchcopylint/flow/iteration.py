@@ -80,7 +80,7 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
     if obj.kind in BUFFERS:
         # The rows are views, made when the loop begins: their content is read where the body reads it.
         return indexing.row(m, single, obj, site, f"{text}[...]", f"row{tag}")
-    if obj.kind is Kind.STATE_DICT or obj.kind is Kind.DICT:
+    if obj.kind is Kind.STATE_DICT or obj.kind is Kind.DICT or obj.type in slots.DICTIONARIES:
         return Value(kind=Kind.STRING)
     if obj.kind is Kind.MODULE:
         return slots.child_module(m, ref, site, f"{text}[...]", f"child{tag}")

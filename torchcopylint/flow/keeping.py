@@ -101,7 +101,7 @@ def is_reset(m: Machine, name: str, *, updates: bool = True) -> bool:
     `updates` is whether it counts that something sets it to what is computed from itself: `self.x = self.x + dx`.
     """
     for unit in m.world.program.units:
-        if unit.number == m.unit.number:
+        if unit.number == m.unit.number or _takes_the_place_of(m, unit):
             continue
         for event in m.world.index(unit).events:
             sets = isinstance(event, t.StoreAttribute) and event.name == name and not event.augmented
@@ -128,6 +128,13 @@ def _is_update(unit: t.Unit, register: int, name: str) -> bool:
             return True
         pending += t.operands(made) if made is not None else ()
     return False
+
+
+def _takes_the_place_of(m: Machine, unit: t.Unit) -> bool:
+    """Whether a method overrides this unit, or is overridden by it: on one object, only one of them is called."""
+    if unit.name != m.unit.name or unit.owner < 0 or m.unit.owner < 0 or unit.owner == m.unit.owner:
+        return False
+    return m.unit.owner in m.world.lineage(unit.owner) or unit.owner in m.world.lineage(m.unit.owner)
 
 
 def is_strangers(m: Machine, unit: t.Unit, register: int) -> bool:

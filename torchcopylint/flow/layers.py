@@ -167,11 +167,16 @@ def _is_of_layers(m: Machine, function: Value, depth: int = 3) -> bool:
 
 
 def _parts_of(m: Machine, result: Value, depth: int) -> list[int]:
-    """What stands in the tuple that a `forward` of this file returns: `return y, (h, c)`."""
+    """What stands in the tuple that a `forward` of this file returns: `return y, (h, c)`.
+
+    Of what stands in a list or dictionary, some may be numbers for the log: only what requires grad.
+    """
     found = []
     for ref in result.refs if depth else ():
-        if m.state.object(ref).kind is Kind.TUPLE:
+        if m.state.object(ref).kind in CONTAINERS:
             held = [inner for slot in m.state.slot_names(ref) for inner in m.state.refs_of(slot)]
+            if m.state.object(ref).kind is not Kind.TUPLE:
+                held = [inner for inner in held if m.state.object(inner).requires_grad > 0]
             found += [*held, *_parts_of(m, Value(tuple(held)), depth - 1)]
     return found
 

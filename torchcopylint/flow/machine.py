@@ -210,7 +210,7 @@ class Machine:
                 others = [ref for arm, made in enumerate(arms) for ref in made if arm != number]
                 deltas[number] = self.state.left_over(delta, others)
         self.state.merge(deltas)
-        if self._loops and event.site in self.index.counting:
+        if self._loops and (event.site in self.index.counting or event.site in self.index.holding_later):
             self.state.join_runs(deltas)
 
     def loop(self, event: t.Loop) -> None:

@@ -140,6 +140,8 @@ def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
             m.note_evidence(base, frozenset({sliced.SEVERAL_PARTS}))
         memory.refine(m, base, by_name[found], Sure.LIKELY, by=name)
         m.note_evidence(base, frozenset({name}))
+    elif _is_computed_output(m, base, name):
+        memory.refine(m, base, Kind.TENSOR, Sure.LIKELY, by=name)
     else:
         obj = m.state.object(base.refs[0])
         computed = isinstance(made, t.Operate) and name in OF_COMPUTED
@@ -156,6 +158,16 @@ def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
         ):
             memory.refine(m, base, kind, sure)
     return m.state.object(base.refs[0])
+
+
+def _is_computed_output(m: Machine, base: Value, name: str) -> bool:
+    """Whether something is all that a network returned, and has a method that arrays and tensors have to compute
+    with: a network returns no array."""
+    obj = m.state.object(base.refs[0])
+    if obj.kind is not Kind.UNKNOWN or OUTPUT not in obj.flags or PART in obj.flags or obj.requires_grad <= 0:
+        return False
+    tensor = table.tensor_method(name)
+    return tensor is not None and tensor.result == "tensor" and table.array_method(name) is not None
 
 
 def _is_otherwise(m: Machine, register: int) -> bool:
@@ -245,9 +257,12 @@ def _computed_of_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, 
         made = obj._replace(text=naming.text_of(m, event.out), owner="", saved=frozenset(), flags=frozenset())
         return memory.fresh(m, event.site, made)
     # Whatever has a method `item` or `tolist`, what it returns has no graph.
-    behind = obj.graph if op is None or op.result not in PLAIN_RESULTS else NO_GRAPH
+    plain = op is not None and op.result in PLAIN_RESULTS
     config = devices.kept(m, event.name, arguments) if op is not None else ()
-    made = Object(text=naming.text_of(m, event.out), graph=behind | graph, flags=obj.flags & {PART}, config=config)
+    behind = (NO_GRAPH if plain else obj.graph) | graph
+    made = Object(text=naming.text_of(m, event.out), graph=behind, flags=obj.flags & {PART}, config=config)
+    if plain and not behind:
+        made = made._replace(requires_grad=Fact.NO)
     if op is not None and op.result == "tensor" and m.state.mode.inference > 0 and _is_torchs(obj, event.name):
         made = made._replace(kind=Kind.TENSOR, sure=Sure.LIKELY, flags=made.flags | {INFERENCE})
     if op is not None and op.result == "tensor" and op.differentiable and obj.requires_grad > 0:

@@ -113,6 +113,9 @@ def call_super(m: Machine, event: t.Invoke, arguments: Arguments) -> Value:
 # -- methods of modules
 
 
+_CHILDREN = frozenset({"children", "modules", "named_children", "named_modules"})
+
+
 def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
     """A method of a module (or of something that has a method only modules and optimizers have)."""
     obj = m.state.object(base.refs[0])
@@ -136,9 +139,12 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         return _load_state_dict(m, base, event, rest, text)
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
         return _parameters(m, base, obj, event, name)
-    if name in ("children", "modules", "named_children", "named_modules"):
+    of_dictionary = obj.type in slots.DICTIONARIES
+    if of_dictionary and name == "keys":
+        return containers.iterator(m, event.site, Value(kind=Kind.STRING))
+    if name in _CHILDREN or (of_dictionary and name in ("items", "values")):
         child = slots.child_module(m, base.refs[0], event.site, f"{text}.{name}()[...]")
-        named = name.startswith("named")
+        named = name.startswith("named") or name == "items"
         return (
             containers.lazily(m, event.site, containers.NAMED, containers.iterator(m, event.site, child))
             if named

@@ -83,10 +83,13 @@ def field_stored(m: Machine, register: int) -> str:
     return next((f"{text_of(m, event.base)}.{event.name}" for event in stores), "")
 
 
-def is_same_place(m: Machine, event: t.Bind | t.StoreAttribute, source: t.Event | None) -> bool:
-    """Whether an event takes what a name or field holds that another one sets."""
+def is_same_place(m: Machine, event: t.Bind | t.StoreAttribute | t.StoreItem, source: t.Event | None) -> bool:
+    """Whether an event takes what a name, a field or an item holds that another one sets."""
     if isinstance(event, t.Bind):
         return isinstance(source, t.Load) and source.name == event.name
+    if isinstance(event, t.StoreItem):
+        same = isinstance(source, t.Item) and text_of(m, source.base) == text_of(m, event.base)
+        return same and index_text(m, source.subscript) == index_text(m, event.subscript)  # type: ignore[union-attr]
     if not isinstance(source, t.Attribute) or source.name != event.name:
         return False
     return text_of(m, source.base) == text_of(m, event.base)

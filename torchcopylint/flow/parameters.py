@@ -16,6 +16,7 @@ from torchcopylint.flow.model import (
     EXPANDED,
     INFERENCE,
     OTHERWISE,
+    OUTPUT,
     PASSED,
     PLACEHOLDER,
     SURELY_PASSED,
@@ -108,8 +109,13 @@ class Parameters(Classes):
         declared = kinds.from_annotation(m, parameter.annotation)
         if declared is not None and declared.kind is called.kind is Kind.TENSOR:
             declared = declared._replace(flags=declared.flags | called.flags & {EXPANDED})
-            if called.requires_grad > 0:
-                declared = declared._replace(requires_grad=called.requires_grad, leaf=called.leaf)
+        returned = declared is not None and declared.kind is Kind.TENSOR and OUTPUT in called.flags
+        if (
+            declared is not None
+            and (declared.kind is called.kind is Kind.TENSOR or returned)
+            and called.requires_grad > 0
+        ):
+            declared = declared._replace(requires_grad=called.requires_grad, leaf=called.leaf)
         if declared is not None:
             return declared
         if parameter.annotation is not None and parameter.annotation.name not in ("|", "typing.Any", "Any"):
@@ -135,6 +141,9 @@ class Parameters(Classes):
             kind, sure = kinds.from_name(parameter.name)
             if kind is Kind.TENSOR:
                 kind, sure = Kind.UNKNOWN, Sure.NOT
+        if kind is Kind.UNKNOWN and OUTPUT in called.flags:
+            # What a network returned, and what is done to it here may show that it is a tensor.
+            return Object(requires_grad=called.requires_grad, leaf=called.leaf, flags=frozenset({OUTPUT}))
         other = kind is Kind.UNKNOWN and kinds.used_otherwise(uses)
         return Object(kind, sure, flags=frozenset({OTHERWISE}) if other else frozenset())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import left, naming, recurrent
+from torchcopylint.flow import addends, left, naming, recurrent
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.earlier import from_before, is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
@@ -90,27 +90,18 @@ def _holds(branch: t.Branch, site: int) -> bool:
 def _empties(m: Machine, event: t.Event, names: set[str]) -> bool:
     match event:
         case t.Bind():
-            return event.name.partition("#")[0] in names and not _goes_on(m, event)
+            return event.name.partition("#")[0] in names and not addends.goes_on(m, event)
         case t.StoreAttribute():
-            anew = not event.augmented and not _goes_on(m, event)
+            anew = not event.augmented and not addends.goes_on(m, event)
             return f"{naming.text_of(m, event.base)}.{event.name}" in names and anew
         case t.StoreItem():
             text = f"{naming.text_of(m, event.base)}[{naming.index_text(m, event.subscript)}]"
-            return text in names and not event.augmented
+            return text in names and not event.augmented and not addends.goes_on(m, event)
         case t.DeleteItem():
             return naming.text_of(m, event.base) in names
         case t.Invoke():
             return event.name == "clear" and naming.text_of(m, event.base) in names
     return False
-
-
-def _goes_on(m: Machine, event: t.Bind | t.StoreAttribute) -> bool:
-    """Whether a name is bound to something that is computed from what it holds: `total += x`, `total = total + x`."""
-    made = m.unit.definitions[event.value] if event.value >= 0 else None
-    if not isinstance(made, t.Augment | t.Operate):
-        return False
-    sources = (m.unit.definitions[register] for register in t.operands(made))
-    return any(naming.is_same_place(m, event, source) for source in sources)
 
 
 def _unconditional(tape: t.Tape, beside: int = -1, inside: bool = False) -> Iterator[t.Event]:
@@ -260,6 +251,12 @@ def _lets_go(unit: t.Unit, kept: str) -> bool:
 
 
 def _takes_along(m: Machine, register: int, ran: int) -> bool:
-    """Whether the value of a register carries a graph that backward at a site has freed (it has run since)."""
+    """Whether the value of a register carries a graph that backward at a site has freed (it has run since).
+
+    What an empty list holds by now was put there later.
+    """
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Make) and not made.items and register not in m.index.collected:
+        return False
     held = list(held_in(m, m.value(register).refs, MAX_DEPTH))
     return bool(held) and any(ran in ran_at(obj.graph) for obj in held)

@@ -109,16 +109,17 @@ def _held(m: Machine) -> Iterator[OptimizerHeld]:
     single = [(slot[1][1:], cell.site, m.state.object(refs[0])) for slot, cell, refs in held if cell and len(refs) == 1]
     optimizer_ref = {slot[1][1:]: refs[0] for slot, _, refs in held if len(refs) == 1}
     for name, site, optimizer in single:
-        if optimizer.kind is not Kind.OPTIMIZER or _is_set_again(m, name) or _adds_groups(m):
+        renewed = _renewed(m, name) if optimizer.kind is Kind.OPTIMIZER else None
+        if renewed is None or _adds_groups(m):
             continue
         moved = {share.storage for share in optimizer.shares if share.how is How.PARAMETERS}
         for over, _, module in single:
             own = {share.storage for share in module.shares if share.how is How.OWN}
             if module.kind is Kind.MODULE and own and own <= moved:
-                yield OptimizerHeld(site, name, over, uses.own_calls(m), module.sure)
+                yield OptimizerHeld(site, name, over, uses.own_calls(m), module.sure, frozenset(), renewed)
         parts = frozenset(over for over, bound, part in single if bound < site and _knows(m, optimizer_ref[name], part))
         if parts:
-            yield OptimizerHeld(site, name, "", uses.own_calls(m), optimizer.sure, parts)
+            yield OptimizerHeld(site, name, "", uses.own_calls(m), optimizer.sure, parts, renewed)
 
 
 def _knows(m: Machine, optimizer: int, part: Object) -> bool:
@@ -128,13 +129,20 @@ def _knows(m: Machine, optimizer: int, part: Object) -> bool:
     return trained and ownership.meet(ownership.parts_of(part), built.parts if built is not None else ())
 
 
-def _is_set_again(m: Machine, name: str) -> bool:
-    """Whether anything but a method of a class that has nothing to do with this one sets a field of that name."""
+def _renewed(m: Machine, name: str) -> tuple[tuple[str, frozenset[str]], ...] | None:
+    """The other methods that set a field of that name, each with all fields that it sets. `None` if somebody sets it
+    who is no method of a class that has to do with this one.
+
+    What has nothing to do with this class, or is a part of the constructor, does not count.
+    """
     classes = {info.number for info in m.world.program.classes}
     family = {n for n in classes if n in m.world.lineage(m.unit.owner) or m.unit.owner in m.world.lineage(n)}
     setters = [m.world.unit(number) for number in m.world.setters(name)]
     setters = [unit for unit in setters if not _only_begins(m, unit)]
-    return any(unit.owner < 0 or unit.owner in family for unit in setters)
+    if any(unit.owner < 0 for unit in setters):
+        return None
+    mine = [unit for unit in setters if unit.owner in family]
+    return tuple((unit.name, frozenset(e.name for e in m.world.index(unit).of(t.StoreAttribute))) for unit in mine)
 
 
 def _only_begins(m: Machine, unit: t.Unit) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import exclusion
+from torchcopylint.flow import ends, exclusion
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Accumulated
 from torchcopylint.flow.model import (
@@ -22,7 +22,6 @@ from torchcopylint.flow.model import (
     PART,
     TENSORS,
     Fact,
-    How,
     Key,
     Kind,
     Object,
@@ -211,15 +210,10 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
 
 
 def _freed_at_its_end(m: Machine, value: Value, site: int, *, freed: bool) -> None:
-    """Backward ran over a part of a graph that nobody knows, which begins at this value: over its own end for sure.
-
-    If it is a view, that is over what made the tensor that it is a view of, too: `grad(y[0], x)`, `grad(y[1], x)`.
-    """
+    """Backward ran over a part of a graph that nobody knows, which begins at this value: over its own end for sure."""
     for ref in value.refs if freed and len(value.refs) == 1 else ():
-        obj = m.state.object(ref)
-        bases = [s.of for s in obj.shares if s.how in (How.VIEW, How.INDEX, How.ROW) and s.of != ref and s.sure]
-        made = [base for base in bases if _saves_itself(m, m.state.object(base))]
-        if any(number in m.saves or number in m.module_saves for number in obj.graph if number >= 0):
+        made = ends.behind(m, ref)
+        if any(number in m.saves or number in m.module_saves for number in m.state.object(ref).graph if number >= 0):
             made.append(ref)
         for end in made:
             obj = m.state.object(end)
@@ -227,20 +221,13 @@ def _freed_at_its_end(m: Machine, value: Value, site: int, *, freed: bool) -> No
             m.state.set_object(end, obj._replace(graph=obj.graph | held | {_number(site, _FREED)}))
 
 
-def _saves_itself(m: Machine, obj: Object) -> bool:
-    """Whether the operation that made a tensor has saved something for backward."""
-    return obj.leaf is Fact.NO and any(
-        number in m.saves and m.saves[number].site == obj.site for number in obj.graph if number >= 0
-    )
-
-
 def _bound_at(m: Machine, ref: int, depth: int = MAX_DEPTH) -> Iterator[int]:
-    """Where the names and slots were bound that hold an object, or the tuple that it stands in."""
+    """Where the names and slots were bound that hold an object, or the container that it stands in."""
     for key in m.state.holders.get(ref, ()):
         cell = m.state.cell(key)
         if cell is not None and ref in cell.refs and cell.site >= 0:
             yield cell.site
-            if depth > 1 and isinstance(key, tuple) and m.state.object(key[0]).kind is Kind.TUPLE:
+            if depth > 1 and isinstance(key, tuple) and m.state.object(key[0]).kind in CONTAINERS:
                 yield from _bound_at(m, key[0], depth - 1)
 
 
@@ -269,10 +256,11 @@ def accumulate(
 
     `lasting` is whether the target is known to outlive the call; of what a field holds itself, that is found out here.
     """
-    if lasting or is_field_from_before(m, target.root, owners=("self", FIELD)):
+    lasting = lasting or is_field_from_before(m, target.root, owners=("self", FIELD))
+    if lasting:
         m.runs.fields[site] = (Accumulated(site, name, source, form, -1, Sure.LIKELY), value.refs)
     if not m.runs.sites:
-        return False
+        return lasting
     ran = {where for obj in held_in(m, target.refs, MAX_DEPTH) for where in ran_at(obj.graph)}
     ran = ran or _ran_aside(m, site, target, value)
     carrying = [obj for ref in value.refs if (obj := carrying_object(m, ref)) is not None]
@@ -281,7 +269,7 @@ def accumulate(
         # One call may add to several sums, of which this is one: `meter.update(loss, n)`.
         del m.runs.added[site]
     if not ran or not carrying or len(carrying) < len(value.refs):
-        return False
+        return lasting
     sure = min(obj.sure if obj.kind in TENSORS else Sure.LIKELY for obj in carrying)
     m.runs.added[site] = (Accumulated(site, name, source, form, -1, sure), tuple(sorted(ran)))
     return True
@@ -331,11 +319,16 @@ def held_in(m: Machine, refs: tuple[int, ...], depth: int) -> Iterator[Object]:
     """The objects that stand in some, as deep as is said, in place of the containers that hold them."""
     for ref in refs:
         obj = m.state.object(ref)
-        if obj.kind in CONTAINERS and depth:
+        if obj.kind in CONTAINERS | {Kind.INSTANCE} and depth:
             for slot in m.state.slot_names(ref):
                 yield from held_in(m, m.state.refs_of(slot), depth - 1)
         else:
             yield obj
+
+
+def carries(m: Machine, refs: tuple[int, ...]) -> bool:
+    """Whether all that a value may be surely carries a graph."""
+    return bool(refs) and all(carrying_object(m, ref) is not None for ref in refs)
 
 
 def carrying_object(m: Machine, ref: int) -> Object | None:

@@ -37,7 +37,7 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
         bare, wrapped = _ends_here(m, value)
     found = [m.state.object(ref) for ref in value.refs]
     cut = _cut_behind(m, register, site) if bare or wrapped else None
-    if cut is not None and wrapped and reduced and cut[2] not in _WRAPPING:
+    if cut is not None and wrapped and reduced and cut[2] not in _WRAPPING and _is_named(m, register):
         # `x = Variable(x.data, requires_grad=True)`, and then `x.sum().backward()`: the gradient of `x` is wanted.
         return
     if cut is None and wrapped and kinds.named_loss(name):
@@ -72,6 +72,11 @@ def _of_which(m: Machine, register: int, value: Value) -> tuple[int, Value]:
             break
         register, value = made.base, m.value(made.base)
     return register, value
+
+
+def _is_named(m: Machine, register: int) -> bool:
+    """Whether somebody can ask what a register holds for its gradient: it has a name, or a field holds it."""
+    return isinstance(m.unit.definitions[register], t.Load | t.Attribute | t.Item)
 
 
 def _definition(m: Machine, register: int) -> t.Event | None:
@@ -165,8 +170,10 @@ def _cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str
         if helped is not None:
             return helped
         if isinstance(event, t.Load):
-            pending += _bound_before(m, event.name, site)
+            pending += _bound_before(m, event.name, site) + _appended(m, event.name, site)
             continue
+        if isinstance(event, t.Make):
+            pending += m.index.collected.get(current, ())
         if isinstance(event, t.Attribute):
             pending += _stored_before(m, naming.text_of(m, current), site)
         pending += t.operands(event)
@@ -181,7 +188,10 @@ def _cut_by_helper(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | Non
         else not isinstance(m.value(event.function).const, FunctionReference)
     ):
         return None
-    made = [m.state.object(ref) for ref in m.value(event.out).refs]
+    called = _called(m, event)
+    summary = m.world.summary(called) if called is not None else None
+    # As it was returned: what requires grad by now may have been switched on since.
+    made = [m.state.object(ref) for ref in m.value(event.out).refs] if summary is None else [summary.result]
     if not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
         return None
     taken = (argument.register for argument in event.arguments if _carries(m, argument.register))
@@ -190,6 +200,12 @@ def _cut_by_helper(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | Non
 
 def _bound_before(m: Machine, name: str, site: int) -> list[int]:
     return [event.value for event in m.index.binds.get(name, ()) if event.site < site]
+
+
+def _appended(m: Machine, name: str, site: int) -> list[int]:
+    """What is put at the end of the list that a name holds."""
+    puts = [e for e in m.index.of(t.Invoke) if e.name == "append" and len(e.arguments) == 1 and e.site < site]
+    return [e.arguments[0].register for e in puts if naming.text_of(m, e.base) == name]
 
 
 def _stored_before(m: Machine, text: str, site: int) -> list[int]:

@@ -206,6 +206,10 @@ def _visited(region: Region, ref: int) -> Region:
     return tuple(part._replace(value=ref) if part.kind == "each" else part for part in region)
 
 
+DICTIONARIES = frozenset({"torch.nn.ModuleDict", "torch.nn.ParameterDict"})
+"""Modules that hold others by name."""
+
+
 def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child", key: object = None) -> Value:
     """An element of a `Sequential` or a `ModuleList`: some module that is a part of it, or that at a place, `key`."""
     held = [slot_value(m, slot) for slot in m.state.slot_names(ref) if slot[1].startswith("[")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import gathered, naming, runs
+from torchcopylint.flow import addends, gathered, naming, runs
 from torchcopylint.flow import tape as t
 
 if TYPE_CHECKING:
@@ -16,21 +16,36 @@ _JOINING = frozenset(
 )
 
 
-def note(m: Machine, event: t.Bind | t.StoreAttribute, value: Value) -> None:
-    """A name or field is set: `total = total + loss` and `outputs = torch.cat([outputs, y])` are sums that go on."""
+def note(m: Machine, event: t.Bind | t.StoreAttribute | t.StoreItem, value: Value) -> None:
+    """A name, field or item is set: `total = total + loss`, `mean = 0.9 * mean + 0.1 * loss` and
+    `outputs = torch.cat([outputs, y])` are sums that go on."""
     made = m.unit.definitions[event.value] if event.value >= 0 else None
-    form = "collected" if isinstance(made, t.Call | t.Invoke) else "sum"
-    terms = _joined(m, made) if isinstance(made, t.Call | t.Invoke) else ()
-    if isinstance(made, t.Operate) and made.symbol == "+":
-        terms = made.operands
-    if len(terms) != 2:
+    if isinstance(made, t.Call | t.Invoke):
+        _note_joined(m, event, _joined(m, made), value)
         return
-    for own, other in (terms, terms[::-1]):
+    found = addends.of(m, event)
+    if found is None:
+        return
+    site, held, name = found.place.site, m.value(found.own), naming.text_of(m, found.own)
+    lasting = runs.stands_in_field(m, found.own)
+    for other in found.others:
+        gathered.note(m, site, m.value(other), name, naming.spelling(m, addends.carried(m, other)))
+        if site in m.gathered:
+            break
+    for other in found.others:
+        added = naming.spelling(m, addends.carried(m, other))
+        if runs.accumulate(m, site, held, m.value(other), name, added, "sum", lasting=lasting):
+            runs.mark_sum(m, site, value)
+            break
+
+
+def _note_joined(
+    m: Machine, event: t.Bind | t.StoreAttribute | t.StoreItem, terms: tuple[int, ...], value: Value
+) -> None:
+    for own, other in (terms, terms[::-1]) if len(terms) == 2 else ():
         if naming.is_same_place(m, event, m.unit.definitions[own]):
             name, added = naming.text_of(m, own), naming.spelling(m, other)
-            if form == "sum":
-                gathered.note(m, event.site, m.value(other), name, added)
-            if runs.accumulate(m, event.site, m.value(own), m.value(other), name, added, form):
+            if runs.accumulate(m, event.site, m.value(own), m.value(other), name, added, "collected"):
                 runs.mark_sum(m, event.site, value)
 
 

@@ -103,7 +103,7 @@ class OptimizerStale(NamedTuple):
 class OptimizerHeld(NamedTuple):
     """At `site`, the constructor leaves an optimizer in `field` that is over the module in the field `over`.
 
-    Nothing in the file puts another one there. `calls` are the methods that the constructor calls. With an empty `over`
+    `calls` are the methods that the constructor calls. With an empty `over`
     it is over `parts` instead, what fields of `self` hold.
     """
 
@@ -113,6 +113,8 @@ class OptimizerHeld(NamedTuple):
     calls: frozenset[str]
     sure: Sure
     parts: frozenset[str] = frozenset()
+    renewed: tuple[tuple[str, frozenset[str]], ...] = ()
+    """The other methods that put another optimizer there, each with the fields that it sets itself."""
 
 
 class PartReplaced(NamedTuple):
