@@ -207,11 +207,20 @@ def _fromkeys(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
 def _sum(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     for value in arguments.positional:
         reading.read(m, value, event.site, "argument", name)
-    inputs = [obj for obj in grads.tensors_in(m, arguments.positional) if obj.kind in TENSORS]
+    summed = [_of_values(m, value) for value in arguments.positional]
+    inputs = [obj for obj in grads.tensors_in(m, summed) if obj.kind in TENSORS or obj.requires_grad > 0]
     if inputs:
-        made = Object(Kind.TENSOR, min(obj.sure for obj in inputs), text=f"{name}(...)")
-        return memory.fresh(m, event.site, grads.result_of(m, made, arguments.positional, True))
+        known = all(obj.kind in TENSORS for obj in inputs)
+        made = Object(text=f"{name}(...)")
+        made = made._replace(kind=Kind.TENSOR, sure=min(obj.sure for obj in inputs)) if known else made
+        return memory.fresh(m, event.site, grads.result_of(m, made, summed, True))
     return memory.unknown(m, event.site, f"{name}(...)")
+
+
+def _of_values(m: Machine, value: Value) -> Value:
+    """The dictionary whose values an iterator goes through, in its place: `sum(losses.values())`."""
+    lazy = len(value.refs) == 1 and m.state.object(value.refs[0]).type == containers.VALUES
+    return slots.slot_value(m, (value.refs[0], ".0")) if lazy else value
 
 
 @special("builtins.super")

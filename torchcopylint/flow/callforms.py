@@ -52,6 +52,19 @@ def of_call(m: Machine, op: Op, arguments: Arguments) -> Op:
     return op
 
 
+def inplace_by_name(op: Op, arguments: Arguments) -> Arguments:
+    """The arguments of an activation with `inplace` by its name: it is the last of its parameters, and the only one
+    that can be `True`, but for `training` before it. `F.leaky_relu(x, 0.2, True)`."""
+    given = arguments.positional
+    if not op.inplace_keyword or len(given) < 2 or given[-1].const is not True:
+        return arguments
+    last = op.name.rpartition(".")[2].partition("(")[0]
+    before = 3 if "dropout" in last else 4 if last == "rrelu" else len(given) - 1
+    if len(given) - 1 != before:
+        return arguments
+    return arguments._replace(positional=given[:-1], keywords={**arguments.keywords, "inplace": given[-1]})
+
+
 def _forms(m: Machine, op: Op, base: str, arguments: Arguments) -> list[str]:
     first = kind_of(arguments.positional[0], m.state)
     second = arguments.at(1)

@@ -297,7 +297,9 @@ def add(
         keeper = _keeper(m, bound, item.keeper, item.path[:-1])
         if keeper is None:
             continue
-        for value in gathered.get(item.added, _elements(m, given)) if item.inside else [given]:
+        values = gathered.get(item.added, _elements(m, given)) if item.inside else [given]
+        # Of several, what carries a graph is told of.
+        for value in sorted(values, key=lambda one: runs.carries(m, one.refs)):
             if not any(m.state.object(ref).kind in (*TENSORS, Kind.UNKNOWN) for ref in value.refs):
                 continue
             if item.collected:

@@ -216,7 +216,19 @@ def _call_known(
         else:
             _save_layer(m, row, function, first, result, site, name, trainable)
     statistics.update(m, function, row, site, name)
+    _note_pure(m, function, obj, row, first, site, name)
     return result
+
+
+def _note_pure(
+    m: Machine, function: Value, obj: Object, row: table.ModuleOp, first: Value, site: int, name: str
+) -> None:
+    """A layer in a field of `self` that keeps nothing and writes nothing: if its result is dropped, nothing has
+    happened. Another module may have been given hooks that are waiting for it."""
+    field = isinstance(function.root, tuple) and m.state.object(function.root[0]).owner == "self"
+    kept = row.stateful or bool(row.parameters) or row.output != "tensor"
+    if field and not kept and first.root is not None and dict(obj.config).get("inplace", False) is False:
+        m.pure_calls[m.index.calls[site]] = (naming.key_text(m, first.root), name, False, min(obj.sure, Sure.LIKELY))
 
 
 def _show_inputs(m: Machine, row: table.ModuleOp, arguments: Arguments) -> None:

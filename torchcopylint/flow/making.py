@@ -46,6 +46,8 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
     row = table.module_class(dotted)
     if row is not None and row.inplace_keyword and arguments.positional and arguments.positional[-1].const is True:
         config = (*config, ("inplace", True))
+    elif row is not None and row.inplace_keyword and "inplace" in arguments.keywords and "inplace" not in dict(config):
+        config = (*config, ("inplace", "told by somebody else"))
     made = memory.fresh(
         m,
         site,

@@ -34,6 +34,7 @@ from torchcopylint.flow.model import (
     NDARRAY,
     NO_TENSOR,
     OTHERWISE,
+    OUTPUT,
     PART,
     TENSORS,
     Fact,
@@ -47,6 +48,8 @@ from torchcopylint.flow.sites import Arguments, Site
 from torchcopylint.flow.state import kind_of
 from torchcopylint.knowledge import table
 
+_OF_NUMBERS = frozenset({"-", "/", "//", "**", "@"})
+"""Operators that lists, tuples and texts do not have."""
 _UNARY = {"-": "-x", "+": "+x", "~": "~"}
 LAYERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
 MAX_ITEMS = 64
@@ -68,6 +71,9 @@ def _as_it_is(m: Machine, value: Value) -> Value:
 
 def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, operands: tuple[int, ...]) -> Value:
     """The result of an arithmetic operator or a comparison."""
+    for value in values if symbol in _OF_NUMBERS else ():
+        if _is_output(m, value):
+            memory.refine(m, value, Kind.TENSOR, Sure.LIKELY)
     kinds = [kind_of(value, m.state) for value in values]
     tensor = next((i for i, kind in enumerate(kinds) if kind in TENSORS), -1)
     # A tensor beside a list says how often it is repeated: `[[0]] * lengths.max()`.
@@ -94,6 +100,12 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
     if symbol in COMPARISONS and not any(value.refs for value in values):
         return Value(kind=Kind.NUMBER)
     return _unknown_result(m, values, event, symbol)
+
+
+def _is_output(m: Machine, value: Value) -> bool:
+    """Whether something is all that a network returned: with that, nobody can compute who was given no tensor."""
+    obj = m.state.object(value.refs[0]) if len(value.refs) == 1 else None
+    return obj is not None and obj.requires_grad > 0 and OUTPUT in obj.flags and PART not in obj.flags
 
 
 def _unknown_result(m: Machine, values: list[Value], event: t.Operate, symbol: str) -> Value:

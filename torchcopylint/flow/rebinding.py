@@ -62,7 +62,7 @@ def _note_rebound(m: Machine, key: Key, before: Cell, value: Value, site: int, g
     leaves = [obj for obj in objects if obj.leaf is Fact.YES and obj.requires_grad > 0]
     # Of a field nobody knows what another method has put there; who reads its gradient takes it for a leaf.
     fields = [obj for obj in objects if obj.owner == FIELD and obj.leaf is obj.requires_grad is Fact.UNKNOWN]
-    if not leaves and fields and m.state.mode.recording > 0:
+    if not leaves and fields and m.state.mode.recording is not Fact.UNKNOWN:
         leaves = [obj for obj in fields if obj.kind in TENSORS]
     # On the loop's next turn, what took the leaf's place is asked for its gradient, and replaced in turn.
     earlier = next((m.rebound[ref | 1] for ref in before.refs if ref | 1 in m.rebound), None)
@@ -72,7 +72,7 @@ def _note_rebound(m: Machine, key: Key, before: Cell, value: Value, site: int, g
         if not gradient or new.kind not in (*TENSORS, Kind.UNKNOWN):
             continue
         if not leaves:
-            if earlier is not None and earlier[0] == site and new.leaf is Fact.NO:
+            if earlier is not None and earlier[0] == site and Fact.NO in (new.leaf, new.requires_grad):
                 m.rebound[ref | 1] = earlier
             continue
         if leaves == fields and new.leaf is new.requires_grad is Fact.UNKNOWN:

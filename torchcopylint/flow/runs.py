@@ -59,6 +59,8 @@ class Runs:
     sites: set[int] = field(default_factory=set)
     directly: set[int] = field(default_factory=set)
     over: dict[int, frozenset[int]] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    """How what each of them ran over is called there."""
     parts: set[int] = field(default_factory=set)
     """Parts of what somebody returned of whom nothing is known, just as they came."""
     groups: dict[int, int] = field(default_factory=dict)
@@ -175,6 +177,7 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
         return
     runs.sites.add(site)
     runs.over[site] = frozenset(ref | 1 for ref in value.refs)
+    runs.names[site] = name
     runs.directly.update(ref | 1 for ref in value.refs)
     if any(ref & 1 for ref in value.refs):
         # One of several that a loop has made, as in a list: nobody knows which of them the others are.
@@ -262,7 +265,7 @@ def accumulate(
     if not m.runs.sites:
         return lasting
     ran = {where for obj in held_in(m, target.refs, MAX_DEPTH) for where in ran_at(obj.graph)}
-    ran = ran or _ran_aside(m, site, target, value)
+    ran = ran or _ran_aside(m, site, target, value, source)
     carrying = [obj for ref in value.refs if (obj := carrying_object(m, ref)) is not None]
     known = m.runs.added.get(site)
     if known is not None and known[0].name == name:
@@ -275,19 +278,22 @@ def accumulate(
     return True
 
 
-def _ran_aside(m: Machine, site: int, target: Value, value: Value) -> set[int]:
-    """Where backward has run over the very thing that is added, on an arm of a condition in the same turn of a loop.
+def _ran_aside(m: Machine, site: int, target: Value, value: Value, source: str) -> set[int]:
+    """Where backward has run over the very thing that is added, in the same turn of a loop, and the graph does not say
+    so: on an arm of a condition, or because it is one of several that an earlier loop has made, by its name here.
 
     Then it has run over what the sum holds of earlier turns as well: `if optimizer is not None: loss.backward()`.
     """
     loops = m.index.loops.get(site, ())
-    if not loops or not any(obj.graph for obj in held_in(m, target.refs, MAX_DEPTH)):
+    several = source.isidentifier() and any(ref & 1 for ref in value.refs)
+    if not loops or not (several or any(obj.graph for obj in held_in(m, target.refs, MAX_DEPTH))):
         return set()
     mine = {ref | 1 for ref in value.refs}
     return {
         where
-        for where in m.runs.sites & m.index.on_arms
+        for where in m.runs.sites
         if where < site
+        and (where in m.index.on_arms or (several and m.runs.names[where] == source))
         and m.index.loops.get(where, ()) == loops
         and mine & m.runs.over.get(where, frozenset())
         and not exclusion.exclude(m, where, site)
