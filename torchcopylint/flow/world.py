@@ -191,7 +191,6 @@ class World(Parameters):
             self._leaves_off |= self._entry_mode(unit).recording > 0
         if unit.name == "forward" and unit.owner >= 0 and self.is_function_class(unit.owner):
             custom.conclude(machine)
-        self._running.discard(number)
         self._current = outer
         self.machines[number] = machine
         self.steps += machine.steps
@@ -199,6 +198,8 @@ class World(Parameters):
             if not glancing:
                 machine.returned_otherwise = self._returned_otherwise(machine)
             self._summaries[number] = summarise(machine)
+        # Until here: a summary may ask for that of a function that calls this one.
+        self._running.discard(number)
 
     def _returned_otherwise(self, m: Machine) -> frozenset[str]:
         """The parameters that a small function returns as they are where they are no tensors, and not where they are:
