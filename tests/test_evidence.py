@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evidence.replay import place, rows
+from evidence.replay import SAMPLED, place, rows
+from evidence.table import PAGE, measured, page_with
 
 from torchcopylint.pages import load_pages
 
@@ -24,4 +25,23 @@ def test_sources_name_their_commit_or_version() -> None:
     for row in rows("sources.tsv"):
         assert len(row["revision"]) == 40 if row["kind"] == "repository" else row["revision"][0].isdigit(), row
         assert row["held_out"] in ("yes", "no", "first")
-        assert row["sampled"] in ("yes", "no")
+        assert row["sampled"] in ("yes", "no", "table")
+
+
+def test_the_table_of_the_page_is_what_was_measured() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert page_with(text) == text, "python -m tests.evidence.table"
+
+
+def test_what_was_measured_is_of_listed_sources_and_was_read() -> None:
+    sources = {row["source"]: row for row in rows("sources.tsv")}
+    judged = {(row["source"], row["code"]) for row in rows("findings.tsv")}
+    for row in measured():
+        assert row.source in sources
+        assert row.when in ("first", "now")
+        assert row.read <= row.found
+        if row.code not in SAMPLED:
+            assert row.read == row.found, f"not read: {row}"
+        assert not row.read or (row.source, row.code) in judged
+    new = {name for name, row in sources.items() if row["sampled"] == "table"}
+    assert new <= {row.source for row in measured() if row.when == "first"}

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ViewImpossible
-from torchcopylint.flow.model import CONTAINERS, LOCAL, Kind, Object, Sure, Value
+from torchcopylint.flow.model import CONTAINERS, Kind, Object, Sure, Value
 from torchcopylint.flow.sites import Arguments, Site
 
 if TYPE_CHECKING:
@@ -166,11 +167,15 @@ def is_strided(obj: Object) -> bool:
 
 
 def is_spread(m: Machine, name: str, source: Value) -> bool:
-    """Whether an operation makes something dense of what is surely not made dense here: who asks for that has something
-    sparse, of which it is a copy."""
-    objects = [m.state.object(ref) for ref in source.refs]
-    here = all(obj.owner in ("", LOCAL) and obj.sure is Sure.PROVEN for obj in objects)
-    return name.endswith(".to_dense") and not here
+    """Whether an operation makes something dense of what torch has not made dense in this unit: who asks for that has
+    something sparse, of which it is a copy."""
+    return name.endswith(".to_dense") and not all(_is_torchs(m, m.state.object(ref).site) for ref in source.refs)
+
+
+def _is_torchs(m: Machine, site: int) -> bool:
+    made = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    dotted = m.dotted_of(made) if isinstance(made, t.Call | t.Invoke) else ""
+    return dotted.startswith("torch.") and "sparse" not in dotted
 
 
 def note_view(m: Machine, arguments: Arguments, at: Site) -> None:

@@ -77,7 +77,7 @@ def _bind(m: Machine, event: t.Bind) -> None:
                 m.state.set_object(ref, obj._replace(flags=obj.flags | {OTHERWISE}))
     if uses is not None and t.HANDED_TO + t.FROM_NUMPY in uses:
         _is_no_number(m, value)
-    if uses is not None and "backward()" in uses:
+    if uses is not None and "backward()" in uses and not _is_engine(uses):
         _begin_graph(m, value, event.site)
     sums.note(m, event, value)
     for ref in value.refs if not event.name.startswith("%") else ():
@@ -115,6 +115,11 @@ def _is_no_number(m: Machine, value: Value) -> None:
         if obj.kind is Kind.ARRAY:
             rows = [s._replace(sure=True) if s.how in (How.INDEX, How.ROW) and not s.when else s for s in obj.shares]
             m.state.set_object(ref, obj._replace(shares=tuple(rows)))
+
+
+def _is_engine(uses: frozenset[str]) -> bool:
+    """Whether what has a `backward` is used as no tensor can be: an engine that runs it over losses has more to it."""
+    return kinds.used_otherwise(frozenset(use for use in uses if not use.startswith(t.HANDED_TO)))
 
 
 def _begin_graph(m: Machine, value: Value, site: int) -> None:
