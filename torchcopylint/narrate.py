@@ -73,6 +73,7 @@ PHRASES: Mapping[str, str] = {
     "read.argument": "read here: `{name}` is passed on",
     "read.return": "read here: `{name}` is returned",
     "read.store": "read here: `{name}` is stored elsewhere",
+    "read.restore": "`{name}` is put back here",
     "read.swap": "read here: `{name}` has been overwritten already",
     "read.text": "read here: `{name}`",
     "read.test": "read here: `{name}`",

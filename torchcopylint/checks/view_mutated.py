@@ -135,7 +135,7 @@ def _wanted_apart(read: ReadAfter, owns: list[ReadAfter], ours: set[int]) -> boo
     conversion that had nothing to convert: nobody converts a tensor in order to write the original. `ours` are the
     sites of the writes through this holder: sums that are filled through a view are read by each of them.
     """
-    if any(link.how is How.CONDITIONAL for link in read.below_written):
+    if any(link.how is How.CONDITIONAL for link in read.below_written) or read.consumer == "restore":
         return True
     if not read.below_written:
         # The base was written; the view (or second name) is read as it was.

@@ -16,6 +16,7 @@ from torchcopylint.flow import (
     memory,
     naming,
     ownership,
+    put_back,
     reading,
     rebinding,
     sharing,
@@ -102,6 +103,7 @@ def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, val
     if not event.augmented:
         rebinding.note_store(m, (ref, f".{event.name}"), text, event.value, value, event.site)
         sharing.let_go(m, (ref, f".{event.name}"), value)
+        put_back.note(m, (ref, f".{event.name}"), value, event.site, text)
     slots.bind_slot(m, (ref, f".{event.name}"), value, event.site, weak=ref & 1 == 1)
     m.world.stored(m, obj, event.name, value)
 

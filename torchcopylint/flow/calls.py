@@ -215,7 +215,7 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
             return methods.call_tensor_method(m, op, arguments, event, dotted.rpartition(".")[2])
         result = functions.call_known(m, op, arguments, event, name)
         if op.result == "array":
-            conversions.note_layout(m, dotted, arguments, result)
+            conversions.note_layout(m, dotted, arguments, event, result)
             pictures.note(m, dotted, event, result)
         return result
     if table.module_class(dotted) is not None:

@@ -275,6 +275,7 @@ def _yield(m: Machine, event: t.Yield) -> None:
         reading.read(m, value, event.site, "yield")
         if value.refs:
             collecting.hand_out(m, value, event.site)
+        m.yielded[event.site] = value
     m.set(event.out, memory.unknown(m, event.site, "..."))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from torchcopylint.flow import dtypes, exclusion, giving, hollow, memory, naming, pictures, used_up, uses
+from torchcopylint.flow import dtypes, exclusion, giving, hollow, memory, naming, pictures, runs, used_up, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
 from torchcopylint.flow.kinds import BUFFER_NAMES, PARAMETER_NAMES
@@ -138,11 +138,13 @@ def _mark_temporary(m: Machine, refs: Sequence[int]) -> None:
             ref = above[0]
 
 
-def note_layout(m: Machine, dotted: str, arguments: Arguments, result: Value) -> None:
+def note_layout(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.Invoke, result: Value) -> None:
     """A function has returned an array: how that one is laid out, where its source is not."""
     if dotted in _FLIPS:
         _flag(m, result, REVERSED)
-    elif dotted == "numpy.broadcast_to" or (dotted == "numpy.frombuffer" and _is_bytes(m, arguments.at(0))):
+    elif dotted == "numpy.broadcast_to":
+        _flag(m, result, READ_ONLY)
+    elif dotted == "numpy.frombuffer" and (_is_bytes(m, arguments.at(0)) or _is_read(m, _given(event))):
         _flag(m, result, READ_ONLY)
 
 
@@ -170,6 +172,14 @@ def _flag(m: Machine, value: Value, flag: str) -> None:
     for ref in value.refs:
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(flags=obj.flags | {flag}))
+
+
+def _is_read(m: Machine, given: Sequence[int]) -> bool:
+    """Whether the first argument is a name for what such a method has returned: `data = file.read()`."""
+    loaded = m.unit.definitions[given[0]] if given and given[0] >= 0 else None
+    bound = uses.bindings_before(m, loaded) if isinstance(loaded, t.Load) else []
+    made = [m.unit.definitions[register] for register in bound if register >= 0]
+    return bool(made) and len(made) == len(bound) and all(isinstance(e, t.Invoke) and e.name in _BYTES for e in made)
 
 
 def _is_bytes(m: Machine, value: Value) -> bool:
@@ -220,7 +230,7 @@ def _window(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
         return
     if form == "readonly" and (m.dotted_of(event) not in WINDOWS or "dtype" in arguments.keywords):
         return
-    if since in m.pictures and pictures.is_copied(m, event.out):
+    if form == "readonly" and pictures.is_copied(m, event.out):
         return
     m.fact(LayoutRefused(event.site, text, f"{name}({text})", form, since, sure))
 
@@ -229,7 +239,7 @@ def _buffer(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
     """A tensor over `bytes` must not be written; one that is copied at once is not."""
     use = m.consumer_of(event.out)
     copied = isinstance(use, t.Invoke) and use.base == event.out and use.name in _COPIES
-    if not copied and _is_bytes(m, arguments.at(0)):
+    if not copied and (_is_bytes(m, arguments.at(0)) or _is_read(m, _given(event))):
         text = _text_of(m, event)
         m.fact(LayoutRefused(event.site, text, f"{name}({text})", "readonly", -1, Sure.LIKELY))
 
@@ -436,8 +446,9 @@ def _ask_for_array(m: Machine, value: Value, site: int, name: str, op: str) -> N
     if obj.requires_grad is not Fact.YES and _of_parameter(m, obj):
         # Who reads the weights of a model that came from elsewhere has frozen it, or works without grad.
         sure = Sure.HINT
-    if obj.requires_grad is not Fact.YES and not hollow.comes_through_known(m, obj):
-        # A network that comes from elsewhere may be frozen, have no parameters, or be of another framework.
+    if obj.requires_grad is not Fact.YES and not hollow.comes_through_known(m, obj) and not runs.ran_at(obj.graph):
+        # A network that comes from elsewhere may be frozen, have no parameters, or be of another framework; not one
+        # that backward has run over.
         sure = Sure.HINT
     leaf = obj.leaf is Fact.YES or _is_leaf_on_cpu(m, obj)
     aside = exclusion.is_aside(m, site)

@@ -286,6 +286,23 @@ def rest(unit: t.Unit, bound: dict[str, Value], arguments: Arguments) -> dict[st
     return {parameter.name: beside[parameter.kind] for parameter in unit.parameters if parameter.kind in beside}
 
 
+def with_rest(
+    m: Machine, unit: t.Unit, items: tuple[Kept, ...], bound: dict[str, Value], arguments: Arguments, site: int
+) -> dict[str, Value]:
+    """The arguments of a call by name, with the tuple of those that a function gathers and keeps: `push(*args)`."""
+    gathered = {parameter.name for parameter in unit.parameters if parameter.kind == "star"}
+    wanted = {item.kept for item in items if item.how is None} & gathered
+    if not wanted or "*" in arguments.keywords:
+        return bound
+    held = rest(unit, bound, arguments)
+    for name in wanted:
+        made = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text="..."), f"rest {name}")
+        for position, value in enumerate(held[name]):
+            slots.bind_slot(m, (made.refs[0], f"[{position}]"), value, site)
+        bound = {**bound, name: made}
+    return bound
+
+
 def add(
     m: Machine, items: tuple[Added, ...], bound: dict[str, Value], gathered: dict[str, list[Value]], site: int
 ) -> None:

@@ -20,6 +20,7 @@ from torchcopylint.flow import (
 )
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess
+from torchcopylint.flow.layout import UNIT
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ADVANCED,
@@ -63,6 +64,9 @@ def looks_like_array(m: Machine, index: t.Index) -> bool:
     return len(index) > 1 and any(isinstance(part, t.Slice) or m.value(part).const is ... for part in index)
 
 
+_COUNTERS = frozenset({"i", "j", "k"})
+
+
 def is_advanced(m: Machine, index: t.Index) -> Fact:
     """Whether an index copies (a mask, a list, a tensor) or views (numbers, slices, `None`, `...`)."""
     answer = Fact.NO
@@ -80,12 +84,24 @@ def is_advanced(m: Machine, index: t.Index) -> Fact:
             return Fact.YES
         if kind in (Kind.NUMBER, Kind.NONE) or value.const is ...:
             continue
-        if kind is Kind.TUPLE and any(element.kind in (*BUFFERS, Kind.LIST) for element in _elements(m, value)):
+        if kind is Kind.TUPLE and (
+            len(index) > 1 or any(element.kind in (*BUFFERS, Kind.LIST) for element in _elements(m, value))
+        ):
+            # `x[..., (0, 1)]` picks two of them, where `x[(0, 1)]` is `x[0, 1]`.
             return Fact.YES
         if is_mask(m, part):
             return Fact.YES
-        answer = Fact.UNKNOWN
+        answer = answer if _is_counter(m, part) else Fact.UNKNOWN
     return answer
+
+
+def _is_counter(m: Machine, register: int) -> bool:
+    """Whether an index of which nothing is known is called as only a number is, or is so far from one: `x[j + 1]`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Operate) and made.symbol in ("+", "-") and len(made.operands) == 2:
+        others = [m.value(operand) for operand in made.operands[1:]]
+        return _is_counter(m, made.operands[0]) and all(isinstance(other.const, int) for other in others)
+    return isinstance(made, t.Load) and made.name in _COUNTERS
 
 
 def is_mask(m: Machine, register: int) -> bool:
@@ -286,6 +302,8 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
     # One number of a one-dimensional array is a copy, a row of another is a view: only a slice is surely one.
     number = kind is Kind.ARRAY and not any(part.kind in ("all", "slice") for part in region)
     certain = advanced is Fact.NO and not number
+    if any(isinstance(part, int) and m.value(part).kind is Kind.NONE for part in event.subscript):
+        made = made._replace(config=(*made.config, (UNIT, True)))
     if all(isinstance(part, t.Slice) for part in event.subscript):
         made = made._replace(flags=made.flags | obj.flags & {DIMENSIONS})
     value = memory.alias(m, base, event.site, How.INDEX, made, region=region, sure=certain, tag="item")

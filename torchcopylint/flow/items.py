@@ -8,6 +8,7 @@ from torchcopylint.flow import (
     containers,
     indexing,
     kinds,
+    lending,
     lost,
     memory,
     modules,
@@ -28,6 +29,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BUFFERS,
     CONTAINERS,
+    FIELD,
     OUTPUT,
     PART,
     PLACEHOLDER,
@@ -210,6 +212,8 @@ def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site:
         # Whether a network of which nothing is known has computed something for all of its outputs, nobody knows.
         graph |= {runs.branch(m, number, position) for number in obj.graph if number in m.module_saves}
     made = Object(text=text, flags=flags | {PART} if flags else flags, requires_grad=obj.requires_grad, graph=graph)
+    if position is not None and lending.is_lent(m, obj):
+        made = made._replace(owner=FIELD, text=f"{obj.text}[{position}]")
     part = memory.fresh(m, site, made, "part")
     m.runs.parts.update(ref | 1 for ref in part.refs)
     return part

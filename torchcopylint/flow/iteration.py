@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import containers, generators, indexing, kinds, memory, naming, renewing, slots, turns, uses
+from torchcopylint.flow import containers, generators, indexing, kinds, memory, naming, renewing, slots, summaries, turns, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (
@@ -82,6 +82,13 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
         return indexing.row(m, single, obj, site, f"{text}[...]", f"row{tag}")
     if obj.kind is Kind.STATE_DICT or obj.kind is Kind.DICT or obj.type in slots.DICTIONARIES:
         return Value(kind=Kind.STRING)
+    number = m.world.method_of(obj, "__iter__") if obj.kind is Kind.INSTANCE else None
+    summary = m.world.summary(number) if number is not None else None
+    if summary is not None and summary.yields is not None and number is not None:
+        bound = {m.world.unit(number).parameters[0].name: single}
+        parts = summaries.handed_out(m, summary, bound, site, text)
+        if parts is not None:
+            return slots.element(m, parts, None, site, f"{text}[...]")
     if obj.kind is Kind.MODULE:
         return slots.child_module(m, ref, site, f"{text}[...]", f"child{tag}")
     if obj.type in (containers.ZIP, containers.NUMBERED, containers.NAMED):

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import naming
 from torchcopylint.flow.classes import SELF
-from torchcopylint.flow.model import ANY_ELEMENT, FIELD, Kind, Value
+from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, FIELD, Kind, Value
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
-    from torchcopylint.flow.model import Slot
+    from torchcopylint.flow.model import Object, Slot
 
 
 def of(m: Machine) -> str:
@@ -60,3 +60,12 @@ def take(m: Machine, lent: str, owner: Value | None, result: Value) -> Value:
         if obj.owner != FIELD:
             m.state.set_object(ref, obj._replace(owner=FIELD, text=lent))
     return result
+
+
+def is_lent(m: Machine, obj: Object) -> bool:
+    """Whether something of which nothing is known is what a method of the object has lent of a container of its own."""
+    field, bracket, _ = obj.text.partition("[...]")
+    if obj.kind is not Kind.UNKNOWN or obj.owner != FIELD or obj.text != f"{field}[...]" or field.count(".") != 1:
+        return False
+    known = m.world.field_of(f"class#{m.unit.owner}", field.partition(".")[2])
+    return bool(bracket) and known is not None and known.kind in CONTAINERS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import keeping, reading
@@ -22,7 +23,8 @@ def found(m: Machine) -> Iterator[PartHandedOut | FieldIsGlobal]:
     """What a unit that has been run says of them."""
     for site, write in sorted(m.writes.items()):
         taken = [link for link in write.chain if link.how is not None]
-        if taken and taken[0].how in _PARTS and _is_own_call(m, taken[0].site):
+        parts = list(takewhile(lambda link: link.how in _PARTS, taken))
+        if any(_is_own_call(m, link.site) or _is_own_other(m, link.site) for link in parts):
             yield PartHandedOut(site)
     if m.unit.name == "__init__" and m.unit.owner >= 0 and m.unit.parameters:
         yield from _from_globals(m)
@@ -35,6 +37,18 @@ def _is_own_call(m: Machine, site: int) -> bool:
         kinds = {m.state.object(ref).kind for ref in m.value(event.base).refs}
         return kinds <= {Kind.INSTANCE, Kind.MODULE} and table.tensor_method(event.name) is None
     return isinstance(event, t.Call) and isinstance(m.value(event.function).const, FunctionReference)
+
+
+def _is_own_other(m: Machine, site: int) -> bool:
+    """Whether a property of an object of the user's is looked at, or a loop goes through such an object."""
+    looks: list[t.Attribute | t.Iterate] = [*m.index.of(t.Attribute), *m.index.of(t.Iterate)]
+    for event in looks:
+        if event.site == site:
+            base = event.base if isinstance(event, t.Attribute) else event.iterable
+            objects = [m.state.object(ref) for ref in m.value(base).refs]
+            name = event.name if isinstance(event, t.Attribute) else "__iter__"
+            return bool(objects) and all(m.world.method_of(obj, name) is not None for obj in objects)
+    return False
 
 
 def _from_globals(m: Machine) -> Iterator[FieldIsGlobal]:

@@ -87,6 +87,7 @@ class Machine:
         self.saved_objects: dict[int, int] = {}
         self.gaps: list[tuple[str, int]] = []
         self.returned: list[Value] = []
+        self.yielded: dict[int, Value] = {}
         # Parameters that a test says to be no tensors, on some path, and those that come back on such paths only.
         self.tested_arguments: set[str] = set()
         self.returned_otherwise: frozenset[str] = frozenset()
@@ -150,7 +151,6 @@ class Machine:
         # While one of several kinds of objects that a receiver may be is worked on: those objects, and the others.
         self.beside: tuple[frozenset[int], tuple[int, ...]] = (frozenset(), ())
         self.elsewhere: dict[int, tuple[Place, ...]] = {}
-        self.pictures: set[int] = set()
         self.put_on: dict[int, PutOn] = {}
         # A glance runs each loop once: what is found is not settled, and `cut_short` says so.
         self.glancing = False

@@ -56,7 +56,7 @@ def _partly_shared(
         below_read.append(link)
     below_written = [link for _, link in above[: ups.index(common)]] if common >= 0 else []
     base = next((s.region for s in m.state.object(common & ~1).shares if s.storage == target[1].storage), None)
-    reordered = layout.is_permuted(m.state.object(source[0])) and [link.how for link in below_read[:1]] == [How.VIEW]
+    reordered = _is_turned(m, source[0]) and [link.how for link in below_read[:1]] == [How.VIEW]
     followed = (*below_written, *below_read[1 if reordered else 0 :])
     if base is None or any(link.how not in PARTS for link in followed):
         return None
@@ -70,6 +70,14 @@ def _partly_shared(
     else:
         apart = not partly_overlap(written, read, broadcast=not copies)
     return None if apart else tuple(reversed(below_read))
+
+
+def _is_turned(m: Machine, ref: int) -> bool:
+    """Whether the dimensions of a source are in another order. `t()` of what has one of them leaves that as it is, and
+    nobody asks for it: `a += a.t()`."""
+    obj = m.state.object(ref)
+    made = m.unit.definitions[m.index.calls[obj.site]] if obj.site in m.index.calls else None
+    return layout.is_permuted(obj) or (isinstance(made, t.Invoke) and made.name == "t" and not made.arguments)
 
 
 def note_index(m: Machine, base: Value, index: Sequence[Value], at: Site) -> None:

@@ -31,7 +31,6 @@ def note(m: Machine, dotted: str, event: t.Call | t.Invoke, made: Value) -> None
     for ref in made.refs:
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(flags=obj.flags | {READ_ONLY}))
-        m.pictures.add(obj.site)
 
 
 def is_picture(m: Machine, register: int) -> bool:

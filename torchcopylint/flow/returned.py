@@ -28,6 +28,7 @@ from torchcopylint.flow.model import (
     How,
     Kind,
     Object,
+    Region,
     Share,
     Value,
     join_objects,
@@ -49,12 +50,13 @@ HANDED_OUT = frozenset({OUTPUT, INFERENCE, NO_GRAD_VIEW, CUSTOM_VIEW, EXPANDED, 
 
 class Returned(NamedTuple):
     """The function may return an alias of a parameter (`how`; `None` for the very object), or, without one, something
-    fresh: where `when` is `PLAIN`, a number or a text."""
+    fresh: where `when` is `PLAIN`, a number or a text. `region` is the part that it always returns, if there is one."""
 
     parameter: str
     path: tuple[str, ...]
     how: How | None
     when: str
+    region: Region = ()
 
 
 class ReturnedPart(NamedTuple):
@@ -186,11 +188,22 @@ def returned_by(
             for share in hits:
                 parameter, path = paths[share.storage]
                 same = ref == share.storage
-                found.append(Returned(parameter, path, None if same else share.how, _condition(m, share)))
+                how, region = (None, ()) if same else (share.how, _fixed(share.region))
+                found.append(Returned(parameter, path, how, _condition(m, share), region))
     if result is not None and itself_back is not None and result.kind in TENSORS:
         # Whether what is made otherwise has a graph, where a tensor comes back as it is, is not known.
         result = _weaker(result, itself_back)
+    # Of several parts, which one comes back is not known.
+    whole = [item._replace(region=()) for item in found]
+    found = [item if whole.count(one) == found.count(item) else one for item, one in zip(found, whole, strict=True)]
     return tuple(dict.fromkeys(found)), result or itself_back or Object()
+
+
+def _fixed(region: Region) -> Region:
+    """A region that means the same to whoever calls; nothing if it hangs on names of the function."""
+    bounds = [bound for part in region for bound in (part.value, part.upper)]
+    fixed = all(part.kind in ("int", "slice", "all") for part in region)
+    return region if fixed and all(bound is None or isinstance(bound, int) for bound in bounds) else ()
 
 
 def handed_back(m: Machine) -> frozenset[str]:

@@ -108,7 +108,8 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
             return slot_value(m, slot)
         if _is_fetched(m, ref, obj, key):
             return memory.fresh(m, site, Object(flags=frozenset({FETCHING}), text=text), "fetched")
-        if m.state.cell((ref, ANY_ELEMENT)) is None and obj.kind not in CONTAINERS:
+        by_name = obj.kind is Kind.DICT and isinstance(key, str)
+        if m.state.cell((ref, ANY_ELEMENT)) is None and (obj.kind not in CONTAINERS or by_name):
             return slot_value(m, slot)
         entry = _entry(m, ref, obj) if isinstance(key, str) else None
         if entry is not None:

@@ -14,6 +14,7 @@ from torchcopylint.flow import (
     grads,
     handing,
     hanging,
+    kinds,
     leaving,
     lending,
     memory,
@@ -28,6 +29,7 @@ from torchcopylint.flow import (
     stepping,
     unknowns,
     writing,
+    yielding,
 )
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Place, Write
@@ -112,6 +114,7 @@ class Summary(NamedTuple):
     lent: str = ""
     left: tuple[leaving.Left, ...] = ()
     carries: tuple[carrying.Carried, ...] = ()
+    yields: Returned | None = None
     saves: tuple[str, ...] = ()
     """The arguments that backward over the result needs as they were."""
     function: int = -1
@@ -151,6 +154,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
     returned, result = returned_by(m, m.returned, paths)
     otherwise = {Returned(name, (), None, ""): Returned(name, (), None, OTHERWISE) for name in m.returned_otherwise}
     returned = tuple(otherwise.get(item, item) for item in returned)
+    returned, result = _as_declared(m, returned, result)
     return Summary(
         name=unit.name,
         parameters=tuple(p.name for p in unit.parameters if p.kind == "plain"),
@@ -171,9 +175,19 @@ def summarise(m: Machine, file: str = "") -> Summary:
         switched=frozen.switched_arguments(m),
         lent=lending.of(m),
         left=leaving.left(m),
+        yields=yielding.of(m, paths),
         saves=saved_arguments(m, paths),
         function=-1 if file else _returned_function(m),
     )
+
+
+def _as_declared(m: Machine, returned: tuple[Returned, ...], result: Object) -> tuple[tuple[Returned, ...], Object]:
+    """What a unit returns, if nothing is known of it, is the tensor that its annotation says: `-> torch.Tensor`."""
+    declared = kinds.from_annotation(m, m.unit.returns) if result.kind is Kind.UNKNOWN and m.returned else None
+    if declared is None or declared.kind is not Kind.TENSOR or m.unit.is_generator:
+        return returned, result
+    known = tuple(item._replace(when="") if item.when == "unknown" else item for item in returned)
+    return tuple(dict.fromkeys(known)), result._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
 
 
 def _returned_function(m: Machine) -> int:
@@ -259,7 +273,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     aliasing.pair_arguments(m, summary.pairs, bound, site)
     replacing.by_call(m, summary.replaced, bound, site)
     renewing.by_call(m, summary.renewed, bound, site)
-    handing.take(m, reference.unit, summary.kept, bound, site)
+    handing.take(m, reference.unit, summary.kept, handing.with_rest(m, unit, summary.kept, bound, arguments, site), site)
     handing.add(m, summary.added, bound, handing.rest(unit, bound, arguments), site)
     leaving.take(m, summary.left, bound, site)
     frozen.take(m, summary.switched, bound)
@@ -354,7 +368,7 @@ def _result(
     if summary.unknown:
         stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
         unknowns.maybe_filled(m, arguments)
-        return memory.unknown(m, site, f"{name}(...)")
+        return handed_out(m, summary, bound, site, name) or memory.unknown(m, site, f"{name}(...)")
     if not summary.returns_value:
         return Value(kind=Kind.NONE)
     if summary.function >= 0:
@@ -378,6 +392,13 @@ def _result(
     if summary.saves:
         save_arguments(m, result, [bound.get(parameter, Value()) for parameter in summary.saves], site, name)
     return result
+
+
+def handed_out(m: Machine, summary: Summary, bound: dict[str, Value], site: int, name: str) -> Value | None:
+    """What a call of a generator gives, if that hands out parts of what it is given."""
+    item = summary.yields
+    source = _follow(m, bound.get(item.parameter, UNKNOWN), item.path) if item is not None else UNKNOWN
+    return yielding.made(m, source, site, name)
 
 
 def _need_grad(m: Machine, inputs: list[Value]) -> bool:
@@ -435,7 +456,14 @@ def _one_result(
             when = item.when or ("" if always else "on some paths")
             values.append(
                 memory.alias(
-                    m, source._replace(root=None), site, item.how or How.VIEW, made, when=when, tag=f"{tag}r{number}"
+                    m,
+                    source._replace(root=None),
+                    site,
+                    item.how or How.VIEW,
+                    made,
+                    region=item.region,
+                    when=when,
+                    tag=f"{tag}r{number}",
                 )
             )
     if fresh or not values:
