@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import containers, generators, indexing, kinds, memory, naming, renewing, slots, summaries, turns, uses
+from torchcopylint.flow import (
+    containers,
+    generators,
+    indexing,
+    kinds,
+    memory,
+    naming,
+    renewing,
+    slots,
+    summaries,
+    turns,
+    uses,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import (

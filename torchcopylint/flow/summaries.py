@@ -273,7 +273,9 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     aliasing.pair_arguments(m, summary.pairs, bound, site)
     replacing.by_call(m, summary.replaced, bound, site)
     renewing.by_call(m, summary.renewed, bound, site)
-    handing.take(m, reference.unit, summary.kept, handing.with_rest(m, unit, summary.kept, bound, arguments, site), site)
+    handing.take(
+        m, reference.unit, summary.kept, handing.with_rest(m, unit, summary.kept, bound, arguments, site), site
+    )
     handing.add(m, summary.added, bound, handing.rest(unit, bound, arguments), site)
     leaving.take(m, summary.left, bound, site)
     frozen.take(m, summary.switched, bound)
