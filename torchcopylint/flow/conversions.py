@@ -142,9 +142,9 @@ def note_layout(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t
     """A function has returned an array: how that one is laid out, where its source is not."""
     if dotted in _FLIPS:
         _flag(m, result, REVERSED)
-    elif dotted == "numpy.broadcast_to":
-        _flag(m, result, READ_ONLY)
-    elif dotted == "numpy.frombuffer" and (_is_bytes(m, arguments.at(0)) or _is_read(m, _given(event))):
+    elif dotted == "numpy.broadcast_to" or (
+        dotted == "numpy.frombuffer" and (_is_bytes(m, arguments.at(0)) or _is_read(m, _given(event)))
+    ):
         _flag(m, result, READ_ONLY)
 
 
