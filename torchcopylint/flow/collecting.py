@@ -14,7 +14,6 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FIELD,
     LOCAL,
-    WHOLE,
     Cell,
     Fact,
     How,
@@ -183,7 +182,7 @@ def _overwritten(m: Machine, earlier: Cell, sat_on: Share, cell: Cell, share: Sh
     if overlap(sat_on.region, share.region) is not Fact.YES:
         return None
     regions = (*sat_on.region, *share.region)
-    each = any(part.kind in WHOLE for part in regions)
+    each = any(part.kind == "each" for part in regions)
     # A field of a module may be another tensor by now; what it owned is its own. An optimizer moves it where it is.
     field = any(part.kind == "field" for part in regions)
     for mark in sorted(earlier.marks - cell.marks):

@@ -108,7 +108,7 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
             return slot_value(m, slot)
         if _is_fetched(m, ref, obj, key):
             return memory.fresh(m, site, Object(flags=frozenset({FETCHING}), text=text), "fetched")
-        by_name = obj.kind is Kind.DICT and isinstance(key, str)
+        by_name = obj.kind is Kind.DICT and isinstance(key, str) and LISTS not in obj.flags
         if m.state.cell((ref, ANY_ELEMENT)) is None and (obj.kind not in CONTAINERS or by_name):
             return slot_value(m, slot)
         entry = _entry(m, ref, obj) if isinstance(key, str) else None
@@ -284,10 +284,11 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
     if not m.in_loop or before is None or len(held.refs) != 1:
         return
     obj = m.state.object(held.refs[0])
-    if isinstance(held.root, str) and held.refs[0] in before.refs and obj.kind in (Kind.MODULE, *BUFFERS):
+    named = isinstance(held.root, str) or (held.root is None and obj.kind in BUFFERS)
+    if named and held.refs[0] in before.refs and obj.kind in (Kind.MODULE, *BUFFERS):
         # A layer of a class that nobody knows may be an activation, which has nothing to share.
         told = obj.kind is not Kind.MODULE or obj.type not in ("", *MODULE_BASES)
-        handed = obj.kind is Kind.MODULE and obj.owner == ARGUMENT and (told or kinds.named_layer(held.root))
+        handed = obj.kind is Kind.MODULE and obj.owner == ARGUMENT and (told or kinds.named_layer(str(held.root)))
         if (told and _is_made_outside(m, obj, site)) or (handed and not uses.on_some_paths(m, site)):
             note_repeated(m, held, site, "comprehension", container)
     elif obj.kind is Kind.MODULE and obj.type in _IN_A_ROW and held.root is None:
