@@ -92,15 +92,21 @@ def test_a_module_body_that_uses_a_function_is_run_again() -> None:
     assert runs("def f(x: torch.Tensor):\n    return x\n\nz = f(torch.zeros(3))\n") > 0
 
 
-def test_a_loop_that_leads_to_nothing_of_its_earlier_turns_takes_two() -> None:
-    def turns(end: str) -> float:
+def test_a_loop_takes_one_turn_more_than_it_leads_to_something_new() -> None:
+    def turns(end: str, line: str = "y = torch.relu(x)\n") -> float:
         """How often a line of the loop is run."""
-        line, head = "y = torch.relu(x)\n", "def f(xs):\n    found = []\n    for x in xs:\n"
+        head = "def f(xs, z):\n    found = []\n    for x in xs:\n"
         once = steps(line + line) - steps(line)
         return (steps(head + f"        {line}" * 2 + end) - steps(head + f"        {line}" + end)) / once
 
-    assert turns("") == 2
-    assert turns("        found.append(y)\n") == 3
+    # The next turn binds `x` and `y` before it looks at them.
+    assert turns("") == 1
+    assert turns("        for part in y:\n            part.sum()\n") == 1
+    # It comes upon a list with something in it; the one after that, on one with more of the same.
+    assert turns("        found.append(y)\n") == 2
+    # It looks at what this one has bound.
+    assert turns("", "z = torch.relu(z)\n") == 2
+    assert turns("        if x > 0:\n            z = y\n        z.sum()\n") == 3
 
 
 def test_parts_of_parts_by_way_of_many_arms_are_not_all_told_apart() -> None:

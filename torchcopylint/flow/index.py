@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from torchcopylint.flow import identity, turns
+from torchcopylint.flow import identity, settling, turns
 from torchcopylint.flow import tape as t
 
 E = TypeVar("E")
@@ -31,6 +31,7 @@ class UnitIndex:
         self.expressions: dict[tuple[int, str], list[t.Event]] = {}
         self.computed: dict[tuple[int, str], bool] = {}
         self.exclusions: dict[tuple[int, int], bool] = {}
+        self._carried: dict[int, frozenset[str]] = {}
 
     @cached_property
     def events(self) -> list[t.Event]:
@@ -145,6 +146,12 @@ class UnitIndex:
                     found.setdefault(event.site, loops)
                     pending += [(part, loops) for part in t.inner_tapes(event)]
         return found
+
+    def carried(self, loop: t.Loop) -> frozenset[str]:
+        """The names that a turn of a loop may look at before it has bound them."""
+        if loop.site not in self._carried:
+            self._carried[loop.site] = settling.carried(loop)
+        return self._carried[loop.site]
 
     @cached_property
     def collected(self) -> dict[int, list[int]]:

@@ -16,6 +16,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
 from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Fact, Key, Kind, Object, Part, Region, Slot, Sure, Value
 from torchcopylint.flow.runs import Runs
+from torchcopylint.flow.settling import has_settled
 from torchcopylint.flow.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
 
@@ -236,6 +237,7 @@ class Machine:
         self.first_turn = event.site not in self._heads and (outer or not self._loops)
         self._loops.append(frame)
         before = len(self.saved_in_loop)
+        carried = self.index.carried(event)
         for _ in range(1 if self.glancing else MAX_TURNS):
             frame.breaks.clear()
             frame.continues.clear()
@@ -252,7 +254,7 @@ class Machine:
                 changed = {**self._join_turn(turn), **changed}
             if start:
                 self._go_on(start, self._renewed[event.site])
-            if all(before is None and _is_left_over(key) for key, before in changed.items()):
+            if has_settled(state, changed, carried):
                 break
         else:
             if self.glancing:
@@ -409,16 +411,6 @@ class Machine:
         """Keep what could not be seen."""
         if (reason, site) not in self.gaps:
             self.gaps.append((reason, site))
-
-
-def _is_left_over(key: Key) -> bool:
-    """Whether a key is that of an object of earlier turns, or of a slot of one.
-
-    If that is all that a turn has brought to the head of a loop, nothing there leads to it: the next turn would go as
-    this one went.
-    """
-    number = key[0] if isinstance(key, tuple) else key
-    return isinstance(number, int) and bool(number & 1)
 
 
 HANDLERS[t.Branch] = Machine.branch
