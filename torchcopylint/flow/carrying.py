@@ -65,7 +65,7 @@ def _only_begins(m: Machine, event: t.StoreAttribute) -> bool:
     if any(isinstance(part, t.Attribute) and part.name == event.name for part in expression):
         # Made of what the field held, and cut from it.
         return False
-    for branch in m.index.of(t.Branch):
+    for branch in m.index.of(t.Branch) if uses.on_some_paths(m, event.site) else ():
         for arm in branch.arms:
             if any(inner.site == event.site for inner in t.events(arm)):
                 asked = [inner for inner in arm if isinstance(inner, t.Assume)]

@@ -209,16 +209,7 @@ def _conditions(m: Machine, site: int) -> list[tuple[str, object, bool]]:
 
 def _assumed(m: Machine, site: int) -> tuple[t.Assume, ...]:
     """The tests whose outcome is known at a site."""
-    pending: list[tuple[t.Tape, tuple[t.Assume, ...]]] = [(m.unit.tape, ())]
-    while pending:
-        tape, assumed = pending.pop()
-        for event in tape:
-            if isinstance(event, t.Assume):
-                assumed = (*assumed, event)
-            elif event.site == site and not t.inner_tapes(event):
-                return assumed
-            pending += [(part, assumed) for part in t.inner_tapes(event)]
-    return ()
+    return m.index.assumed.get(site, ())
 
 
 def _asked(m: Machine, register: int, truth: bool) -> tuple[str, object, bool] | None:

@@ -118,7 +118,7 @@ def _class(world: World, info: t.ClassInfo) -> ClassFacts:
         methods={name: number for name, number in info.methods.items() if number in world.machines},
         fields={name: global_type(world, obj) for name, obj in sorted(world.fields(info.number).items())},
         registered=dict(world.registered(info.number)),
-        reads=frozenset(e.name for unit in units for e in unit.definitions if isinstance(e, t.Attribute)),
+        reads=frozenset(e.name for unit in units for e in world.index(unit).of(t.Attribute)),
         hollow=hollow.has_no_parameters(world, info.number),
     )
 

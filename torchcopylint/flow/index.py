@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from torchcopylint.flow import identity, settling, turns
 from torchcopylint.flow import tape as t
 
 E = TypeVar("E")
+_NAMED = frozenset({t.Load, t.Attribute, t.Invoke})
 
 
 class Use(NamedTuple):
@@ -48,6 +49,11 @@ class UnitIndex:
     def of(self, kind: type[E]) -> list[E]:
         """The events of one type, in source order."""
         return self._by_type.get(kind, [])
+
+    @cached_property
+    def named(self) -> list[t.Load | t.Attribute | t.Invoke]:
+        """What loads a name or an attribute, or calls a method, in order of registers."""
+        return [cast("t.Load | t.Attribute | t.Invoke", e) for e in self.unit.definitions if e.__class__ in _NAMED]
 
     @cached_property
     def on_arms(self) -> frozenset[int]:
@@ -131,6 +137,22 @@ class UnitIndex:
         """The sites that stand on an arm of a condition, or in a `try` or its handlers."""
         tries = [part for event in self.of(t.Try) for part in t.inner_tapes(event)]
         return self.on_arms | {event.site for part in tries for event in t.events(part)}
+
+    @cached_property
+    def assumed(self) -> dict[int, tuple[t.Assume, ...]]:
+        """The tests whose outcome is known at each site."""
+        found: dict[int, tuple[t.Assume, ...]] = {}
+        pending: list[tuple[t.Tape, tuple[t.Assume, ...]]] = [(self.unit.tape, ())]
+        while pending:
+            tape, assumed = pending.pop()
+            for event in tape:
+                inner = t.inner_tapes(event)
+                if isinstance(event, t.Assume):
+                    assumed = (*assumed, event)
+                elif not inner:
+                    found.setdefault(event.site, assumed)
+                pending += [(part, assumed) for part in inner]
+        return found
 
     @cached_property
     def loops(self) -> dict[int, tuple[int, ...]]:
@@ -281,7 +303,7 @@ class UnitIndex:
     @cached_property
     def put_back(self) -> dict[int, list[t.StoreItem]]:
         """See `turns`."""
-        return turns.stores_of_turns(self.unit, self.bound_before)
+        return turns.stores_of_turns(self.unit, self.of(t.StoreItem), self.bound_before)
 
     @cached_property
     def single(self) -> frozenset[int]:

@@ -257,7 +257,8 @@ def _names_in(m: Machine, register: int) -> list[str]:
 def forget_name(m: Machine, name: str) -> None:
     """A name is bound anew: parts that were named by its old value are no longer comparable."""
     plain = name.partition("#")[0]
-    for ref in sorted(m.region_names.get(plain, ())):
+    named = m.region_names.get(plain)
+    for ref in sorted(named) if named else ():
         obj = m.state.object(ref)
         shares = tuple(
             share._replace(region=tuple(Part("?") if plain in names_of(p) else p for p in share.region))

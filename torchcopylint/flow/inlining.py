@@ -100,9 +100,7 @@ class Inliner:
         pending, seen = [unit], {unit.number}
         while pending:
             current = pending.pop()
-            for event in current.definitions:
-                if not isinstance(event, t.Attribute | t.Invoke | t.Load):
-                    continue
+            for event in self.world.index(current).named:
                 if isinstance(event, t.Load):
                     number = self._functions.get(event.name) if event.name not in current.bound else None
                 elif event.name in names or (event.name[-1:] == "_" and event.name[:1] != "_"):

@@ -103,17 +103,15 @@ def is_reset(m: Machine, name: str, *, updates: bool = True) -> bool:
     for unit in m.world.program.units:
         if unit.number == m.unit.number or _takes_the_place_of(m, unit):
             continue
-        for event in m.world.index(unit).events:
-            sets = isinstance(event, t.StoreAttribute) and event.name == name and not event.augmented
-            sets = sets and unit.name != "__init__"
-            if sets and isinstance(event, t.StoreAttribute) and is_strangers(m, unit, event.base):
-                # A field of the same name of another class.
+        index = m.world.index(unit)
+        for store in index.stores.get(name, ()) if unit.name != "__init__" else ():
+            # A field of the same name of another class is another one.
+            if store.augmented or is_strangers(m, unit, store.base):
                 continue
-            if sets and isinstance(event, t.StoreAttribute) and not updates and _is_update(unit, event.value, name):
-                continue
-            cuts = isinstance(event, t.Invoke) and event.name == "detach_" and _field(unit, event.base) == name
-            if sets or cuts:
+            if updates or not _is_update(unit, store.value, name):
                 return True
+        if any(event.name == "detach_" and _field(unit, event.base) == name for event in index.of(t.Invoke)):
+            return True
     return False
 
 

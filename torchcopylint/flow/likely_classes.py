@@ -100,7 +100,7 @@ def _kept_by_constructor(world: Classes, unit: t.Unit, name: str) -> int | None:
     uses = {use.removesuffix("()") for use in unit.uses.get(name, frozenset())}
     for method in world.program.units if fields else ():
         if method.owner == unit.owner and method.kind == "function":
-            uses |= _used_of_fields(method, fields)
+            uses |= _used_of_fields(world, method, fields)
     if not kinds.named_model(name):
         return _named_like(world, name, uses, unit.owner)
     uses -= _OF_ALL_MODULES
@@ -128,12 +128,14 @@ def of_name(world: Classes, name: str, uses: frozenset[str]) -> int | None:
     return one.number if one is not None and fitting and all(_has(world, one, use) for use in methods) else None
 
 
-def _used_of_fields(unit: t.Unit, fields: set[str]) -> set[str]:
+def _used_of_fields(world: Classes, unit: t.Unit, fields: set[str]) -> set[str]:
     """The attributes and methods that a method uses of what some fields of its object hold."""
     found: set[str] = set()
-    for event in unit.definitions:
-        base = unit.definitions[event.base] if isinstance(event, t.Attribute | t.Invoke) and event.base >= 0 else None
-        if isinstance(event, t.Attribute | t.Invoke) and isinstance(base, t.Attribute) and base.name in fields:
+    for event in world.index(unit).named:
+        if isinstance(event, t.Load):
+            continue
+        base = unit.definitions[event.base] if event.base >= 0 else None
+        if isinstance(base, t.Attribute) and base.name in fields:
             owner = unit.definitions[base.base] if base.base >= 0 else None
             if isinstance(owner, t.Load) and unit.parameters and owner.name == unit.parameters[0].name:
                 found.add(event.name)

@@ -31,17 +31,17 @@ def _load(m: Machine, event: t.Load) -> None:
     m.set(event.out, Value(cell.refs, cell.kind, cell.const, cell.marks, name, cell.plain))
 
 
+_LITERALS: dict[type[object], Kind] = {
+    type(None): Kind.NONE,
+    **dict.fromkeys((str, bytes), Kind.STRING),
+    **dict.fromkeys((bool, int, float, complex), Kind.NUMBER),
+}
+
+
 @handles(t.Const)
 def _const(m: Machine, event: t.Const) -> None:
     value = event.value
-    if value is None:
-        m.set(event.out, Value(kind=Kind.NONE))
-    elif isinstance(value, str | bytes):
-        m.set(event.out, Value(kind=Kind.STRING, const=value))
-    elif isinstance(value, int | float | complex):
-        m.set(event.out, Value(kind=Kind.NUMBER, const=value))
-    else:
-        m.set(event.out, Value(kind=Kind.OTHER, const=value))
+    m.set(event.out, Value((), _LITERALS.get(value.__class__, Kind.OTHER), value))
 
 
 @handles(t.Import)

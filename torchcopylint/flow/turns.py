@@ -29,11 +29,13 @@ def put_back(m: Machine, site: int) -> frozenset[int]:
     return frozenset(found)
 
 
-def stores_of_turns(unit: t.Unit, bound_before: dict[int, list[int]]) -> dict[int, list[t.StoreItem]]:
-    """For each loop, by the site of its `Iterate`, the stores of its turns under the key of the turn."""
+def stores_of_turns(
+    unit: t.Unit, stores: list[t.StoreItem], bound_before: dict[int, list[int]]
+) -> dict[int, list[t.StoreItem]]:
+    """For each loop, by the site of its `Iterate`, those of a unit's `stores` that its turns do under their own key."""
     found: dict[int, list[t.StoreItem]] = {}
-    for event in t.events(unit.tape):
-        if not isinstance(event, t.StoreItem) or len(event.subscript) != 1 or not isinstance(event.subscript[0], int):
+    for event in stores:
+        if len(event.subscript) != 1 or not isinstance(event.subscript[0], int):
             continue
         base, key = unit.definitions[event.base], unit.definitions[event.subscript[0]]
         place = _place(unit, base)

@@ -162,7 +162,7 @@ class World(Parameters):
         return found
 
     def _called_by(self, initial: int, helpers: dict[str, list[int]]) -> list[int]:
-        called = dict.fromkeys(_callees(self.program.units[initial], helpers))
+        called = dict.fromkeys(self._callees(self.program.units[initial], helpers))
         return [number for number in called if number not in self.machines]
 
     def run_unit(self, number: int, *, glancing: bool = False) -> None:
@@ -262,7 +262,7 @@ class World(Parameters):
                 if number in done:
                     stack.pop()
                     continue
-                callees = [] if number in entered else _callees(self.program.units[number], functions)
+                callees = [] if number in entered else self._callees(self.program.units[number], functions)
                 entered.add(number)
                 waiting = [callee for callee in callees if callee not in done and callee not in entered]
                 if waiting:
@@ -271,6 +271,14 @@ class World(Parameters):
                     done[number] = None
                     stack.pop()
         return [self.program.units[number] for number in done]
+
+    def _callees(self, unit: t.Unit, functions: dict[str, list[int]]) -> list[int]:
+        """Those of some functions, by name, whose names a unit speaks of."""
+        found: list[int] = []
+        for event in self.index(unit).named:
+            if event.name in functions and not isinstance(event, t.Attribute):
+                found += functions[event.name]
+        return found
 
     def _entry_mode(self, unit: t.Unit) -> Mode:
         for name in self._decorators.get(unit.number, ()):
@@ -435,11 +443,3 @@ class World(Parameters):
                 return found
             unit = self.program.units[unit.parent] if unit.parent >= 0 else None
         return ""
-
-
-def _callees(unit: t.Unit, functions: dict[str, list[int]]) -> list[int]:
-    found: list[int] = []
-    for event in unit.definitions:
-        if isinstance(event, t.Load | t.Invoke) and event.name in functions:
-            found += functions[event.name]
-    return found
