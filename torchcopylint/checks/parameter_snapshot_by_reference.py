@@ -109,8 +109,9 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
 def _report_kept(fact: Kept, read: int, write: Write | None, whole: bool, *, met: bool = False) -> Report:
     name = f"self.{fact.field}"
     names = {"source": fact.source, "result": name, "when": ""}
-    # What each call puts into a list may come from a helper: the list is what is wrong with it.
-    site = fact.site if fact.appended else fact.shared
+    # What each call puts into a list may come from a helper: the list is what is wrong with it. The entries of a state
+    # dict are gone through for many reasons: that one is kept is the fault.
+    site = fact.site if fact.appended or fact.how is How.STATE else fact.shared
     return Report(
         site=site,
         points=(
@@ -134,7 +135,7 @@ def _meets(place: FieldMet, kept: Kept, unit: UnitFacts) -> bool:
     values = kept.how in KEEPING or (kept.how is How.STATE and kept.shallow)
     if place.field != kept.field or not values or place.source not in kept.sources:
         return False
-    if place.method == kept.method and place.site > kept.shared:
+    if place.method == kept.method and place.site > kept.shared and not place.earlier:
         return False
     if kept.how is How.PARAMETERS:
         # The parameters themselves, in a list for later: only a difference shows that they were to be older ones.
@@ -186,7 +187,7 @@ def _kept(read: ReadAfter) -> Link | None:
 def _meets_itself(unit: UnitFacts, kept: ReadAfter, reads: list[ReadAfter]) -> bool:
     """Whether the same memory is read beside it as something present, or overwritten with it."""
     storage, region = kept.place
-    written = unit.writes.get(kept.site)
+    written = unit.writes.get(kept.put if kept.put >= 0 else kept.site)
     if written is not None and storage in {number | 1 for number in written.storages}:
         return written.form in ("method", "item", "assign") and written.name != kept.name and not written.reads_old
     return any(

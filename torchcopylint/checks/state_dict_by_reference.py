@@ -53,9 +53,6 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     met = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldMet) and fact.form in _MEETING]
     steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
     for fact in kept:
-        if fact.when and not any(name.startswith("self.") for name in fact.sources):
-            # Whether it is a copy is one question, and whether the object ever trains what it was given another.
-            continue
         restored = [r for r in reads if r.field == fact.field and r.consumer in ("load_state_dict", "return")]
         restored = [r for r in restored if r.method != fact.method]
         loaded = [m for m in met if m.field == fact.field and m.source in fact.sources]
@@ -64,11 +61,14 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
             # Put back by the very method that has kept it, within one call: nobody trains meanwhile.
             restored = [r for r in restored if r.method not in fact.calls]
             loaded = [m for m in loaded if m.method not in fact.calls]
+        if fact.when and not loaded and not any(name.startswith("self.") for name in fact.sources):
+            # Whether it is a copy is one question, and whether the object ever trains what it was given another.
+            continue
         if restored or loaded:
             read = min([r.site for r in restored] or [m.site for m in loaded])
             yield _report_class(fact, read, min(steps, key=lambda w: w.site) if steps else None)
-        elif fact.record and steps:
-            yield _report_class(fact, None, min(steps, key=lambda w: w.site))
+        elif (fact.record and steps) or (fact.counted and not fact.when):
+            yield _report_class(fact, None, min(steps, key=lambda w: w.site) if steps else None)
 
 
 def _report_class(fact: Kept, read: int | None, step: Write | None) -> Report:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
-from torchcopylint.flow import keeping, naming, runs, turns
+from torchcopylint.flow import keeping, naming, next_turn, turns
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, ModuleShallow
-from torchcopylint.flow.model import ARGUMENT, CONTAINERS, Fact, How, Key, Kind, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, CONTAINERS, How, Key, Kind, Sure, Value
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Write
@@ -21,8 +21,6 @@ AVERAGE = "average"
 """The form of a pair in which one module goes on from what it is towards the other."""
 MAX_PAIRS = 4
 """So many modules may be meant where one of several is."""
-MAX_STEPS = 5
-"""So many steps are gone from a call to where its graph is dropped."""
 MAX_DEPTH = 3
 """How deep the iterators over a module's parameters are looked into: `zip(a.named_parameters(), ...)`."""
 
@@ -68,6 +66,10 @@ def note_met(
             (_, source), (bound, name) = names[0], names[-1]
             sure = max(Sure.LIKELY, min(m.state.object(ref).sure for ref in first))
             m.fact(ModulePaired(site, name, source, bound, form, sure))
+        return
+    handed = next_turn.handed_on(m, one, other, site)
+    if handed is not None:
+        m.fact(ModulePaired(site, *handed, form, Sure.LIKELY))
         return
     _note_tied_pair(m, first, second, site, form)
     fields = field_of(m, first), field_of(m, second)
@@ -219,37 +221,6 @@ def _held_by(m: Machine, modules: frozenset[int]) -> str:
     """The field of `self` that holds a module, since whenever."""
     fields = [name for _, name in _names_of(m, modules) if "." in name]
     return fields[-1].rpartition(".")[2] if len(modules) == 1 and fields else ""
-
-
-def note_called(m: Machine, function: Value, site: int) -> None:
-    """What a field of `self` has held since before the method is called, with recording on or off."""
-    if runs.is_field_from_before(m, function.root):
-        assert isinstance(function.root, tuple)
-        recording = Fact.NO if _is_cut_at_once(m, site) else m.state.mode.recording
-        m.called_fields.setdefault(function.root[1][1:], {})[recording] = site
-
-
-def _is_cut_at_once(m: Machine, site: int) -> bool:
-    """Whether the graph of what a call returns is dropped where it is called: `target(x).max(1)[0].detach()`."""
-    register = m.index.calls.get(site, t.NO_REGISTER)
-    for _ in range(MAX_STEPS):
-        event = m.consumer_of(register) if register >= 0 else None
-        if not isinstance(event, t.Invoke | t.Attribute | t.Item) or event.base != register:
-            return False
-        if not isinstance(event, t.Item) and event.name in ("detach", "data"):
-            return True
-        register = event.out
-    return False
-
-
-def paired_by_mode(m: Machine) -> list[FieldsPaired]:
-    """Fields that are called with recording off only, in a method that calls others with recording on only.
-
-    The one is somebody to learn from, the other one is trained.
-    """
-    fixed = [(field, modes[Fact.NO]) for field, modes in m.called_fields.items() if set(modes) == {Fact.NO}]
-    trained = [field for field, modes in m.called_fields.items() if set(modes) == {Fact.YES}]
-    return [FieldsPaired(site, field, other, "modes") for field, site in fixed for other in trained]
 
 
 def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:

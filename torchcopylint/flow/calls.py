@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from torchcopylint.flow import (
-    aliasing,
     attributes,
     callbacks,
     conversions,
@@ -28,6 +27,7 @@ from torchcopylint.flow import (
     special,
     summaries,
     transfers,
+    two_modes,
     unknowns,
 )
 from torchcopylint.flow import tape as t
@@ -121,6 +121,8 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
     if not base.refs:
         m.set(event.out, methods.of_plain(m, base, event, arguments))
         return
+    if base.root.__class__ is tuple:
+        two_modes.note_called(m, base, event.site, event.name)
     results = []
     kinds_of_it = memory.by_kind(m, base)
     for single, obj in m.each(kinds_of_it):
@@ -178,7 +180,7 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
         if later is not None:
             return call_value(m, *later, event, name)
         if function.root.__class__ is tuple:
-            aliasing.note_called(m, function, event.site)
+            two_modes.note_called(m, function, event.site)
         obj = m.state.object(function.refs[0])
         if obj.kind is Kind.MODULE:
             return layers.call_module(m, function, arguments, event.site, name)
@@ -189,7 +191,7 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
             return layers.call_module(m, function, arguments, event.site, name)
     elif function.refs and all(m.state.object(ref).kind is Kind.MODULE for ref in function.refs):
         if function.root.__class__ is tuple:
-            aliasing.note_called(m, function, event.site)
+            two_modes.note_called(m, function, event.site)
         made = unknowns.call_unknown(m, arguments, event.site, name)
         return layers.output_of_one(m, function, arguments, made, event.site, name)
     return unknowns.call_unknown(m, arguments, event.site, name)

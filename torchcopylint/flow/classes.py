@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, reduce
 from typing import NamedTuple
 
-from torchcopylint.flow import held_functions, kinds, packages, training_fields
+from torchcopylint.flow import devices, held_functions, kinds, packages, training_fields
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
@@ -523,9 +523,10 @@ def as_passed(obj: Object) -> Object:
     """What a parameter may be taken to be when such an object is passed for it."""
     flags = frozenset({SURELY_PASSED}) if obj.sure is Sure.PROVEN else frozenset[str]()
     made = Object(obj.kind, min(obj.sure, Sure.LIKELY), leaf=obj.leaf, requires_grad=obj.requires_grad, type=obj.type)
+    config = devices.passed_on(obj)
     if PART in obj.flags:
-        return made._replace(dtype=obj.dtype, flags=flags | obj.flags & (_PASSED_ON - {OUTPUT}))
-    return made._replace(dtype=obj.dtype, flags=flags | obj.flags & _PASSED_ON)
+        return made._replace(dtype=obj.dtype, flags=flags | obj.flags & (_PASSED_ON - {OUTPUT}), config=config)
+    return made._replace(dtype=obj.dtype, flags=flags | obj.flags & _PASSED_ON, config=config)
 
 
 def _decorators_of(program: t.Program) -> dict[int, tuple[str, ...]]:

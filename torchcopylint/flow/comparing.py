@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchcopylint.flow import aliasing, naming, uses
+from torchcopylint.flow import aliasing, naming, next_turn, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Kind, Value
 
@@ -35,8 +35,10 @@ def note(m: Machine) -> None:
         first, second = _network(m, calls[0]), _network(m, calls[1])
         if first is not None and second is not None and _inputs(m, calls[0]) == _inputs(m, calls[1]):
             modules = frozenset(first.refs), frozenset(second.refs)
-            named_apart = naming.key_text(m, first.root) != naming.key_text(m, second.root)
-            if named_apart and not _handed_back_between(m, (first, second), calls[0].site, calls[1].site):
+            single = len(first.refs) == len(second.refs) == 1
+            apart = naming.key_text(m, first.root) != naming.key_text(m, second.root)
+            apart = apart and (single or next_turn.handed_on(m, first, second, site) is not None)
+            if apart and not _handed_back_between(m, (first, second), calls[0].site, calls[1].site):
                 aliasing.note_met(m, first, second, modules, site, "compared")
 
 
@@ -88,7 +90,7 @@ def _origin(m: Machine, register: int) -> Call | None:
 
 
 def _network(m: Machine, call: Call) -> Value | None:
-    """What was called, if that is one network, which a name or a field holds."""
+    """What was called, if that is a network, or one of several, which a name or a field holds."""
     if isinstance(call, t.Call):
         value = m.value(call.function)
     else:
@@ -99,7 +101,7 @@ def _network(m: Machine, call: Call) -> Value | None:
             return None
         value = Value(cell.refs, cell.kind, root=slot)
     known = all(m.state.object(ref).kind is Kind.MODULE and not ref & 1 for ref in value.refs)
-    return value if len(value.refs) == 1 and known and value.root is not None else None
+    return value if value.refs and known and value.root is not None else None
 
 
 def _inputs(m: Machine, call: Call) -> tuple[str, ...]:

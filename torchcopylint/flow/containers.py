@@ -108,7 +108,7 @@ def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke
 def shallow_copy(m: Machine, base: Value, site: int, text: str) -> Value:
     """Another dictionary of the same tensors."""
     obj = m.state.object(base.refs[0])
-    made = Object(Kind.STATE_DICT, obj.sure, type=obj.type, text=text, flags=obj.flags | {SHALLOW})
+    made = Object(Kind.STATE_DICT, obj.sure, type=obj.type, text=text, flags=obj.flags | {SHALLOW}, config=obj.config)
     return memory.alias(m, base, site, How.STATE, made)
 
 
@@ -117,6 +117,7 @@ def element_of(m: Machine, base: Value, ref: int, site: int, text: str) -> Value
     obj = m.state.object(ref)
     if obj.kind is Kind.STATE_DICT:
         one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text, flags=obj.flags)
+        one = one._replace(config=obj.config)
         return memory.alias(m, base, site, How.STATE, one, region=(Part("each"),), tag="value")
     return slots.element(m, base, None, site, text)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import ARGUMENT, FIELD, GLOBAL, Fact, Object, Value
+from torchcopylint.flow.model import ARGUMENT, FIELD, GLOBAL, Fact, Kind, Object, Value
 from torchcopylint.flow.tape import Dotted
 
 if TYPE_CHECKING:
@@ -71,6 +71,20 @@ def at(place: str) -> tuple[tuple[str, object], ...]:
     return ((_DEVICE, place),) if place else ()
 
 
+def move(m: Machine, module: Value, short: str, arguments: Arguments) -> None:
+    """A module is sent somewhere by `to`, `cuda` or `cpu`: its parameters are there, and what is taken of them."""
+    place = named(m, short, arguments)
+    for ref in module.refs if place else ():
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(config=(*(one for one in obj.config if one[0] != _DEVICE), *at(place))))
+
+
+def passed_on(obj: Object) -> tuple[tuple[str, object], ...]:
+    """What the configuration of a parameter says of where it is, when a module is passed for it."""
+    place = place_of(obj) if obj.kind is Kind.MODULE else ""
+    return at(place if place.partition(":")[0] in ("cpu", "cuda") else "")
+
+
 def _is_handed(m: Machine, obj: Object) -> bool:
     """Whether a tensor is, or is a part of, what a unit was given."""
     return any(m.state.object(share.storage).owner in (ARGUMENT, FIELD, GLOBAL) for share in obj.shares)
@@ -79,6 +93,12 @@ def _is_handed(m: Machine, obj: Object) -> bool:
 def place_of(obj: Object) -> str:
     """Where an object is, or an empty text."""
     return str(dict(obj.config).get(_DEVICE, ""))
+
+
+def is_away(m: Machine, module: Value) -> bool:
+    """Whether a module is known to be on a GPU, so that what brings a value of it to the CPU copies that."""
+    objects = [m.state.object(ref) for ref in module.refs]
+    return any(obj.kind is Kind.MODULE and place_of(obj).startswith("cuda") for obj in objects)
 
 
 def is_there(m: Machine, source: Value, short: str, arguments: Arguments) -> Fact:

@@ -39,6 +39,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     spent_fields,
     switching,
     transforms,
+    two_modes,
     uses,
     windows,
 )
@@ -145,7 +146,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += _defaults_written(world, m)
     found += joined
     found += aliasing.aliased_fields(m)
-    found += aliasing.paired_by_mode(m)
+    found += two_modes.paired(m)
     ran = passes.found(m)
     found += ran
     found += carrying.found(m)

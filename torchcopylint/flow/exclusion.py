@@ -46,6 +46,12 @@ def some_follow(m: Machine, sites: list[int], other: int) -> bool:
     return any((subject, held, not truth) in open_ones for subject, held, truth in open_ones)
 
 
+def goes_with(m: Machine, one: int, other: int) -> bool:
+    """Whether the event at `one` stands under conditions that are all understood, and all hold at `other` as well."""
+    here = [_asked(m, test.register, test.truth) for test in _assumed(m, one)]
+    return bool(here) and None not in here and set(here) <= set(_conditions(m, other))
+
+
 def is_aside(m: Machine, site: int) -> bool:
     """Whether a site stands under a condition, other than that the module is in training."""
     training = any(text.endswith(".training") and held for text, _, held in _conditions(m, site))

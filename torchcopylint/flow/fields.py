@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import aliasing, kinds, naming, uses
+from torchcopylint.flow import aliasing, entries, kinds, naming, uses
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.exclusion import exclude
 from torchcopylint.flow.facts import FieldMet, Kept
+from torchcopylint.flow.field_uses import field_of, from_earlier_call, is_self, item_from_earlier_call
+from torchcopylint.flow.loops import Loops
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARGUMENT,
@@ -31,12 +32,6 @@ KEPT_HOWS = frozenset({How.STATE, How.DETACH, How.DATA, How.PARAMETERS, How.NUMP
 VALUES = frozenset({How.DATA, How.DETACH})
 MAX_DEPTH = 2
 """How deep a container of containers is looked into: `self.state[p]["old"]`, `self.saved[tag] = {"model": ...}`."""
-MAX_STEPS = 40
-"""So many events are gone back over from an operand to the field that it was taken from."""
-_PASSING = frozenset(
-    {"items", "values", "get", "pop", "view", "flatten", "to", "cpu", "cuda", "detach", "clone", "float"}
-)
-"""Methods whose result is what the receiver holds, or a value of it."""
 _TENSORWISE = frozenset({"add", "sub", "mul", "div", "lerp", "copy", "dot", "eq", "equal", "allclose", "mse_loss"})
 """Operations on two tensors of one shape, as methods (also in place) or functions."""
 
@@ -59,7 +54,7 @@ def kept(m: Machine) -> list[Kept]:
         for ref, element in _with_elements(m, cell.refs, MAX_DEPTH):
             obj = m.state.object(ref)
             for share in obj.shares:
-                how, when = _come_by(m, share)
+                how, when = entries.come_by(m, share)
                 if how in KEPT_HOWS and share.storage in outside and share.storage not in cell.refs:
                     found.append(
                         Kept(
@@ -76,32 +71,27 @@ def kept(m: Machine) -> list[Kept]:
                             calls=uses.own_calls(m),
                             record=how is How.STATE and _is_record(m, slot[1][1:], cell.site),
                             when=when,
+                            counted=how is How.STATE and _counts_otherwise(m, slot[1][1:], cell.site),
                         )
                     )
     return list(dict.fromkeys(found))
 
 
-def _come_by(m: Machine, share: Share) -> tuple[How | None, str]:
-    """How something has come to share the memory of a module, and on which condition.
-
-    An entry of a state dict is that, whatever is done to it that does not copy: `t.detach().cpu()`.
-    """
-    how, when = share.how, share.when
-    for _ in range(MAX_DEPTH + 1):
-        above = [one for one in m.state.object(share.of).shares if one.storage == share.storage]
-        if len(above) != 1 or above[0].how is How.OWN or how is How.STATE:
-            break
-        share = above[0]
-        when = when or share.when
-        if share.how is How.STATE and how in (How.DETACH, How.DATA, How.CONDITIONAL):
-            how = How.STATE
-    return how, when
-
-
 def _is_record(m: Machine, field: str, site: int) -> bool:
     """Whether a field is set where something is the best so far, and nobody in the file reads it."""
-    read = any(e.name == field for unit in m.world.program.units for e in m.world.index(unit).of(t.Attribute))
-    return not read and aliasing.is_on_record(m, site)
+    return not _is_read(m, field) and aliasing.is_on_record(m, site)
+
+
+def _is_read(m: Machine, field: str) -> bool:
+    return any(e.name == field for unit in m.world.program.units for e in m.world.index(unit).of(t.Attribute))
+
+
+def _counts_otherwise(m: Machine, field: str, site: int) -> bool:
+    """Whether a field that nobody in the file reads is set on one arm of a condition, and a number in another field is
+    raised on another: how often in a row something was no better."""
+    raised = [store.site for store in m.index.of(t.StoreAttribute) if store.augmented and is_self(m, store.base)]
+    loops = Loops(m.unit.tape)
+    return any(loops.are_alternatives(site, other) for other in raised) and not _is_read(m, field)
 
 
 def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[int]) -> list[Kept]:
@@ -122,11 +112,11 @@ def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[
             found.append(
                 Kept(
                     field=field,
-                    site=cell.site,
+                    site=_put_at(m, containers, ref, cell.site),
                     shared=shared[0].site,
                     how=shared[0].how,
                     source=owner.text,
-                    shallow=not state or "shallow" in obj.flags,
+                    shallow=obj.kind is not Kind.STATE_DICT or "shallow" in obj.flags,
                     sure=min(obj.sure, _sure_source(m, shared[0].storage)) if state else obj.sure,
                     method=m.unit.name,
                     storages=frozenset(share.storage | 1 for share in shared),
@@ -138,6 +128,16 @@ def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[
                 )
             )
     return found
+
+
+def _put_at(m: Machine, containers: tuple[int, ...], item: int, site: int) -> int:
+    """Where an item was put into a container: another one may have been put there since, at `site`."""
+    for store in m.index.of(t.StoreItem):
+        if item | 1 in {ref | 1 for ref in m.value(store.value).refs} and set(m.value(store.base).refs) & set(
+            containers
+        ):
+            return store.site
+    return site
 
 
 def _is_once_a_call(m: Machine, slot: Slot, site: int) -> bool:
@@ -237,6 +237,7 @@ def _names_of(m: Machine, ref: int) -> frozenset[str]:
 # -- where it is used
 
 
+_DIFFERENCES = frozenset({"-", "-=", "sub", "sub_"})
 _MEETING = frozenset({t.Operate, t.Augment, t.Invoke, t.Call, t.StoreAttribute})
 
 
@@ -253,7 +254,7 @@ def met(m: Machine) -> list[FieldMet]:
             found += _met(m, event.site, pair, event.symbol, "operand")
         elif isinstance(event, t.Invoke) and event.name.rstrip("_") in _TENSORWISE:
             pair = (event.base, *[argument.register for argument in event.arguments])
-            form = "restored" if event.name == "copy_" and _field_of(m, event.base) == "" else "operand"
+            form = "restored" if event.name == "copy_" and field_of(m, event.base) == "" else "operand"
             form = "averaged" if _averages(m, event) else form
             found += _met(m, event.site, pair, event.name, form)
         elif isinstance(event, t.Call) and m.dotted_of(event).rpartition(".")[2] in _TENSORWISE:
@@ -262,46 +263,29 @@ def met(m: Machine) -> list[FieldMet]:
         elif isinstance(event, t.StoreAttribute) and event.name == "data":
             found += _met(m, event.site, (event.base, event.value), ".data =", "restored")
         elif isinstance(event, t.Invoke) and event.name == "load_state_dict" and event.arguments:
-            field = _field_of(m, event.arguments[0].register)
+            register = event.arguments[0].register
+            earlier = from_earlier_call(m, register, event.site)
+            field = earlier or field_of(m, register)
             for ref in m.value(event.base).refs if field else ():
-                source, earlier = m.state.object(ref).text, _is_from_earlier_call(m, field, event.site)
-                found.append(FieldMet(event.site, field, m.unit.name, "loaded", source, event.name, earlier))
+                source = m.state.object(ref).text
+                found.append(FieldMet(event.site, field, m.unit.name, "loaded", source, event.name, bool(earlier)))
     return list(dict.fromkeys(found))
-
-
-def _is_from_earlier_call(m: Machine, field: str, site: int) -> bool:
-    """Whether a method that sets a field itself never does so on the way to a site: it sets it and returns, or sets it
-    under a condition that excludes that of the site."""
-    stores = [event.site for event in m.index.stores.get(field, ()) if _is_self(m, event.base)]
-    return bool(stores) and all(exclude(m, store, site) or _leaves(m.unit.tape, store, site) for store in stores)
-
-
-def _leaves(tape: t.Tape, one: int, other: int) -> bool:
-    """Whether one event stands on an arm that ends in a return, or on another arm than the other event."""
-    for event in tape:
-        if not isinstance(event, t.Branch):
-            continue
-        for arm in event.arms:
-            inside = [inner.site for inner in t.events(arm)]
-            if one in inside:
-                if other in inside:
-                    return _leaves(arm, one, other)
-                beside = any(inner.site == other for each in event.arms for inner in t.events(each))
-                return beside or (bool(arm) and isinstance(arm[-1], t.Return | t.Raise)) or _leaves(arm, one, other)
-    return False
 
 
 def _met(m: Machine, site: int, registers: tuple[int, ...], op: str, form: str) -> Iterator[FieldMet]:
     if len(registers) < 2:
         return
     scaled = [part for register in registers for part in _scaled(m, register, MAX_DEPTH)]
-    state = form == "averaged"
+    state = form == "averaged" or op in _DIFFERENCES
     sources = {part: source for part in scaled if (source := _module_behind(m, m.value(part), state=state))}
-    fields = {part: _field_of(m, part) for part in scaled if part not in sources}
-    for field in dict.fromkeys(fields.values()):
-        for source in dict.fromkeys(sources.values()):
-            if field:
-                yield FieldMet(site, field, m.unit.name, form, source, op)
+    places = {part: field_of(m, part) for part in scaled}
+    met = (
+        (places[part], source) for part in scaled for other, source in sources.items() if places[part] and part != other
+    )
+    for field, source in dict.fromkeys(met):
+        earlier = item_from_earlier_call(m, field, site)
+        yield FieldMet(site, field, m.unit.name, form, source, op, earlier)
+    fields = {part: field for part, field in places.items() if part not in sources}
     first, second = (fields.get(register, "") for register in registers[:2])
     if first and second and first != second:
         # The groups of an optimizer that the one holds, and what the other has kept of them.
@@ -340,43 +324,3 @@ def _module_behind(m: Machine, value: Value, *, state: bool = False) -> str:
         return ""
     own = any(share.how is How.OWN or (share.how is How.STATE and not state) or share.when for share in shares)
     return "" if own else owner.text
-
-
-def _field_of(m: Machine, register: int) -> str:
-    """The field of `self`, set by another method, that a value was taken out of: by an index, a loop, a name."""
-    position = -1
-    for _ in range(MAX_STEPS):
-        event = m.unit.definitions[register] if register >= 0 else None
-        if isinstance(event, t.Attribute):
-            if (event.name in m.initial_fields or event.name == "param_groups") and _is_self(m, event.base):
-                return event.name
-            if event.name not in ("data", "param_groups"):
-                return ""
-            register = event.base
-        elif isinstance(event, t.Item):
-            register = event.base
-        elif isinstance(event, t.Load):
-            bound = uses.bindings_before(m, event)
-            if not bound:
-                return ""
-            register = bound[-1]
-        elif isinstance(event, t.Unpack):
-            register, position = event.value, event.position
-        elif isinstance(event, t.Iterate):
-            register = event.iterable
-        elif isinstance(event, t.Invoke) and (event.name in _PASSING or event.name.endswith("_")):
-            register = event.base
-        elif isinstance(event, t.Call) and naming.text_of(m, event.function) in ("zip", "enumerate", "reversed"):
-            several = naming.text_of(m, event.function) == "zip"
-            place = position if several else 0
-            if not 0 <= place < len(event.arguments):
-                return ""
-            register = event.arguments[place].register
-        else:
-            return ""
-    return ""
-
-
-def _is_self(m: Machine, register: int) -> bool:
-    event = m.unit.definitions[register] if register >= 0 else None
-    return isinstance(event, t.Load) and event.name == m.unit.parameters[0].name

@@ -9,7 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import attributes, brought, collecting, grads, memory, naming, outer, runs, slots, uses
+from torchcopylint.flow import (
+    attributes,
+    brought,
+    collecting,
+    devices,
+    entries,
+    grads,
+    keeping,
+    memory,
+    naming,
+    outer,
+    runs,
+    slots,
+    uses,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -46,7 +60,8 @@ class Kept(NamedTuple):
     """The function leaves the argument `kept`, or an alias of it (`how`), in the slot of `keeper` that `path` leads to.
 
     The slot is a field, or stands for the elements of a container. `kind` is that of the alias, `text` what it is
-    called; `site` is where it was made, in this file, or -1. `always` is whether every call does so.
+    called; `site` is where it was made, in this file, or -1. `always` is whether every call does so. `when` is the
+    condition on which it is no copy, `shallow` whether it is a new dictionary of the same tensors.
     """
 
     keeper: str
@@ -57,6 +72,8 @@ class Kept(NamedTuple):
     text: str
     site: int
     always: bool
+    when: str = ""
+    shallow: bool = False
 
 
 class Added(NamedTuple):
@@ -88,19 +105,32 @@ def kept(m: Machine, paths: Paths, *, told: bool) -> tuple[Kept, ...]:
             kind = m.state.object(keeper).kind
             if element and kind is not Kind.LIST and (kind is not Kind.DICT or slot[1] == ANY_ELEMENT):
                 continue
-            if not element and (len(cell.refs) != 1 or _is_set_elsewhere(m, slot[1][1:])):
+            if not element and (len(cell.refs) != 1 or _is_set_elsewhere(m, slot[1][1:], parameter)):
                 continue
             for ref in _held(m, cell.refs, MAX_DEPTH if element else 0):
-                share = _of_argument(m, ref, parameter, paths)
-                if share is not None:
-                    obj = m.state.object(ref)
-                    how = None if ref == share.storage else share.how
-                    source, inside = paths[share.storage]
-                    if not inside:
-                        site = share.site if told and how is not None else -1
-                        always = not uses.on_some_paths(m, cell.site)
-                        found[Kept(parameter, (*path, slot[1]), source, how, obj.kind, obj.text, site, always)] = None
+                item = _kept(m, ref, (parameter, (*path, slot[1])), cell.site, paths, told=told)
+                if item is not None:
+                    found[item] = None
     return tuple(found)
+
+
+def _kept(
+    m: Machine, ref: int, place: tuple[str, tuple[str, ...]], site: int, paths: Paths, *, told: bool
+) -> Kept | None:
+    """What an object that stands in a place of the keeper, since a site, is of another argument."""
+    share, when, obj = _of_argument(m, ref, place[0], paths), "", m.state.object(ref)
+    kind, shallow = obj.kind, False
+    if share is None:
+        entry = entries.dict_of(m, ref, paths)
+        if entry is None or paths[entry[0].storage][0] == place[0]:
+            return None
+        share, when, kind, shallow = entry[0], entry[1], Kind.STATE_DICT, True
+    how = None if ref == share.storage else How.STATE if shallow else share.how
+    source, inside = paths[share.storage]
+    if inside:
+        return None
+    made = share.site if told and how is not None else -1
+    return Kept(*place, source, how, kind, obj.text, made, not uses.on_some_paths(m, site), when, shallow)
 
 
 def _held(m: Machine, refs: Iterable[int], depth: int) -> Iterator[int]:
@@ -121,9 +151,19 @@ def _of_argument(m: Machine, ref: int, keeper: str, paths: Paths) -> Share | Non
     return shares[0] if paths[shares[0].storage][0] != keeper and (same or shares[0].how in _KEEPING) else None
 
 
-def _is_set_elsewhere(m: Machine, name: str) -> bool:
-    """Whether another unit of the file sets a field of that name, so that it may hold something else by then."""
-    return any(unit != m.unit.number for unit in m.world.setters(name))
+def _is_set_elsewhere(m: Machine, name: str, keeper: str) -> bool:
+    """Whether another unit of the file sets a field of that name, so that it may hold something else by then.
+
+    Where the `keeper` is a method's own object, what a class that has nothing to do with its class sets in its own
+    objects is another field.
+    """
+    others = [m.world.program.units[unit] for unit in m.world.setters(name) if unit != m.unit.number]
+    own = m.unit.owner >= 0 and keeper == m.unit.parameters[0].name
+    return any(
+        event.name == name and not event.augmented and not (own and keeping.is_strangers(m, unit, event.base))
+        for unit in others
+        for event in m.world.index(unit).of(t.StoreAttribute)
+    )
 
 
 def added(m: Machine) -> tuple[Added, ...]:
@@ -232,7 +272,7 @@ def take(m: Machine, unit: int, items: tuple[Kept, ...], bound: dict[str, Value]
             bound = {**bound, item.keeper: outer.value_of(m, unit, item.keeper)}
         keeper = _keeper(m, bound, item.keeper, item.path[:-1])
         value = bound.get(item.kept, UNKNOWN)
-        if keeper is None or not value.refs:
+        if keeper is None or not value.refs or (item.when and devices.is_away(m, value)):
             continue
         if item.how is not None:
             value = _alias(m, item, value, keeper, site)
@@ -249,8 +289,11 @@ def _alias(m: Machine, item: Kept, value: Value, keeper: int, site: int) -> Valu
     made = Object(item.kind, Sure.LIKELY, text=f"{m.state.object(keeper).text}{item.path[-1]}")
     if item.how in (How.STATE, How.DETACH):
         made = made._replace(leaf=Fact.YES, requires_grad=Fact.NO)
+    if item.shallow:
+        made = made._replace(flags=made.flags | {"shallow"})
     at = item.site if item.site >= 0 else site
-    return memory.alias(m, value._replace(root=None), at, item.how or How.VIEW, made, tag=f"kept by {site}")
+    tag, how = f"kept by {site}", item.how or How.VIEW
+    return memory.alias(m, value._replace(root=None), at, how, made, when=item.when, tag=tag)
 
 
 def _collect(m: Machine, keeper: int, values: list[Value], site: int) -> None:

@@ -100,6 +100,9 @@ def _worked_with(units: list[t.Unit]) -> set[str]:
                 continue
             made = [unit.definitions[register] for register in registers if register >= 0]
             found |= {one.name for one in made if isinstance(one, t.Attribute)}
+            if isinstance(event, t.Invoke) and made and isinstance(made[0], t.Load):
+                # `self.layer(x)` calls what stands in the field.
+                found.add(event.name)
     return found
 
 

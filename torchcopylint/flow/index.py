@@ -176,6 +176,12 @@ class UnitIndex:
         return self._carried[loop.site]
 
     @cached_property
+    def operations(self) -> dict[int, t.Operate | t.Invoke]:
+        """The operators and the methods that are called at each site."""
+        found: list[t.Operate | t.Invoke] = [*self.of(t.Operate), *self.of(t.Invoke)]
+        return {event.site: event for event in found}
+
+    @cached_property
     def collected(self) -> dict[int, list[int]]:
         """What comprehensions put into the container in each register: keys and items."""
         found: dict[int, list[int]] = {}

@@ -54,7 +54,7 @@ def iterate(m: Machine, iterable: Value, site: int, text: str, tag: str = "") ->
         return memory.unknown(m, site, f"{text}[...]", f"element{tag}")
     value = slots.join_values([_element_of(m, iterable, ref, site, text, tag) for ref in m.each(iterable.refs)])
     if value.marks:
-        value = value._replace(marks=_of_other_turns(m, value.marks, site))
+        value = value._replace(marks=_of_other_turns(m, value.marks, iterable, site))
     if site in m.index.put_back:
         mine = turns.put_back(m, site)
         kept = tuple(ref for ref in value.refs if ref | 1 not in mine)
@@ -63,10 +63,13 @@ def iterate(m: Machine, iterable: Value, site: int, text: str, tag: str = "") ->
     return value
 
 
-def _of_other_turns(m: Machine, marks: frozenset[Mark], site: int) -> frozenset[Mark]:
-    """The marks of an element that a loop, by the site of its `Iterate`, comes upon: without those of what another turn
-    has written by way of its own element, which is another one."""
-    return frozenset(mark for mark in marks if mark.own or not _is_by_element(m, mark.write, site))
+def _of_other_turns(m: Machine, marks: frozenset[Mark], iterable: Value, site: int) -> frozenset[Mark]:
+    """The marks of an element of an iterable that a loop, by the site of its `Iterate`, comes upon: without those of
+    what another turn has written by way of its own element, which is another one, unless an outer loop has come round
+    since."""
+    noted = m.written_before.get(site, {})
+    before = frozenset[int]().union(*(noted.get(ref, ()) for ref in iterable.refs)) if noted else ()
+    return frozenset(k for k in marks if k.own or k.write in before or not _is_by_element(m, k.write, site))
 
 
 def _is_by_element(m: Machine, write: int, site: int) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from torchcopylint.flow import last_turn, turns
+from torchcopylint.flow import come_round, last_turn, turns
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
 from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Fact, Key, Kind, Object, Part, Region, Slot, Sure, Value
@@ -76,7 +76,7 @@ class Machine:
         self.gathered: dict[int, Accumulated] = {}
         self.loaded_fields: set[tuple[str, str]] = set()
         self.tied: dict[tuple[int, int], int] = {}
-        self.called_fields: dict[str, dict[Fact, int]] = {}
+        self.called_fields: dict[tuple[str, str], dict[Fact, int]] = {}
         self.switched: set[int] = set()
         self.frozen: set[int] = set()
         self.copied_from: dict[int, frozenset[int]] = {}
@@ -110,6 +110,7 @@ class Machine:
         self.cuts: dict[int, bool] = {}
         self.region_names: dict[str, set[int]] = {}
         self.initial_fields: dict[str, Slot] = {}
+        self.written_before: dict[int, dict[int, frozenset[int]]] = {}
         self.module_saves: dict[int, Value] = {}
         self.reached: set[int] = set()
         self.reached_since: set[int] | None = None
@@ -227,6 +228,7 @@ class Machine:
         entry = state.fork()
         outside, start = self.started, turns.started(self, event)
         if event.site in self._heads:
+            come_round.note(self, event)
             last_turn.put_aside(self, self._saved_by[event.site])
             inside = {each.site for part in (event.test, event.body) for each in t.events(part)}
             state.resume(self._heads[event.site], inside)

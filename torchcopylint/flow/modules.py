@@ -7,6 +7,7 @@ from torchcopylint.flow import (
     assigning,
     containers,
     custom,
+    devices,
     frozen,
     generators,
     gradients,
@@ -169,6 +170,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name in ("train", "eval"):
         statistics.set_mode(m, base, name, rest)
     if name in _SELF_METHODS:
+        devices.move(m, base, name, arguments)
         _note_apply(m, rest)
         return base
     if name == "zero_grad":
@@ -238,7 +240,8 @@ def _note_apply(m: Machine, arguments: Arguments) -> None:
 
 
 def _state_dict(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:
-    made = Object(Kind.STATE_DICT, Sure.PROVEN, text=f"{text}.state_dict()", type="module")
+    place = devices.at(devices.place_of(m.state.object(base.refs[0])))
+    made = Object(Kind.STATE_DICT, Sure.PROVEN, text=f"{text}.state_dict()", type="module", config=place)
     if m.state.object(base.refs[0]).kind is Kind.OPTIMIZER:
         made = made._replace(type="optimizer", flags=frozenset({"optimizer state"}))
         if base.refs[0] | 1 in m.optimizers and not base.marks:

@@ -92,7 +92,8 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
                     fact = fact._replace(asked=True)
                 if fact.conditional and between and not _kept_from_before(m, value.root, mark):
                     fact = fact._replace(conditional=False)
-                m.fact(fact._replace(site=site, consumer=consumer, target=target))
+                put = uses.put_at(m, site) if fact.is_parameters_value else -1
+                m.fact(fact._replace(site=site, consumer=consumer, target=target, put=put))
                 if fact.kind is not Kind.STATE_DICT:
                     # Of snapshots, each was taken at a place of its own, all of which are to be put right.
                     break

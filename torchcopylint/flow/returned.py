@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow import grads, lending, naming, reading, runs, uses
+from torchcopylint.flow import entries, grads, lending, naming, reading, runs, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.model import (
@@ -188,7 +188,8 @@ def returned_by(
             for share in hits:
                 parameter, path = paths[share.storage]
                 same = ref == share.storage
-                how, region = (None, ()) if same else (share.how, _fixed(share.region))
+                # An entry of a state dict is one, whatever is done to it that does not copy.
+                how, region = (None, ()) if same else (entries.come_by(m, share)[0], _fixed(share.region))
                 found.append(Returned(parameter, path, how, _condition(m, share), region))
     if result is not None and itself_back is not None and result.kind in TENSORS:
         # Whether what is made otherwise has a graph, where a tensor comes back as it is, is not known.

@@ -98,6 +98,7 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
     obj = m.state.object(ref)
     if obj.kind is Kind.STATE_DICT:
         one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text, flags=obj.flags)
+        one = one._replace(config=obj.config)
         named = (ref, f"[{key!r}]")
         if key is not None and m.state.cell(named) is not None:
             return slot_value(m, named)
@@ -285,9 +286,10 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
         return
     obj = m.state.object(held.refs[0])
     named = isinstance(held.root, str) or (held.root is None and obj.kind in BUFFERS)
-    if named and held.refs[0] in before.refs and obj.kind in (Kind.MODULE, *BUFFERS):
-        # A layer of a class that nobody knows may be an activation, which has nothing to share.
-        told = obj.kind is not Kind.MODULE or obj.type not in ("", *MODULE_BASES)
+    trained = obj.kind is Kind.MODULE and held.refs[0] in before.refs and _is_trained(m, held.refs[0])
+    if (named or trained) and held.refs[0] in before.refs and obj.kind in (Kind.MODULE, *BUFFERS):
+        # A layer of a class that nobody knows may be an activation, which has nothing to share. Not if it is trained.
+        told = obj.kind is not Kind.MODULE or obj.type not in ("", *MODULE_BASES) or trained
         handed = obj.kind is Kind.MODULE and obj.owner == ARGUMENT and (told or kinds.named_layer(str(held.root)))
         if (told and _is_made_outside(m, obj, site)) or (handed and not uses.on_some_paths(m, site)):
             note_repeated(m, held, site, "comprehension", container)
@@ -297,6 +299,14 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
         stateful = [ref for ref in children if _stateful(m, ref, m.state.object(ref))]
         if len(stateful) == 1 and _is_made_outside(m, m.state.object(stateful[0]), site):
             note_repeated(m, Value((stateful[0],), Kind.MODULE), site, "comprehension", container)
+
+
+def _is_trained(m: Machine, ref: int) -> bool:
+    """Whether an optimizer has moved the parameters of a module by now."""
+    writes = [
+        m.writes.get(mark.write) for _, cell in m.state.holders_of(ref) for mark in cell.marks if ref in cell.refs
+    ]
+    return any(write is not None and write.form == "step" for write in writes)
 
 
 _IN_A_ROW = frozenset({"torch.nn.Sequential"})

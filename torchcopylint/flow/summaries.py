@@ -8,8 +8,10 @@ from torchcopylint.flow import (
     aliasing,
     attributes,
     carrying,
+    devices,
     distributions,
     field_reads,
+    field_uses,
     frozen,
     grads,
     handing,
@@ -115,6 +117,8 @@ class Summary(NamedTuple):
     left: tuple[leaving.Left, ...] = ()
     carries: tuple[carrying.Carried, ...] = ()
     yields: Returned | None = None
+    put_back: tuple[str, ...] = ()
+    """The fields of the object it is called on that a method loads into a module."""
     saves: tuple[str, ...] = ()
     """The arguments that backward over the result needs as they were."""
     function: int = -1
@@ -176,6 +180,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         lent=lending.of(m),
         left=leaving.left(m),
         yields=yielding.of(m, paths),
+        put_back=field_uses.put_back(m),
         saves=saved_arguments(m, paths),
         function=-1 if file else _returned_function(m),
     )
@@ -254,6 +259,8 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         # A trainer of another file may train through objects of which nothing is known there.
         stepping.maybe_trains(m, arguments, site, name)
         unknowns.maybe_backward(m, arguments, site, name)
+    if summary.put_back:
+        field_uses.read_by_call(m, summary.put_back, bound.get(unit.parameters[0].name, UNKNOWN), site, name)
     asked = bound.get(_switch(unit), UNKNOWN).const is True
     written, elsewhere = False, any(item.form != "assign" for item in summary.writes)
     for item in summary.writes:
@@ -449,6 +456,8 @@ def _one_result(
             values.append(source._replace(root=None))
     for number, item in enumerate(others):
         source = _follow(m, bound.get(item.parameter, Value()), item.path)
+        if item.when and item.how is How.STATE and devices.is_away(m, source):
+            continue
         if source.refs:
             if item.how in _SHOWING and result.kind in TENSORS:
                 memory.evidence_tensor(m, source)

@@ -306,3 +306,22 @@ def _place(unit: t.Unit, register: int) -> str:
         base = unit.definitions[event.base]
         return f"{base.name}.{event.name}" if isinstance(base, t.Load) else ""
     return event.name if isinstance(event, t.Load) else ""
+
+
+def put_at(m: Machine, site: int) -> int:
+    """The site of the write that puts the result of the operation at a site, or what arithmetic makes of it, into
+    something: `p.copy_(w + step * d)`. -1 if it goes anywhere else."""
+    event: t.Event | None = m.index.operations.get(site)
+    for _ in range(_MAX_STEPS):
+        out = event.out if isinstance(event, t.Operate | t.Invoke) else t.NO_REGISTER
+        used = m.consumer_of(out) if out >= 0 else None
+        if isinstance(used, t.Invoke) and used.name == "copy_" and used.base != out:
+            return used.site
+        if not isinstance(used, t.Operate) and not (isinstance(used, t.Invoke) and used.name in _ELEMENTWISE):
+            return -1
+        event = used
+    return -1
+
+
+_MAX_STEPS = 8
+_ELEMENTWISE = frozenset({"add", "sub", "mul", "div", "to", "view", "view_as", "reshape"})

@@ -101,7 +101,8 @@ class ReadAfter(NamedTuple):
     whether the two surely share what was written, `conditional` whether they do so where a conversion on the way had
     nothing to convert, `partly` whether they do on one of the paths on which `name` got what it holds.
     `place` is the storage that was written and the part of it that is read, `bound` the site where `name` was bound, or
-    -1. `asked` is whether somebody asks if the two are one: see `identity`.
+    -1. `asked` is whether somebody asks if the two are one: see `identity`. `put` is, for a value of a parameter, the
+    site of the write that puts what is computed from it into something, or -1.
     """
 
     write: int
@@ -122,11 +123,18 @@ class ReadAfter(NamedTuple):
     bound: int = -1
     partly: bool = False
     asked: bool = False
+    put: int = -1
 
     @property
     def links(self) -> tuple[Link, ...]:
         """How the two came to share, in the order of the program."""
         return tuple(sorted({*self.below_written, *self.below_read}, key=lambda link: link.site))
+
+    @property
+    def is_parameters_value(self) -> bool:
+        """Whether what is read is a parameter's value, through `.data` or `detach()`."""
+        hows = {link.how for link in self.below_read}
+        return How.PARAMETERS in hows and bool(hows & {How.DETACH, How.DATA})
 
     @property
     def hows(self) -> frozenset[How | None]:
@@ -203,7 +211,8 @@ class Kept(NamedTuple):
     methods may have for it: fields that hold it, or its own, if it is handed in. `calls` are the methods of `self` that
     `method` goes through itself, and those that these go through. `record` is whether that happens where one number is
     less than another, for nobody in the file. `when` is the condition on which nothing was copied, if there is one.
-    `appended` is whether each call adds one more view of the same parameter to a list.
+    `appended` is whether each call adds one more view of the same parameter to a list. `counted` is whether the method
+    counts, on another path, how often it does not happen, for a reader that is not in the file.
     """
 
     field: str
@@ -221,6 +230,7 @@ class Kept(NamedTuple):
     record: bool = False
     when: str = ""
     appended: bool = False
+    counted: bool = False
 
 
 class FieldMet(NamedTuple):
