@@ -16,6 +16,7 @@ from torchcopylint.flow import (
     slots,
     summaries,
 )
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -133,6 +134,28 @@ def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, nam
     m.state.make(ref, made._replace(text=f"{name}(...)"))
     ownership.note_built(m, ref, given, parameters_in(m, given), site, name)
     return Value((ref,), Kind.OPTIMIZER)
+
+
+def hand_parameters(m: Machine, optimizer: Value, register: int) -> None:
+    """What nobody knows has made an optimizer, by its use, of what it was given: of the parameters among that.
+
+    Thus `optimizer = build_optimizer(settings, net.parameters())`.
+    """
+    made = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(made, t.Call | t.Invoke) or len(optimizer.refs) != 1:
+        return
+    ref = optimizer.refs[0]
+    obj = m.state.object(ref)
+    given = [held for argument in made.arguments for held in parameters_in(m, m.value(argument.register))]
+    known = any(share.how is How.PARAMETERS for share in obj.shares)
+    shares = [
+        Share(s.storage, How.PARAMETERS, made.site, held, (), s.when, s.sure)
+        for held in ([] if known else given)
+        if any(share.how is How.PARAMETERS for share in m.state.object(held).shares)
+        for s in m.state.object(held).shares
+    ]
+    if shares:
+        m.state.set_object(ref, obj._replace(shares=tuple(dict.fromkeys((*shares, *obj.shares)))))
 
 
 def parameters_in(m: Machine, value: Value, depth: int = 4) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import aliasing, imports, indexing, kinds, likely_classes, memory, rebinding, runs, sums
+from torchcopylint.flow import aliasing, imports, indexing, kinds, likely_classes, making, memory, rebinding, runs, sums
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine, handles
 from torchcopylint.flow.model import INDEX_COPY, OTHERWISE, TENSORS, UNKNOWN, Fact, How, Kind, Object, Sure, Value
@@ -68,6 +68,8 @@ def _bind(m: Machine, event: t.Bind) -> None:
         kind, sure = kinds.from_uses(uses)
         if kind is not Kind.UNKNOWN:
             memory.refine(m, value, kind, sure)
+            if kind is Kind.OPTIMIZER:
+                making.hand_parameters(m, value, event.value)
             m.note_evidence(value, kinds.telling(uses))
         elif (number := likely_classes.of_name(m.world, event.name, uses)) is not None:
             _is_instance(m, value, number)
