@@ -122,7 +122,7 @@ GROUPS: dict[str, tuple[Row, ...]] = {
     ),
     "numpy": (
         _view("numpy", "y.numpy()"),
-        Row("numpy.asarray(tensor)", shares=("np.asarray(y)",)),
+        Row("numpy.asarray(tensor)", ("np.asarray(y)",), ("np.asarray(y, dtype=np.float64)",)),
         Row("torch.from_numpy", shares=("torch.from_numpy(a)",)),
         Row("torch.as_tensor(array)", ("torch.as_tensor(a)",), ("torch.as_tensor(a, dtype=torch.float64)",)),
         Row("torch.asarray(array)", ("torch.asarray(a)",), ("torch.asarray(a, copy=True)",)),

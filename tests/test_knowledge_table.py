@@ -257,7 +257,8 @@ def test_basic_indexing_is_a_view_and_advanced_indexing_a_copy() -> None:
 
 def test_the_overlay_adds_forms_to_generated_rows() -> None:
     assert "numpy.asarray(tensor)" in _function("numpy.asarray").forms
-    assert _function("numpy.asarray(tensor)").shares == "unversioned"
+    array = _function("numpy.asarray(tensor)")
+    assert (array.shares, array.when, array.versioned) == ("maybe", "dtype", False)
 
 
 def test_the_function_form_of_a_method_finds_the_method() -> None:
