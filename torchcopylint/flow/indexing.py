@@ -353,13 +353,28 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
         op="[...] =",
         form="item",
         name=text,
-        reads_old=False,
+        reads_old=_is_made_of_itself(m, event, text),
         region=() if whole else region,
     )
     refusals.check(m, base, [value], Site(event.site, text, "[...] =", "item"))
     grads.after_write(m, base, [value], Site(event.site, text, "[...] =", "item"), view=True)
     if sums:
         runs.mark_sum(m, event.site, base)
+
+
+def _is_made_of_itself(m: Machine, event: t.StoreItem, text: str) -> bool:
+    """Whether a part is set to what is computed from that part, as an operator would: `mask[i] = ~mask[i]`."""
+    made = m.unit.definitions[event.value] if event.value >= 0 else None
+    if not isinstance(made, t.Operate):
+        return False
+    index = naming.index_text(m, event.subscript)
+    parts = [m.unit.definitions[operand] for operand in made.operands if operand >= 0]
+    return any(
+        isinstance(part, t.Item)
+        and naming.text_of(m, part.base) == text
+        and naming.index_text(m, part.subscript) == index
+        for part in parts
+    )
 
 
 def _is_that_part(m: Machine, base: Value, value: Value, region: Region) -> bool:

@@ -91,9 +91,22 @@ class Inliner:
     def expanded(self, m: Machine, base: int) -> Expanded | None:
         """A unit with its helpers in it, and its sites from `base` on; `None` if it has none that matter."""
         names = _TRAINING | _BUILDING if m.unit.name == "__init__" else _TRAINING
-        if m.unit.kind != "function" or not self._deals_in(m.unit, names):
+        if m.unit.kind != "function" or not (self._deals_in(m.unit, names) or self._adds_to_given(m)):
             return None
         return _Expansion(self, m).result(base)
+
+    def _adds_to_given(self, m: Machine) -> bool:
+        """Whether a unit changes, in place, elements of what a function of the file has given it: `votes[k] += x`."""
+        made = m.unit.definitions
+        for event in m.index.of(t.Augment):
+            item = made[event.target] if event.target >= 0 else None
+            loaded = made[item.base] if isinstance(item, t.Item) and item.base >= 0 else None
+            for bind in m.index.binds.get(loaded.name, ()) if isinstance(loaded, t.Load) else ():
+                call = made[bind.value] if bind.value >= 0 else None
+                function = made[call.function] if isinstance(call, t.Call) and call.function >= 0 else None
+                if isinstance(function, t.Load) and function.name in self._functions:
+                    return True
+        return False
 
     def _deals_in(self, unit: t.Unit, names: frozenset[str]) -> bool:
         """Whether a unit, or a function of the file that it calls, uses an attribute or method of one of some names."""

@@ -155,8 +155,9 @@ def _is_stored_there(m: Machine, site: int, place: str) -> bool:
 
 
 def _entry(m: Machine, ref: int, obj: Object) -> Object | None:
-    """What an entry of a dictionary that was handed in is like, as the caller's entries are: by its key, it is one."""
-    cell = m.state.cell((ref, ANY_ELEMENT)) if obj.owner == ARGUMENT and obj.kind is Kind.DICT else None
+    """What an entry of a dictionary that was handed in, or stands in a field, is like, as those are that the caller or
+    the constructor knows: by its key, it is one."""
+    cell = m.state.cell((ref, ANY_ELEMENT)) if obj.kind is Kind.DICT else None
     if cell is None or cell.site >= 0 or len(cell.refs) != 1:
         return None
     like = m.state.object(cell.refs[0])
