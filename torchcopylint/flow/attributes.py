@@ -327,7 +327,7 @@ def _is_handed_to_retainer(m: Machine, name: str) -> bool:
         for unit in m.world.program.units
         if unit.number != m.unit.number and any(e.name == "retain_grad" for e in m.world.index(unit).of(t.Invoke))
     }
-    calls = [*m.index.of(t.Call), *m.index.of(t.Invoke)] if retaining else []
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)] if retaining else []
     for call in calls:
         made = m.unit.definitions[call.function] if isinstance(call, t.Call) else call
         if isinstance(made, t.Load | t.Attribute | t.Invoke) and made.name in retaining:
