@@ -104,6 +104,8 @@ def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, val
         rebinding.note_store(m, (ref, f".{event.name}"), text, event.value, value, event.site)
         sharing.let_go(m, (ref, f".{event.name}"), value)
         put_back.note(m, (ref, f".{event.name}"), value, event.site, text)
+        if obj.kind is Kind.MODULE:
+            slots.let_go_of_field(m, ref, event.name, value)
     slots.bind_slot(m, (ref, f".{event.name}"), value, event.site, weak=ref & 1 == 1)
     m.world.stored(m, obj, event.name, value)
 

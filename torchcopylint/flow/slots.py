@@ -247,6 +247,24 @@ def register_module(m: Machine, ref: int, module: Object, name: str, value: Valu
             _forget_saved(m, [share for share in added if name])
 
 
+def let_go_of_field(m: Machine, ref: int, name: str, value: Value) -> None:
+    """A field of a module is set: what it has held until now is a part of the module by that name no more, and who
+    writes the field does not write that."""
+    cell = m.state.cell((ref, f".{name}"))
+    part = Part("field", name)
+    for held in cell.refs if cell is not None and not ref & 1 else ():
+        obj = m.state.object(held)
+        if held not in value.refs and any(
+            share.how is How.FIELD and share.region[-1:] == (part,) for share in obj.shares
+        ):
+            before = Part("field", f"{name} before")
+            shares = tuple(
+                share._replace(region=(*share.region[:-1], before)) if share.region[-1:] == (part,) else share
+                for share in obj.shares
+            )
+            m.state.set_object(held, obj._replace(shares=shares))
+
+
 def _forget_saved(m: Machine, shares: list[Share]) -> None:
     """Another parameter stands in a field: who writes it does not write the one that backward has saved there."""
     for share in shares:
