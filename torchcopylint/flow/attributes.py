@@ -345,9 +345,10 @@ def _may_be_a_leaf(m: Machine, obj: Object) -> bool:
     """
     if any(s.when == "when the dtype already matches" and m.state.object(s.of).leaf > 0 for s in obj.shares):
         return True
-    parts = [s for s in obj.shares if s.how in (How.INDEX, How.ROW)]
-    if any(m.state.object(s.storage).owner == ARGUMENT for s in parts):
+    parts = [m.state.object(s.storage) for s in obj.shares if s.how in (How.INDEX, How.ROW)]
+    if any(part.owner == ARGUMENT and part.kind is not Kind.MODULE for part in parts):
         # Who asks a part of what is handed in for its gradient takes it for an element of a list, annotation or not.
+        # A row of a parameter of a model is no element of a list.
         return True
     moved = [s for s in obj.shares if "device" in s.when and m.state.object(s.of).leaf > 0]
     handed = any(devices.place_of(m.state.object(s.of)) == devices.HANDED for s in moved)

@@ -160,6 +160,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name == "append" and rest.positional:
         already = m.state.cell((base.refs[0], ANY_ELEMENT))
         slots.note_put_again(m, already, rest.positional[0], event.site, text)
+        ownership.note_replaced(m, base.refs[0], Part("item"), rest.positional[0], f"{text}[-1]", event.site)
         making.adopt(m, base.refs[0], rest.positional[0], event.site)
         return base
     if name == "extend" and rest.positional:

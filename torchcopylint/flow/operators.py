@@ -105,7 +105,7 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
 def _is_output(m: Machine, value: Value) -> bool:
     """Whether something is all that a network returned: with that, nobody can compute who was given no tensor."""
     obj = m.state.object(value.refs[0]) if len(value.refs) == 1 else None
-    return obj is not None and obj.requires_grad > 0 and OUTPUT in obj.flags and PART not in obj.flags
+    return obj is not None and OUTPUT in obj.flags and PART not in obj.flags
 
 
 def _unknown_result(m: Machine, values: list[Value], event: t.Operate, symbol: str) -> Value:

@@ -233,14 +233,16 @@ def note_replaced(m: Machine, base: int, part: Part, value: Value, text: str, si
         note_part(m, base, part, text, new.sure, site, frozenset(share.storage | 1 for share in new.shares))
 
 
-def note_part(m: Machine, base: int, part: Part, text: str, sure: Sure, site: int, own: frozenset[int]) -> None:
-    """A part of a module is set to something with parameters, after an optimizer was built over that module: the
-    optimizer does not know it. `own` are the storages of what is new."""
+def note_part(
+    m: Machine, base: int, part: Part, text: str, sure: Sure, site: int, own: frozenset[int], within: Region = ()
+) -> None:
+    """A part of a module, or of what is found `within` it, is set to something with parameters, after an optimizer was
+    built over that module: the optimizer does not know it. `own` are the storages of what is new."""
     m.replaced[site] = (base, part, text, sure)
     if any(own & {storage for storage, _ in built.parts} for built in m.optimizers.values()):
         return
     module = m.state.object(base)
-    place = tuple((s.storage | 1, (*s.region, part)) for s in module.shares if s.sure)
+    place = tuple((s.storage | 1, (*s.region, *within, part)) for s in module.shares if s.sure)
     for number, built in sorted(m.optimizers.items()):
         if not meet(place, built.parts):
             continue

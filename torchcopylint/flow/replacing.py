@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcopylint.flow import aliasing, exclusion, ownership, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import OptimizerHeld, PartReplaced
-from torchcopylint.flow.model import ARGUMENT, LOCAL, How, Kind, Object, Part, Slot, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, LOCAL, How, Kind, Object, Part, Region, Slot, Sure, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.index import UnitIndex
     from torchcopylint.flow.machine import Machine
 
 _NOT_TOLD = frozenset({"__init__", "forward", "__call__"})
@@ -24,11 +25,14 @@ MAX_DEPTH = 3
 
 
 class Replaced(NamedTuple):
-    """A function sets `part` of a module that it is handed as `parameter`, whichever way it goes."""
+    """A function sets `part` of a module that it is handed as `parameter`, or of what is found `within` that, whichever
+    way it goes. `text` is how the part is called, behind the name of the module."""
 
     parameter: str
     part: Part
     sure: Sure
+    within: Region = ()
+    text: str = ""
 
 
 def of(m: Machine) -> tuple[Replaced, ...]:
@@ -36,12 +40,24 @@ def of(m: Machine) -> tuple[Replaced, ...]:
     if m.unit.name in _NOT_TOLD:
         return ()
     found: dict[Replaced, None] = {}
-    for site, (base, part, _, sure) in m.replaced.items():
-        obj = m.state.object(base)
-        handed = obj.owner in (ARGUMENT, "self") and base == m.number("argument", obj.text)
-        if handed and not uses.on_some_paths(m, site):
-            found[Replaced(obj.text, part, sure)] = None
+    for site, (base, part, text, sure) in m.replaced.items():
+        if uses.on_some_paths(m, site):
+            continue
+        for owner, within in _handed(m, base):
+            name = m.state.object(owner).text
+            if text.startswith(name):
+                found[Replaced(name, part, sure, within, text.removeprefix(name))] = None
     return tuple(found)
+
+
+def _handed(m: Machine, base: int) -> Iterator[tuple[int, Region]]:
+    """The parameter that a module is, or that it is found in, and where there."""
+    obj = m.state.object(base)
+    inside = [(s.storage, s.region) for s in obj.shares if s.how is How.FIELD and s.sure and s.region]
+    for owner, within in [(base, ()), *inside]:
+        one = m.state.object(owner)
+        if one.owner in (ARGUMENT, "self") and owner == m.number("argument", one.text):
+            yield owner, within
 
 
 def by_call(m: Machine, items: tuple[Replaced, ...], bound: dict[str, Value], site: int) -> None:
@@ -50,9 +66,8 @@ def by_call(m: Machine, items: tuple[Replaced, ...], bound: dict[str, Value], si
         value = bound.get(item.parameter)
         if value is None or len(value.refs) != 1 or m.state.object(value.refs[0]).kind is not Kind.MODULE:
             continue
-        obj = m.state.object(value.refs[0])
-        text = f"{obj.text}.{item.part.value}" if item.part.kind == "field" else f"{obj.text}[{item.part.value}]"
-        ownership.note_part(m, value.refs[0], item.part, text, item.sure, site, frozenset())
+        text = f"{m.state.object(value.refs[0]).text}{item.text}"
+        ownership.note_part(m, value.refs[0], item.part, text, item.sure, site, frozenset(), item.within)
 
 
 def found(m: Machine) -> Iterator[Relation]:
@@ -110,8 +125,10 @@ def _held(m: Machine) -> Iterator[OptimizerHeld]:
     optimizer_ref = {slot[1][1:]: refs[0] for slot, _, refs in held if len(refs) == 1}
     for name, site, optimizer in single:
         renewed = _renewed(m, name) if optimizer.kind is Kind.OPTIMIZER else None
-        if renewed is None or _adds_groups(m):
+        adding = _adding_groups(m) if renewed is not None else None
+        if renewed is None or adding is None:
             continue
+        renewed += adding
         moved = {share.storage for share in optimizer.shares if share.how is How.PARAMETERS}
         for over, _, module in single:
             own = {share.storage for share in module.shares if share.how is How.OWN}
@@ -142,7 +159,7 @@ def _renewed(m: Machine, name: str) -> tuple[tuple[str, frozenset[str]], ...] | 
     if any(unit.owner < 0 for unit in setters):
         return None
     mine = [unit for unit in setters if unit.owner in family]
-    return tuple((unit.name, frozenset(e.name for e in m.world.index(unit).of(t.StoreAttribute))) for unit in mine)
+    return tuple((unit.name, _sets(m.world.index(unit))) for unit in mine)
 
 
 def _only_begins(m: Machine, unit: t.Unit) -> bool:
@@ -152,6 +169,22 @@ def _only_begins(m: Machine, unit: t.Unit) -> bool:
     return bool(callers) and all(c.name == "__init__" and c.owner == unit.owner == m.unit.owner for c in callers)
 
 
-def _adds_groups(m: Machine) -> bool:
-    units = m.world.program.units
-    return any(isinstance(e, t.Invoke) and e.name == "add_param_group" for unit in units for e in unit.definitions)
+def _adding_groups(m: Machine) -> tuple[tuple[str, frozenset[str]], ...] | None:
+    """The methods of the class that give an optimizer more parameters, each with what it sets itself. `None` if others
+    in the file do so as well: they may do it for any method."""
+    found = []
+    for unit in m.world.program.units:
+        index = m.world.index(unit)
+        if any(event.name == "add_param_group" for event in index.of(t.Invoke)):
+            if unit.owner != m.unit.owner or unit.name == "__init__":
+                return None
+            found.append((unit.name, _sets(index)))
+    return tuple(found)
+
+
+def _sets(index: UnitIndex) -> frozenset[str]:
+    """The names of the attributes that a unit sets, or puts something into under a key."""
+    tables = (index.unit.definitions[event.base] for event in index.of(t.StoreItem))
+    return frozenset(event.name for event in index.of(t.StoreAttribute)) | {
+        made.name for made in tables if isinstance(made, t.Attribute)
+    }

@@ -13,6 +13,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     CUSTOM_VIEW,
     EXPANDED,
+    INDEX_COPY,
     INFERENCE,
     ITSELF,
     KEPT,
@@ -44,7 +45,9 @@ OTHERWISE = "if it is no tensor"
 """As the condition of a parameter that is returned as it is: of tensors, something else comes back."""
 MAX_PARTS = 16
 """So many elements or fields of what a function returns are told of."""
-HANDED_OUT = frozenset({OUTPUT, INFERENCE, NO_GRAD_VIEW, CUSTOM_VIEW, EXPANDED, PLACEHOLDER, PARTS, WRITES_INPUT})
+HANDED_OUT = frozenset(
+    {INDEX_COPY, OUTPUT, INFERENCE, NO_GRAD_VIEW, CUSTOM_VIEW, EXPANDED, PLACEHOLDER, PARTS, WRITES_INPUT}
+)
 """What a function's callers know as well of what it has made."""
 
 
@@ -73,6 +76,8 @@ class ReturnedPart(NamedTuple):
     """What stands in the slots of what stands there: `return {"epoch": epoch, "weights": {...}}`."""
     lent: str = ""
     """The element of what the method's object keeps that stands there, as text: `self.images[...]`."""
+    same: str = ""
+    """Of what stands in a part: the slot of another part that is the very same: `return loss, {"loss": loss}`."""
 
 
 def saved_arguments(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
@@ -142,9 +147,27 @@ def parts_of(
             graphs.append(graph)
     if len(found) < 2:
         return tuple(found)
+    found = [part._replace(inner=_told_apart(m, refs, found, part)) if part.inner else part for part in found]
     real = [{n for n in graph if n in m.saves or n in m.module_saves} for graph in graphs]
     common = [any(mine & other for j, other in enumerate(real) if i != j) for i, mine in enumerate(real)]
     return tuple(part._replace(saved=one) for part, one in zip(found, common, strict=True))
+
+
+def _told_apart(m: Machine, refs: list[int], found: list[ReturnedPart], part: ReturnedPart) -> tuple[ReturnedPart, ...]:
+    """What stands in a part, with the slots of the other parts that some of it is, whichever way the unit returns."""
+    marked = []
+    for inner in part.inner:
+        held = [[m.state.refs_of((one, inner.slot)) for one in m.state.refs_of((ref, part.slot))] for ref in refs]
+        same = [
+            other.slot
+            for other in found
+            if other is not part
+            and all(
+                len(one) == 1 and one[0] == m.state.refs_of((r, other.slot)) for r, one in zip(refs, held, strict=True)
+            )
+        ]
+        marked.append(inner._replace(same=same[0]) if same else inner)
+    return tuple(marked)
 
 
 def returned_by(

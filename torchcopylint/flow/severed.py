@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import kinds, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GraphLost
-from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Sure, Value
+from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Sure, Value
 from torchcopylint.flow.references import FunctionReference
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str
         cutting = _cuts(m, event)
         if cutting is not None and _carries(m, cutting[0]):
             return event, cutting[0], cutting[1]
-        helped = _cut_by_helper(m, event)
+        helped = _cut_by_helper(m, event) or _cut_by_mode(m, event)
         if helped is not None:
             return helped
         if isinstance(event, t.Load):
@@ -196,6 +196,27 @@ def _cut_by_helper(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | Non
         return None
     taken = (argument.register for argument in event.arguments if _carries(m, argument.register))
     return next(((event, register, f"{_text(m, event)}(...)") for register in taken), None)
+
+
+def _cut_by_mode(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
+    """The same for a network that is called where nothing is recorded, or has a method that switches that off."""
+    if not isinstance(event, t.Call | t.Invoke):
+        return None
+    register = event.function if isinstance(event, t.Call) else event.base
+    networks = [m.state.object(ref) for ref in m.value(register).refs]
+    made = [m.state.object(ref) for ref in m.value(event.out).refs]
+    trained = len(networks) == 1 and networks[0].kind is Kind.MODULE and networks[0].requires_grad is not Fact.NO
+    if not trained or not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
+        return None
+    if isinstance(event, t.Call) or event.name == "forward":
+        return event, register, "torch.no_grad()"
+    called = _called(m, event)
+    helper = m.world.machines.get(called) if called is not None else None
+    return (
+        (event, register, f"{_text(m, event)}(...)")
+        if helper is not None and helper.state.mode.recording is Fact.NO
+        else None
+    )
 
 
 def _bound_before(m: Machine, name: str, site: int) -> list[int]:

@@ -397,6 +397,12 @@ def _result(
         # Several losses that come back need not have a graph in common.
         m.runs.parts.update(ref | 1 for ref in held.refs)
         m.runs.groups.update((ref | 1, part.group) for ref in held.refs)
+    for part in summary.parts:
+        held = slots.slot_value(m, (result.refs[0], part.slot))
+        for inner in part.inner if len(held.refs) == 1 else ():
+            if inner.same:
+                same = slots.slot_value(m, (result.refs[0], inner.same))
+                slots.bind_slot(m, (held.refs[0], inner.slot), same._replace(root=None), site)
     hanging.carry(m, behind, result, site, bound)
     if summary.saves:
         save_arguments(m, result, [bound.get(parameter, Value()) for parameter in summary.saves], site, name)
