@@ -118,6 +118,9 @@ def output(
 ) -> Value:
     """What a network returns carries a graph to its parameters, which backward needs."""
     recording = m.state.mode.recording
+    m.muted.discard(site)
+    if recording is Fact.NO:
+        m.muted.add(site)
     trains_nothing = frozen.trains_nothing(m, function, obj)
     given = [*arguments.positional, *arguments.keywords.values()]
     inputs = grads.tensors_in(m, given)

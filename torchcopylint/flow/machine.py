@@ -159,6 +159,8 @@ class Machine:
         self.cut_short = False
         self.trains = False
         self.has_no_grad = False
+        self.muted: set[int] = set()
+        """The sites where networks were called while nothing was recorded."""
         self._numbers: dict[tuple[object, ...], int] = {}
         self._loops: list[LoopFrame] = []
         self._heads: dict[int, Delta] = {}

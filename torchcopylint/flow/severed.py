@@ -209,7 +209,7 @@ def _cut_by_mode(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
     if not trained or not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
         return None
     if isinstance(event, t.Call) or event.name == "forward":
-        return event, register, "torch.no_grad()"
+        return (event, register, "torch.no_grad()") if event.site in m.muted else None
     called = _called(m, event)
     helper = m.world.machines.get(called) if called is not None else None
     return (
