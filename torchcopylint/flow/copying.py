@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import hollow
+from torchcopylint.flow import hollow, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import TensorCopied
-from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, LOCAL, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.unknowns import BACKWARD_NAMES
 
 if TYPE_CHECKING:
@@ -61,10 +61,36 @@ def _computed_in(m: Machine, ref: int, name: str, depth: int) -> tuple[str, Obje
     obj = m.state.object(ref)
     if _is_computed(obj):
         return name, obj
+    left = _left_by_constructor(m, obj)
+    if left is not None:
+        return f"{name}.{left[0]}", left[1]
     if depth and obj.kind in (*CONTAINERS, Kind.MODULE, Kind.INSTANCE) and obj.kind is not Kind.STATE_DICT:
         for slot in m.state.slot_names(ref):
             held = [m.state.object(r) for r in m.state.refs_of(slot)]
-            # What stands for several elements may be on some paths only.
-            if held and all(_is_computed(one) for one in held) and slot[1] != "[*]":
+            if not held or not all(_is_computed(one) for one in held):
+                continue
+            if slot[1] != ANY_ELEMENT:
                 return f"{name}{slot[1]}", held[0]
+            # What stands for several elements may be on some paths only, unless it was put in last on every path.
+            cell = m.state.cell(slot)
+            if cell is not None and cell.site >= 0 and not uses.on_some_paths(m, cell.site):
+                return f"{name}[...]", held[0]
+    return None
+
+
+def _left_by_constructor(m: Machine, obj: Object) -> tuple[str, Object] | None:
+    """A field of an instance in which its constructor, which nobody overrides, leaves something computed."""
+    number = m.world.local_class(obj.type) if obj.kind in (Kind.MODULE, Kind.INSTANCE) else None
+    constructor = m.world.method(number, "__init__") if number is not None else None
+    initial = m.world.machines.get(constructor) if constructor is not None else None
+    if number is None or initial is None or initial.unit.owner != number or m.world.method(number, "__deepcopy__"):
+        return None
+    for slot in initial.state.slot_names(initial.number("argument", initial.unit.parameters[0].name)):
+        cell, field = initial.state.cell(slot), slot[1][1:]
+        if cell is None or len(cell.refs) != 1 or cell.site < 0 or m.world.setters(field):
+            continue
+        held = initial.state.object(cell.refs[0])
+        if held.owner in ("", LOCAL) and _is_computed(held) and not uses.on_some_paths(initial, cell.site):
+            # Its site is the constructor's.
+            return field, held._replace(site=-1)
     return None

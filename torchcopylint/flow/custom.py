@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import dtypes, grads, memory, naming, operations, unknowns, writing
+from torchcopylint.flow import differentiated, dtypes, grads, memory, naming, operations, slots, unknowns, writing
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FunctionInput, Saved, ViewRefused
 from torchcopylint.flow.model import (
@@ -23,6 +23,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.sites import Site
 
 if TYPE_CHECKING:
+    from torchcopylint.flow.index import UnitIndex
     from torchcopylint.flow.machine import Machine
     from torchcopylint.flow.sites import Arguments
 
@@ -49,6 +50,8 @@ def conclude(m: Machine) -> None:
     """What a `forward` that has been run does to its inputs."""
     inputs = _inputs(m)
     outputs = _returned(m)
+    if m.world.method(m.unit.owner, "setup_context") is not None:
+        return
     known = all(m.state.object(ref).kind in TENSORS for ref in outputs)
     told: set[int] = set()
     for write in sorted(m.writes.values()):
@@ -57,36 +60,18 @@ def conclude(m: Machine) -> None:
             continue
         ref = hits[0]
         sure = max(write.sure, Sure.LIKELY)
-        if ref not in m.dirty and ref not in told and (ref in outputs or _has_gradient(m, inputs[ref])):
+        if ref not in m.dirty and ref not in told and (ref in outputs or differentiated.has_gradient(m, inputs[ref])):
             told.add(ref)
             m.fact(FunctionInput(write.site, inputs[ref], write.op, "unmarked", -1, sure))
         elif ref in m.dirty and outputs and ref not in outputs and known:
             m.fact(FunctionInput(m.dirty[ref], inputs[ref], write.op, "lost", write.site, sure))
 
 
-def _has_gradient(m: Machine, name: str) -> bool:
-    """Whether `backward` gives an input of `forward` a gradient, on every path that can be seen: a buffer has none."""
-    number = m.world.method(m.unit.owner, "backward")
-    if number is None or not m.world.is_own(number):
-        return False
-    position = [parameter.name for parameter in m.unit.parameters[1:]].index(name)
-    unit = m.world.unit(number)
-    returned = [unit.definitions[event.value] for event in m.world.index(unit).of(t.Return) if event.value >= 0]
-    given = [
-        made.items[position] if isinstance(made, t.Make) and position < len(made.items) else t.NO_REGISTER
-        for made in returned
-    ]
-    whole = position == 0 and bool(returned) and not any(isinstance(made, t.Make | t.Const) for made in returned)
-    return whole or (bool(given) and all(_is_something(unit, register) for register in given))
-
-
-def _is_something(unit: t.Unit, register: int) -> bool:
-    made = unit.definitions[register] if register >= 0 else None
-    return made is not None and not (isinstance(made, t.Const) and made.value is None)
-
-
 def _inputs(m: Machine) -> dict[int, str]:
-    return {m.number("argument", p.name): p.name for p in m.unit.parameters[1:] if p.kind == "plain"}
+    """What a `forward` is given beside the context, which it does not get where there is a `setup_context`."""
+    apart = m.unit.owner >= 0 and m.world.method(m.unit.owner, "setup_context") is not None
+    given = m.unit.parameters[0 if apart else 1 :]
+    return {m.number("argument", p.name): p.name for p in given if p.kind == "plain"}
 
 
 def _returned(m: Machine) -> set[int]:
@@ -105,25 +90,45 @@ def _returned(m: Machine) -> set[int]:
 def apply(m: Machine, number: int, arguments: Arguments, site: int, name: str) -> Value:
     """The result of `Function.apply(...)`: an input that comes back as it was, or a view of one, is a special view.
 
-    What `forward` computes has the graph of the inputs behind it, and needs what `forward` has saved as it was.
+    What `forward` computes has the graph of the inputs behind it, and needs what the context has saved as it was.
     """
     result = unknowns.call_unknown(m, arguments, site, name)
     forward = m.world.method(number, "forward")
-    if forward is None or m.world.method(number, "setup_context") is not None:
+    if forward is None:
         return result
-    names = [p.name for p in m.world.unit(forward).parameters[1:] if p.kind == "plain"]
+    first = 0 if m.world.method(number, "setup_context") is not None else 1
+    names = [p.name for p in m.world.unit(forward).parameters[first:] if p.kind == "plain"]
     m.world.note_arguments(m, forward, dict(zip(names, arguments.positional, strict=False)))
     machine = m.world.machine_of(forward)
     if machine is None:
         return result
     inputs = list(_inputs(machine))
     _check_dirty_views(m, machine, inputs, arguments, site)
-    if len(machine.returned) != 1 or len(machine.returned[0].refs) != 1:
+    invoked = {event.name for event in machine.index.of(t.Invoke)}
+    if len(machine.returned) != 1 or len(machine.returned[0].refs) != 1 or "mark_non_differentiable" in invoked:
         return result
+    at = Site(site, "", f"{name}(...)", "call")
     returned = machine.returned[0].refs[0]
+    slots_of = machine.state.slot_names(returned)
+    if machine.state.object(returned).kind is not Kind.TUPLE or not all(s[1][1:-1].isdigit() for s in slots_of):
+        return _output(m, machine, returned, arguments, result, at)
+    whole = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text=at.op), "outputs")
+    for slot in slots_of:
+        held = machine.state.refs_of(slot)
+        part = memory.fresh(m, site, m.state.object(result.refs[0]), f"part{slot[1]}")
+        part = _output(m, machine, held[0], arguments, part, at, slot[1]) if len(held) == 1 else part
+        slots.bind_slot(m, (whole.refs[0], slot[1]), part, site)
+    return whole
+
+
+def _output(
+    m: Machine, machine: Machine, returned: int, arguments: Arguments, result: Value, at: Site, tag: str = ""
+) -> Value:
+    """What comes back for one of the objects that `forward` returns; `result` if nobody knows."""
+    inputs = list(_inputs(machine))
     obj = machine.state.object(returned)
     if obj.kind in TENSORS and not any(s.storage in inputs for s in obj.shares):
-        return _computed(m, machine, returned, arguments, result, Site(site, "", f"{name}(...)", "call"))
+        return _computed(m, machine, returned, arguments, result, at)
     sources = [s.storage for s in obj.shares if s.storage in inputs and s.sure and s.how in (*_VIEWS, How.OWN)]
     if len(sources) != 1 or len(obj.shares) != 1:
         return result
@@ -131,20 +136,19 @@ def apply(m: Machine, number: int, arguments: Arguments, site: int, name: str) -
     if position >= len(arguments.positional) or not arguments.positional[position].refs:
         return result
     source = arguments.positional[position]
-    if sources[0] in machine.dirty:
+    if sources[0] in _dirty(machine):
         # The input has become the output: to autograd, that is an operation in place.
-        at = Site(site, naming.key_text(m, source.root) or "its input", f"{name}(...)", "call")
-        operations.write_through(m, source, arguments.positional, at, reads_old=True, versioned=True)
+        place = at._replace(name=naming.key_text(m, source.root) or "its input")
+        operations.write_through(m, source, arguments.positional, place, reads_old=True, versioned=True)
         return writing.current(m, source) if returned == sources[0] else result
-    made = Object(Kind.TENSOR, Sure.PROVEN, text=f"{name}(...)", flags=frozenset({CUSTOM_VIEW}))
+    made = Object(Kind.TENSOR, Sure.PROVEN, text=at.op, flags=frozenset({CUSTOM_VIEW}))
     made = grads.result_of(m, made, arguments.positional, True)
-    return memory.alias(m, source._replace(root=None), site, How.VIEW, made)
+    return memory.alias(m, source._replace(root=None), at.site, How.VIEW, made, tag=tag)
 
 
 def _computed(m: Machine, machine: Machine, returned: int, arguments: Arguments, result: Value, at: Site) -> Value:
     """What `forward` has made anew, with what it has saved for `backward`, if that asks for it."""
-    invoked = {event.name for event in machine.index.of(t.Invoke)}
-    if "mark_non_differentiable" in invoked or machine.state.object(returned).dtype in dtypes.INTEGERS:
+    if machine.state.object(returned).dtype in dtypes.INTEGERS:
         return result
     ref = result.refs[0]
     made = m.state.object(ref)._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
@@ -153,7 +157,8 @@ def _computed(m: Machine, machine: Machine, returned: int, arguments: Arguments,
         return result
     ids: list[int] = []
     inputs = list(_inputs(machine))
-    for number, kept in enumerate(machine.kept_for_backward[:MAX_SAVED]):
+    kept_here = [*machine.kept_for_backward, *_by_setup(machine, "save_for_backward", returned)]
+    for number, kept in enumerate(kept_here[:MAX_SAVED]):
         if kept == returned:
             ids += grads.save(m, result, at.site * 8 + number, Saved(at.site, at.op, "output", "its result"))
         elif kept in inputs and inputs.index(kept) < len(arguments.positional):
@@ -163,6 +168,48 @@ def _computed(m: Machine, machine: Machine, returned: int, arguments: Arguments,
     obj = m.state.object(ref)
     m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
     return result
+
+
+def _dirty(m: Machine) -> set[int]:
+    """The inputs of a `forward` that its context marks as dirty, if in `setup_context`."""
+    return {*m.dirty, *_by_setup(m, "mark_dirty", -1)}
+
+
+def _by_setup(m: Machine, method: str, output: int) -> list[int]:
+    """What `setup_context(ctx, inputs, output)` gives to a method of the context: its inputs or its output."""
+    number = m.world.method(m.unit.owner, "setup_context")
+    if number is None or not m.world.is_own(number) or len(m.world.unit(number).parameters) != 3:
+        return []
+    unit, inputs = m.world.unit(number), list(_inputs(m))
+    found: list[int] = []
+    for event in m.world.index(unit).of(t.Invoke):
+        for argument in event.arguments if event.name == method else ():
+            place = _place_in(m.world.index(unit), argument.register)
+            if place is None and _is_named(unit, argument.register, unit.parameters[2].name):
+                found.append(output)
+            elif place is not None and 0 <= place < len(inputs):
+                found.append(inputs[place])
+    return found
+
+
+def _place_in(index: UnitIndex, register: int) -> int | None:
+    """Which of the `inputs` of a `setup_context` a register holds: `x, y = inputs`, `inputs[0]`."""
+    unit = index.unit
+    event = unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Load) and len(index.binds.get(event.name, ())) == 1:
+        event = unit.definitions[index.binds[event.name][0].value]
+    if isinstance(event, t.Unpack) and _is_named(unit, event.value, unit.parameters[1].name):
+        return event.position
+    if isinstance(event, t.Item) and _is_named(unit, event.base, unit.parameters[1].name):
+        part = event.subscript[0] if len(event.subscript) == 1 else None
+        const = unit.definitions[part] if isinstance(part, int) and part >= 0 else None
+        return const.value if isinstance(const, t.Const) and isinstance(const.value, int) else None
+    return None
+
+
+def _is_named(unit: t.Unit, register: int, name: str) -> bool:
+    event = unit.definitions[register] if register >= 0 else None
+    return isinstance(event, t.Load) and event.name == name
 
 
 def _asks_for_saved(machine: Machine) -> bool:
@@ -178,8 +225,9 @@ def _check_dirty_views(m: Machine, machine: Machine, inputs: list[int], argument
     """A view whose base requires grad may be changed in place only by a Function with a single output."""
     if len(_returned(machine)) < 2 or m.state.mode.recording <= 0:
         return
+    dirty = _dirty(machine)
     for ref, value in zip(inputs, arguments.positional, strict=False):
-        if ref not in machine.dirty or len(value.refs) != 1:
+        if ref not in dirty or len(value.refs) != 1:
             continue
         obj = m.state.object(value.refs[0])
         if len(obj.shares) == 1 and obj.shares[0].how in _VIEWS and obj.shares[0].sure:

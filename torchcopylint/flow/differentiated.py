@@ -46,3 +46,30 @@ def saved_for_backward(index: UnitIndex) -> frozenset[str]:
     ]
     made = [index.unit.definitions[register] for register in given]
     return frozenset(event.name for event in made if isinstance(event, t.Load))
+
+
+def has_gradient(m: Machine, name: str, *, spelt: bool = False) -> bool:
+    """Whether `backward` gives an input of `forward` a gradient, on every path that can be seen: a buffer has none.
+
+    `spelt` is whether a tuple that is put together elsewhere (`(None,) + gradients`) says nothing of the first one.
+    """
+    number = m.world.method(m.unit.owner, "backward")
+    if number is None or not m.world.is_own(number):
+        return False
+    first = 0 if m.world.method(m.unit.owner, "setup_context") is not None else 1
+    names = [parameter.name for parameter in m.unit.parameters[first:]]
+    position = names.index(name) if name in names else len(names)
+    unit = m.world.unit(number)
+    returned = [unit.definitions[event.value] for event in m.world.index(unit).of(t.Return) if event.value >= 0]
+    given = [
+        made.items[position] if isinstance(made, t.Make) and position < len(made.items) else t.NO_REGISTER
+        for made in returned
+    ]
+    whole = position == 0 and bool(returned) and not any(isinstance(made, t.Make | t.Const) for made in returned)
+    whole = whole and not (spelt and len(names) > 1)
+    return whole or (bool(given) and all(_is_something(unit, register) for register in given))
+
+
+def _is_something(unit: t.Unit, register: int) -> bool:
+    made = unit.definitions[register] if register >= 0 else None
+    return made is not None and not (isinstance(made, t.Const) and made.value is None)

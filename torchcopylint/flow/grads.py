@@ -395,7 +395,9 @@ def note_switched(m: Machine, ref: int, wanted: bool | None, site: int, name: st
     if wanted is False and obj.leaf is Fact.NO and obj.requires_grad > 0 and not obj.flags & {INFERENCE}:
         sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
         m.fact(RequiresGradRefused(site, name, "nonleaf", obj.site, "", sure))
-    elif wanted is True and obj.dtype in dtypes.INTEGERS:
+        # On its other turns, a loop comes to others of the kind.
+        return m.in_loop
+    if wanted is True and obj.dtype in dtypes.INTEGERS:
         m.fact(RequiresGradRefused(site, name, "integer", obj.site, obj.dtype, obj.sure))
         return True
     return False

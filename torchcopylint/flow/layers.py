@@ -66,7 +66,24 @@ def output_of_one(m: Machine, function: Value, arguments: Arguments, result: Val
     aliasing.note_use(m, function, site, "call")
     trained = {m.state.object(ref).requires_grad for ref in function.refs}
     obj = Object(Kind.MODULE, requires_grad=trained.pop() if len(trained) == 1 else Fact.UNKNOWN)
+    if len(result.refs) == 1 and all(_makes_a_tensor(m, ref) for ref in function.refs):
+        made = m.state.object(result.refs[0])
+        m.state.set_object(result.refs[0], made._replace(kind=Kind.TENSOR, sure=Sure.LIKELY))
+        result = result._replace(kind=Kind.TENSOR)
     return output(m, function, obj, arguments, result, site, name)
+
+
+def _makes_a_tensor(m: Machine, ref: int) -> bool:
+    """Whether a module is a layer of torch that makes one tensor anew of what it is given."""
+    obj = m.state.object(ref)
+    row = table.module_class(obj.type) if obj.type else None
+    known = row is not None and not row.container and row.output in ("tensor", "scalar")
+    return (
+        row is not None
+        and known
+        and row.shares not in ("same", "maybe", "view")
+        and not dict(obj.config).get("inplace")
+    )
 
 
 def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:

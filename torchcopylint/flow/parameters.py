@@ -125,9 +125,11 @@ class Parameters(Classes):
             return Object(Kind.TENSOR, default.sure, dtype=default.dtype)
         if "backward" in self.roles_of(m.unit) and parameter != m.unit.parameters[0]:
             return Object(Kind.TENSOR, Sure.PROVEN)
-        if "forward" in self.roles_of(m.unit) and parameter.name in differentiated.saved_for_backward(m.index):
-            # A context saves tensors only.
-            return Object(Kind.TENSOR, Sure.PROVEN)
+        if "forward" in self.roles_of(m.unit):
+            # A context saves tensors only, and what has a gradient is one.
+            name = parameter.name
+            if name in differentiated.saved_for_backward(m.index) or differentiated.has_gradient(m, name, spelt=True):
+                return Object(Kind.TENSOR, Sure.PROVEN)
         uses = m.unit.uses.get(parameter.name, frozenset())
         kind, sure = (Kind.UNKNOWN, Sure.NOT) if self.is_of_another_framework else kinds.from_uses(uses)
         if called.kind is not Kind.UNKNOWN and kind in (Kind.UNKNOWN, called.kind):

@@ -17,6 +17,7 @@ from torchcopylint.flow.model import (
     INFERENCE,
     ITSELF,
     KEPT,
+    LOCAL,
     MIXED,
     NO_GRAD_VIEW,
     OUTPUT,
@@ -43,6 +44,8 @@ PLAIN = "plain"
 """As the condition of what is returned: it is a number or a text."""
 OTHERWISE = "if it is no tensor"
 """As the condition of a parameter that is returned as it is: of tensors, something else comes back."""
+FIRST_PART, MAX_KEPT = 4, 3
+"""Of the numbers that a call has for what is saved there, the first that is a part's, and how many are."""
 MAX_PARTS = 16
 """So many elements or fields of what a function returns are told of."""
 HANDED_OUT = frozenset(
@@ -53,7 +56,8 @@ HANDED_OUT = frozenset(
 
 class Returned(NamedTuple):
     """The function may return an alias of a parameter (`how`; `None` for the very object), or, without one, something
-    fresh: where `when` is `PLAIN`, a number or a text. `region` is the part that it always returns, if there is one."""
+    fresh: where `when` is `PLAIN`, a number or a text; with a `how`, a view of something fresh. `region` is the part
+    that it always returns, if there is one."""
 
     parameter: str
     path: tuple[str, ...]
@@ -207,7 +211,7 @@ def returned_by(
                 itself_back = plain if itself_back is None else _weaker(itself_back, plain)
             hits = _nearest([share for share in obj.shares if share.storage in paths], paths)
             if not hits:
-                found.append(Returned("", (), None, "unknown" if obj.kind is Kind.UNKNOWN else ""))
+                found.append(Returned("", (), _view_of_own(m, obj), "unknown" if obj.kind is Kind.UNKNOWN else ""))
             for share in hits:
                 parameter, path = paths[share.storage]
                 same = ref == share.storage
@@ -228,6 +232,18 @@ def _fixed(region: Region) -> Region:
     bounds = [bound for part in region for bound in (part.value, part.upper)]
     fixed = all(part.kind in ("int", "slice", "all") for part in region)
     return region if fixed and all(bound is None or isinstance(bound, int) for bound in bounds) else ()
+
+
+def _view_of_own(m: Machine, obj: Object) -> How | None:
+    """In which way a tensor is surely a view of what the unit has made itself, `None` if it is not."""
+    how, seen = None, 0 if obj.kind in TENSORS else MAX_PARTS
+    while (obj.kind in TENSORS or PARTS in obj.flags) and len(obj.shares) == 1 and seen < MAX_PARTS:
+        share = obj.shares[0]
+        if share.how not in reading.VIEWS or not share.sure or share.when:
+            break
+        how = How.ROW if How.ROW in (how, share.how) else share.how
+        obj, seen = m.state.object(share.of), seen + 1
+    return how if obj.kind in TENSORS and obj.owner in ("", LOCAL) else None
 
 
 def handed_back(m: Machine) -> frozenset[str]:
@@ -280,14 +296,19 @@ def _weaker(a: Object, b: Object) -> Object:
     return joined._replace(flags=joined.flags | (a.flags | b.flags) & {ITSELF, MIXED} | mixed)
 
 
-def keep(m: Machine, result: Value, site: int, name: str, tag: str) -> Value:
-    """What backward keeps of a function's result, it keeps for the caller, too."""
+def keep(m: Machine, result: Value, site: int, name: str, part: int | None) -> Value:
+    """What backward keeps of a function's result, it keeps for the caller, too, and so of the first parts of it.
+
+    `part` is the part's place among the others, `None` of the whole, negative of what stands in parts.
+    """
     ref = result.refs[0]
     obj = m.state.object(ref)
     if KEPT in obj.flags:
         m.state.set_object(ref, obj._replace(flags=obj.flags - {KEPT}))
-        if not tag and m.state.mode.recording is not Fact.NO and obj.requires_grad > 0:
-            ids = grads.save(m, result, site * 8, Saved(site, f"{name}(...)", "output", "its result"))
+        kept = part is None or 0 <= part < MAX_KEPT
+        if kept and m.state.mode.recording is not Fact.NO and obj.requires_grad > 0:
+            number = site * 8 if part is None else site * 8 + FIRST_PART + part
+            ids = grads.save(m, result, number, Saved(site, f"{name}(...)", "output", "its result"))
             obj = m.state.object(ref)
             m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
     return result

@@ -384,8 +384,8 @@ def _result(
         return Value(kind=Kind.FUNCTION, const=FunctionReference(summary.function))
     inputs = [*arguments.positional, *arguments.keywords.values()]
     result = _one_result(m, summary.returned, summary.result, bound, inputs, site, name)
-    for part in summary.parts if len(result.refs) == 1 else ():
-        held = _one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot)
+    for order, part in enumerate(summary.parts if len(result.refs) == 1 else ()):
+        held = _one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot, order)
         held = lending.take(m, part.lent, bound.get("self"), held)
         slots.bind_slot(m, (result.refs[0], part.slot), held, site)
         for inner in part.inner if len(held.refs) == 1 else ():
@@ -441,8 +441,9 @@ def _one_result(
     site: int,
     name: str,
     tag: str = "",
+    order: int = -1,
 ) -> Value:
-    """What a call returns, or one part of it, which `tag` tells from the others."""
+    """What a call returns, or one part of it, which `tag` tells from the others, and `order` if it is not a part's."""
     told = tuple(item for item in returned if not (item.when == OTHERWISE and _is_tensor(m, bound, item)))
     if len(told) < len(returned) and all(item.how in _CUTTING for item in told):
         result = result._replace(kind=Kind.TENSOR, sure=Sure.LIKELY, requires_grad=Fact.NO, leaf=Fact.YES)
@@ -500,6 +501,13 @@ def _one_result(
             made = made._replace(requires_grad=Fact.NO, leaf=Fact.YES, graph=frozenset())
         if any(item.when == "unknown" for item in fresh):
             made = made._replace(kind=Kind.UNKNOWN, sure=Sure.NOT)
-        values.append(keep(m, memory.fresh(m, site, made, f"{tag}fresh"), site, name, tag))
+        hows = {item.how for item in fresh}
+        if fresh and hows <= reading.VIEWS and made.kind in TENSORS and made.requires_grad > 0:
+            # What it is a view of, nobody holds here; autograd refuses to have it cut, or written as one of several.
+            base = memory.fresh(m, site, made, f"{tag}base")
+            how = How.ROW if How.ROW in hows else How.VIEW
+            values.append(memory.alias(m, base, site, how, made, tag=f"{tag}fresh"))
+        else:
+            values.append(keep(m, memory.fresh(m, site, made, f"{tag}fresh"), site, name, order if tag else None))
     joined = slots.join_values(values)
     return joined._replace(plain=True) if plain else joined
