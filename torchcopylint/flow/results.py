@@ -125,6 +125,8 @@ ARRAY_MAKERS = frozenset(
 """Functions that return an array, and no number of NumPy's."""
 _IMPORTING = frozenset({"from_numpy", "frombuffer", "from_dlpack", "as_tensor", "asarray"})
 """Functions that make a tensor over the memory of something else."""
+_CAPSULES = ("to_dlpack", "__dlpack__")
+"""Functions that hand out an object which carries the memory of a tensor elsewhere."""
 _RESULT_KINDS = {
     "number": Kind.NUMBER,
     "bool": Kind.NUMBER,
@@ -140,6 +142,8 @@ def result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inp
     if op.name in SIZED and ("size" in arguments.keywords or len(arguments.positional) > SIZED[op.name]):
         made = Object(Kind.ARRAY, Sure.PROVEN, text=f"{at.op}(...)", flags=frozenset({NDARRAY}))
         return memory.fresh(m, at.site, made)
+    if op.name.endswith(_CAPSULES) and first.refs:
+        return memory.alias(m, first, at.site, How.VIEW, Object(Kind.OTHER, Sure.PROVEN, text=_text(at)))
     if op.result in _RESULT_KINDS:
         return Value(kind=_RESULT_KINDS[op.result])
     if op.name.startswith("numpy.random.") and _draws_one(m, op, arguments):
