@@ -30,15 +30,15 @@ def is_hollow(world: World, number: int) -> bool:
         return facts is not None and facts.hollow
     if [name for _, name in world.bases(number)] not in [[base] for base in _BARE]:
         return False
-    units = [unit for unit in world.program.units if unit.owner == number]
-    named = (event.name for unit in units for event in unit.definitions if isinstance(event, t.Load | t.Invoke))
-    if any(name in _REGISTERING for name in named):
-        return False
     fields = world.fields(number)
-    used = _worked_with(units)
-    return bool(fields) and all(
-        _is_plain(world, number, obj) or (obj.kind is Kind.UNKNOWN and name not in used) for name, obj in fields.items()
-    )
+    if not fields or not all(obj.kind is Kind.UNKNOWN or _is_plain(world, number, obj) for obj in fields.values()):
+        return False
+    units = [unit for unit in world.program.units if unit.owner == number]
+    named = (event for unit in units for event in world.index(unit).named)
+    if any(event.name in _REGISTERING and not isinstance(event, t.Attribute) for event in named):
+        return False
+    unknown = [name for name, obj in fields.items() if not _is_plain(world, number, obj)]
+    return not unknown or _worked_with(units).isdisjoint(unknown)
 
 
 def has_no_parameters(world: World, number: int) -> bool:
