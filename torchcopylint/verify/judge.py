@@ -14,6 +14,8 @@ from torchcopylint.verify.predicates import LOOKS, PREDICATES, Case, Opinion, Se
 
 MOST_FAILED = 4
 """So many attempts of a group may run out of time, or have no answer, before the search ends."""
+MOST_UNSEEN = 4
+"""So many attempts of a group may get there and show neither the effect nor that there is none."""
 
 Ask = Callable[[Attempt, str, tuple[int, ...]], Run]
 """Runs an attempt with an alteration at some of its marks. Never raises; `Run.failed` says what went wrong."""
@@ -76,12 +78,21 @@ class Outcome:
 
 
 def judge_group(group: Group, rule: Rule, ask: Ask, *, whole: bool = False) -> Outcome:
-    """Run the attempts of a group until one reaches every mark, and judge that one; else the furthest.
+    """What comes of a group. `whole`: a few turns of a loop were not enough before, so no loop ends early."""
+    outcome = replace(_searched(group, rule, ask, whole=whole), branch=group.branch)
+    if group.told is not None:
+        group.told(outcome.verdict)
+    return outcome
 
-    What is tried after the first is only scouted, and runs once more if it gets there. `whole`: a few turns of a loop
-    were not enough before, so no loop ends early.
+
+def _searched(group: Group, rule: Rule, ask: Ask, *, whole: bool) -> Outcome:
+    """Run the attempts of a group until one that reaches every mark settles it; else the furthest is judged.
+
+    What is tried after the first is only scouted, and runs once more if it gets there. One that gets there and leaves
+    it open does not end the search: what was cut away or made for it may hide the effect.
     """
     furthest: _Try | None = None
+    unseen: list[Outcome] = []
     failed = 0
     for attempt in group.attempts:
         tried = _try(replace(attempt, whole=whole), rule, ask, scout=furthest is not None)
@@ -90,19 +101,31 @@ def judge_group(group: Group, rule: Rule, ask: Ask, *, whole: bool = False) -> O
         if furthest is None or furthest.run.failed or tried.is_there or tried.reached > furthest.reached:
             furthest = tried
         failed += bool(tried.run.failed)
-        if tried.is_there or failed == MOST_FAILED:
+        if tried.is_there:
+            outcome = _settled(tried, rule, ask, group.label)
+            if outcome.verdict is not Verdict.INCONCLUSIVE:
+                return outcome
+            unseen.append(outcome)
+        if failed == MOST_FAILED or len(unseen) == MOST_UNSEEN:
             break
+    if unseen:
+        return unseen[0]
     if furthest is None:
         return Outcome(Verdict.UNSUPPORTED, (Evidence("unsupported", "there was nothing to run"),), group.label)
-    attempt, run = furthest.attempt, furthest.run
-    if furthest.scouted:
+    return _settled(furthest, rule, ask, group.label)
+
+
+def _settled(tried: _Try, rule: Rule, ask: Ask, label: str) -> Outcome:
+    """What comes of an attempt, of one that was only scouted once it has run."""
+    attempt, run = tried.attempt, tried.run
+    if tried.scouted:
         run = ask(attempt, "", ())
-    outcome = _judged(attempt, run, rule, ask, group.label)
+    outcome = _judged(attempt, run, rule, ask, label)
     if run.shortened and outcome.verdict is not Verdict.CONFIRMED:
         # What was not seen in a few turns may be seen in all.
         attempt = replace(attempt, whole=True)
-        outcome = _judged(attempt, ask(attempt, "", ()), rule, ask, group.label)
-    return replace(outcome, branch=group.branch)
+        outcome = _judged(attempt, ask(attempt, "", ()), rule, ask, label)
+    return outcome
 
 
 @dataclass(frozen=True, slots=True)

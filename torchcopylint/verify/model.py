@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from torchcopylint.base.finding import Role
+from torchcopylint.base.verification import Verdict
 from torchcopylint.verify.observed import Run
 
 
@@ -52,11 +53,12 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Attempts of which the first that reaches every mark counts (a bounded search for shapes), under one setting.
+    """Attempts of which the first that reaches every mark and leaves nothing open counts, under one setting.
 
     `branch`: of a copy that is made under a condition, what happens under this setting: `shares` or `copies`, or empty.
     `heard` is told what came of each attempt before the next one is asked for, so that the search can learn from it.
-    `doubts`: it is run only if all groups before it refuted the finding, and counts only if it confirms it.
+    `told` gets what came of the group in the end. `doubts`: it is run only if all groups before it refuted the
+    finding, and counts only if it confirms it.
     """
 
     label: str
@@ -64,6 +66,7 @@ class Group:
     heard: Callable[[Run], None] | None = None
     branch: str = ""
     doubts: bool = False
+    told: Callable[[Verdict], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ _WANTED = re.compile(r"argument '(?P<argument>\w+)'.* must be (?P<kind>\w+), not
 _ASKED = re.compile(
     r"'(?:numpy\.ndarray|int|float|bool|list|dict|function|str)' object has no attribute '(?P<attribute>\w+)'"
 )
+_OWN = re.compile(r"^'[A-Z]\w*' object has no attribute '\w+'$")
+"""An object of a class has not what its `__init__` would have set: what stands for it is made with its fields."""
 _KINDS = {"Tensor": "tensor", "Number": "number", "float": "number", "int": "number", "bool": "bool"}
 _BLOCKS = (ast.If, ast.For, ast.While)
 
@@ -26,12 +28,15 @@ _BLOCKS = (ast.If, ast.For, ast.While)
 @dataclass(frozen=True, slots=True)
 class Lesson:
     """What is known so far: what does not run, whether objects are made without their `__init__` (`bare`) and of
-    stand-ins (`plain`), how many of the settings for inputs did not do, and of which kind names have to be."""
+    stand-ins (`plain`), whether modules that stand in have matrices alone (`flat`), whether what only changes something
+    is kept (`changes`), how many of the settings for inputs did not do, and of which kind names have to be."""
 
     without: Without = NOTHING
     bare: bool = False
     plain: bool = False
     setting: int = 0
+    flat: bool = False
+    changes: bool = False
     kinds: tuple[tuple[str, str], ...] = ()
 
 
@@ -59,7 +64,8 @@ class Learner:
         if run.failed:
             return None
         if not run.ended:
-            return self._untaken(lesson, run, marks)
+            reached = run.reached(len(marks))
+            return _otherwise(lesson) if reached else self._untaken(lesson, run, marks)
         rows = [row_of.get(row, 0) for row in (run.raised[-1].rows if run.raised else ())]
         mine = [row for row in rows if row in self._heads and self._is_inside(row)]
         if run.raised and run.raised[-1].kind in ("NameError", "UnboundLocalError"):
@@ -69,7 +75,11 @@ class Learner:
         kinds = self._kinds(mine[-1], run.raised[-1].message) if mine and run.raised else ()
         if set(kinds) - set(lesson.kinds):
             return replace(lesson, kinds=tuple({**dict(lesson.kinds), **dict(kinds)}.items()))
+        if run.raised and _OWN.search(run.raised[-1].message) and not lesson.bare:
+            return replace(lesson, bare=True)
         if mine and self._is_step(mine[-1]):
+            if run.raised and run.raised[-1].kind in ("IndexError", "RuntimeError") and not lesson.flat:
+                return replace(lesson, flat=True)
             before = self._before(mine[-1]) - lesson.without.rows
             if before:
                 return replace(lesson, without=replace(lesson.without, rows=lesson.without.rows | before))
@@ -160,6 +170,13 @@ class Learner:
 
     def _is_step(self, row: int) -> bool:
         return any(row <= step <= self._heads[row] for step in self._rows)
+
+
+def _otherwise(lesson: Lesson) -> Lesson:
+    """What to do where a run got to the steps and showed nothing: keep more, else make other inputs."""
+    if not lesson.changes:
+        return replace(lesson, changes=True)
+    return replace(lesson, setting=lesson.setting + 1)
 
 
 def _end_of_head(node: ast.stmt) -> int:

@@ -68,7 +68,7 @@ class Pieces:
         placed = tuple(placed_in(module, text, self._lines))
         nodes = list(ast.walk(module))
         annotations = _annotation_names(nodes)
-        names = (node for node in nodes if isinstance(node, ast.Name) and id(node) not in annotations)
+        names = [node for node in nodes if isinstance(node, ast.Name) and id(node) not in annotations]
         return Piece(
             nodes=tuple(module.body),
             text=text,
@@ -77,7 +77,7 @@ class Pieces:
             bound=frozenset(bound_among(nodes) | _received(nodes)),
             used=tuple(dict.fromkeys(name.id for name in names)),
             refused=pruner.unknown,
-            helpers=frozenset(pruner.helpers),
+            helpers=frozenset(pruner.helpers | {name.id for name in names if name.id == "Anything"}),
             replaced=tuple(pruner.replaced),
         )
 

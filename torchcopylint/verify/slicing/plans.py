@@ -14,6 +14,7 @@ from torchcopylint.verify.slicing.source import (
     bound_by,
     changed_by,
     is_autograd_function,
+    local_to,
     names_in,
 )
 
@@ -28,8 +29,9 @@ class Plan:
     """One way of running: the statements that are kept, and the scopes that the driver calls, `()` for none.
 
     `made` are local names that have to be passed to what is called, by its number in `targets`. `bare`: objects of the
-    file's classes are not made by their own `__init__`; `plain`: nor are those that they hold. `bound` are names at
-    module level that have to be made, `kinds` pairs of a name and the kind that it has to be of.
+    file's classes are not made by their own `__init__`; `plain`: nor are those that they hold; `flat`: modules that
+    stand in have matrices alone. `bound` are names at module level that have to be made, `kinds` pairs of a name and
+    the kind that it has to be of.
     """
 
     label: str
@@ -42,6 +44,7 @@ class Plan:
     cut: bool = False
     plain: bool = False
     kinds: tuple[tuple[str, str], ...] = ()
+    flat: bool = False
 
 
 class Plans:
@@ -77,13 +80,16 @@ class Plans:
         if targets:
             yield from self._cut_functions(targets)
 
-    def least(self, without: Without, *, bare: bool) -> Iterator[Plan]:
-        """The least part, and of that without what is known not to run. `bare` as in `Plan`."""
+    def least(self, without: Without, *, bare: bool, changes: bool = False) -> Iterator[Plan]:
+        """The least part, and of that without what is known not to run. `bare` as in `Plan`.
+
+        `changes`: what only changes that of which the steps speak is kept as well.
+        """
         targets = tuple(dict.fromkeys(chain for chain in self.targets() if chain))
         if targets:
             made = bare and any(isinstance(chain[0], ast.ClassDef) for chain in targets)
             made = made and not any(chain[-1].name == "__init__" for chain in targets)
-            yield from self._cut(targets, _LEARNT, changes=False, bare=made, without=without)
+            yield from self._cut(targets, _LEARNT, changes=changes, bare=made, without=without)
         else:
             yield from self._cut_module(without)
 
@@ -128,7 +134,9 @@ class Plans:
         assumed: list[str] = []
         for chain in targets:
             function = chain[-1]
-            narrower = Narrower(self.rows, self._imports, known, changes=changes, without=without)
+            own = local_to(function) if isinstance(function, _FUNCTIONS) else set()
+            imports = {name: dotted for name, dotted in self._imports.items() if name not in own}
+            narrower = Narrower(self.rows, imports, known - own, changes=changes, without=without)
             # What a function of autograd returns is counted by autograd.
             whole = is_autograd_function(chain[0])
             found = narrowed(function, narrower) if isinstance(function, _FUNCTIONS) and not whole else None

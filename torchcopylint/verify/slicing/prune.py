@@ -9,8 +9,11 @@ import ast
 import builtins
 
 from torchcopylint.verify.slicing import tables
+from torchcopylint.verify.slicing.source import local_to
 
 _BASES = ("Module", "LightningModule", "PreTrainedModel", "Encoder", "Decoder", "Layer", "Model", "Net", "Network")
+_EMPTY = {"ABC", "abc.ABC", "object"}
+"""Bases that are a base for nothing."""
 _GUARD = {"__name__ == '__main__'", "'__main__' == __name__"}
 
 
@@ -78,6 +81,11 @@ class Pruner(ast.NodeTransformer):
             dotted = self._dotted(base)
             if self._is_unknown(base):
                 name = dotted.rsplit(".", 1)[-1]
+                if name.endswith("Optimizer"):
+                    told = ast.parse("torch.optim.Optimizer", mode="eval").body
+                    self.replaced.append(f"`{ast.unparse(base)}`, a base of `{node.name}`, is that of torch")
+                    bases.append(told)
+                    continue
                 module = forward or name.endswith(_BASES)
                 instead = (
                     "nn.Module, with layers where they are named like some"
@@ -91,9 +99,11 @@ class Pruner(ast.NodeTransformer):
                 replaced.append(module)
                 continue
             bases.append(base)
-        if replaced and not bases:
+        if replaced and all(ast.unparse(base) in _EMPTY for base in bases):
             self.helpers.add("Elsewhere")
-            bases.append(ast.Name("Elsewhere", ast.Load()))
+            bases.insert(0, ast.Name("Elsewhere", ast.Load()))
+        if replaced:
+            _name_given(node)
         node.bases = bases
         node.keywords = [keyword for keyword in node.keywords if not self._is_unknown(keyword.value)]
         node.decorator_list = self._decorators(node.decorator_list)
@@ -101,9 +111,14 @@ class Pruner(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        """Decorators from elsewhere are left out."""
+        """Decorators from elsewhere are left out. A name that the function has for itself is no import."""
         node.decorator_list = self._decorators(node.decorator_list)
+        before = self.imports
+        hidden = local_to(node) & before.keys()
+        if hidden:
+            self.imports = {name: dotted for name, dotted in before.items() if name not in hidden}
         self.generic_visit(node)
+        self.imports = before
         return node
 
     def _decorators(self, decorators: list[ast.expr]) -> list[ast.expr]:
@@ -242,6 +257,20 @@ class Pruner(ast.NodeTransformer):
             node.test = ast.copy_location(ast.Constant(True), node.test)
         self.generic_visit(node)
         return node
+
+
+def _name_given(node: ast.ClassDef) -> None:
+    """What a class hands to the `__init__` of a base that stands in goes there by its name, so that it is kept."""
+    for call in ast.walk(node):
+        func = call.func if isinstance(call, ast.Call) else None
+        if isinstance(func, ast.Attribute) and func.attr == "__init__" and ast.unparse(func.value).startswith("super("):
+            assert isinstance(call, ast.Call)
+            named = [part for part in call.args if isinstance(part, ast.Name)]
+            known = {word.arg for word in call.keywords}
+            call.args = [part for part in call.args if part not in named]
+            call.keywords += [
+                ast.copy_location(ast.keyword(part.id, part), part) for part in named if part.id not in known
+            ]
 
 
 def _to_meta(node: ast.Call, func: ast.Attribute) -> ast.expr:

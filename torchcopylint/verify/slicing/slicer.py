@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from torchcopylint.base.finding import Finding, Severity
 from torchcopylint.base.recursion import deep_recursion
+from torchcopylint.base.verification import Verdict
 from torchcopylint.pages import Page
 from torchcopylint.source.notebook import cells
 from torchcopylint.verify.model import Attempt, Group, Slice
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.slicing import tables
+from torchcopylint.verify.slicing.conditions import wanted_for
 from torchcopylint.verify.slicing.driver import Driver
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.learning import Learner, Lesson
@@ -22,6 +25,7 @@ from torchcopylint.verify.slicing.pieces import Piece, pieces_of, unknown_in
 from torchcopylint.verify.slicing.plans import Plan, Plans
 from torchcopylint.verify.slicing.script import Script, assemble, marks_of, names_spoken, prelude
 from torchcopylint.verify.slicing.sizes import Setting
+from torchcopylint.verify.slicing.skipping import Skipper
 from torchcopylint.verify.slicing.source import (
     NotRunnable,
     Source,
@@ -29,8 +33,9 @@ from torchcopylint.verify.slicing.source import (
     parse,
     scopes_at,
 )
-from torchcopylint.verify.slicing.standins import helpers
+from torchcopylint.verify.slicing.standins import helpers, layers_guessed
 from torchcopylint.verify.slicing.things import Thing, kind_of
+from torchcopylint.verify.slicing.tries import Heard
 from torchcopylint.verify.slicing.values import Maker
 
 _SIZES = (4, 6)
@@ -42,6 +47,9 @@ _SHARING = frozenset({"two-names-change", "two-tensors-change", "same-object"})
 _CONVERSIONS = ("to", "float", "type", "type_as")
 _LESSONS = 24
 """So many times the least part is run again without what failed."""
+_SKIPS = 12
+"""So many times the file is run again without what failed."""
+_FIELD = re.compile(r"self\.\w+")
 _GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-kept", "raises"})
 
 
@@ -95,6 +103,7 @@ class _Slicer:
         self.imports = self.pieces.imports
         self.plans = Plans(source.tree, self.scopes, {span.start.row for span in spans}, self.imports)
         self._plans = tuple(self.plans.plans())
+        self._wanted = wanted_for(source.tree, self.plans.rows)
         self.driver = Driver(self.world, finding, confirm)
 
     def _dropped_move(self) -> frozenset[tuple[int, int]]:
@@ -112,7 +121,9 @@ class _Slicer:
     def groups(self) -> tuple[Group, ...]:
         """The settings to try: two seeds with a size each, and a large one if these refute the finding."""
         settings = [(f"seed {seed}, size {size}", size, seed) for seed, size in enumerate(_SIZES)]
-        groups = tuple(Group(label, self._attempts(size, seed), self._hear) for label, size, seed in settings)
+        groups = tuple(
+            Group(label, self._attempts(size, seed), self._hear, told=self._told) for label, size, seed in settings
+        )
         doubting = Group(f"seed 0, size {_LARGE}", self._enlarged(), self._hear, doubts=True)
         if not self._conditional:
             return (*groups, doubting)
@@ -138,27 +149,43 @@ class _Slicer:
                 self._given = attempt.script
                 yield attempt
 
+    @cached_property
+    def _raised(self) -> frozenset[str]:
+        """The names that are raised or caught: what they stand for is an exception, wherever it comes from."""
+        found: list[ast.expr] = []
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.Raise) and node.exc is not None:
+                found.append(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
+            elif isinstance(node, ast.ExceptHandler) and node.type is not None:
+                found += node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+        return frozenset(node.id for node in found if isinstance(node, ast.Name))
+
     # -- attempts
 
     def _hear(self, run: Run) -> None:
         """What came of the attempt that was given last."""
         self._heard[self._given] = run
 
+    def _told(self, verdict: Verdict) -> None:
+        """What came of a setting: where it was left open, or not reached, the next one is not searched again."""
+        if verdict not in (Verdict.CONFIRMED, Verdict.REFUTED):
+            self._worked, self._failed = None, True
+
     def _attempts(self, size: int, seed: int) -> Iterator[Attempt]:
         """Attempts until the caller has what it wants. What worked under one setting comes first under the next."""
         seen: set[str] = set()
-        slow: set[str] = set()
+        heard = Heard()
         for plan, setting in self._tries(size, seed):
-            attempt = self._attempt(plan, setting) if plan.label not in slow else None
+            attempt = self._attempt(plan, setting) if plan.label not in heard.spent else None
             if attempt is not None and attempt.script not in seen:
                 seen.add(attempt.script)
                 self._worked = (plan, setting)
                 self._given = attempt.script
                 yield attempt
-                if attempt.script in self._heard and self._heard[attempt.script].failed:
-                    # Other inputs will not make it faster, less code may.
-                    slow.add(plan.label)
+                if attempt.script in self._heard:
+                    heard.add(plan.label, self._heard[attempt.script], len(attempt.marks))
         if not self._failed:
+            yield from self._skipping(size, seed, seen)
             yield from self._learning(size, seed, seen)
         self._worked, self._failed = None, True
 
@@ -184,6 +211,24 @@ class _Slicer:
             return [(plan, replace(like, size=size if like.size in _SIZES else like.size, seed=seed)), *tries]
         return tries
 
+    def _skipping(self, size: int, seed: int, seen: set[str]) -> Iterator[Attempt]:
+        """As much of the file as runs: again and again, each time without the statement that ended the run before."""
+        skipper = Skipper(self.plans.rows)
+        plan = self._plans[0]
+        setting = next(self._settings(plan, size, seed))
+        for _ in range(_SKIPS):
+            attempt = self._attempt(skipper.plan(plan), setting)
+            script = self._script
+            if attempt is None or script is None:
+                return
+            if attempt.script not in seen:
+                seen.add(attempt.script)
+                self._given, self._worked = attempt.script, (skipper.plan(plan), setting)
+                yield attempt
+            run = self._heard.get(attempt.script)
+            if run is None or not skipper.learns(run, script.rows()):
+                return
+
     def _learning(self, size: int, seed: int, seen: set[str]) -> Iterator[Attempt]:
         """The least part again and again, each time without what did not run the time before."""
         lesson: Lesson | None = Lesson()
@@ -192,13 +237,13 @@ class _Slicer:
         for _ in range(_LESSONS):
             if lesson is None:
                 return
-            plan = next(self.plans.least(lesson.without, bare=lesson.bare), None)
+            plan = next(self.plans.least(lesson.without, bare=lesson.bare, changes=lesson.changes), None)
             if plan is None and not lesson.bare:
                 lesson = replace(lesson, bare=True)
-                plan = next(self.plans.least(lesson.without, bare=True), None)
+                plan = next(self.plans.least(lesson.without, bare=True, changes=lesson.changes), None)
             if plan is None:
                 return
-            plan = replace(plan, plain=lesson.plain, kinds=lesson.kinds)
+            plan = replace(plan, plain=lesson.plain, kinds=lesson.kinds, flat=lesson.flat)
             # What is made in the middle of a function has the graph that what came before gave it.
             settings = sorted(self._settings(plan, size, seed), key=lambda setting: not setting.grad)
             if lesson.setting >= len(settings):
@@ -245,7 +290,9 @@ class _Slicer:
         kept = self.pieces.of(plan.kept)
         needed = frozenset[str]().union(*(piece.helpers for piece in kept))
         refused = {name: dotted for piece in kept for name, dotted in piece.refused.items()}
-        maker = Maker(self.world, setting, bare=_bare_classes(kept, plan), plain=plan.plain, kinds=dict(plan.kinds))
+        bare = _bare_classes(kept, plan)
+        kinds = dict(plan.kinds)
+        maker = Maker(self.world, setting, bare, plan.plain, kinds, self._wanted, plan.flat)
         maker.taken |= set(self.imports).union(*(piece.binds for piece in kept))
         unknown = dict.fromkeys((*unknown_in(kept, needed), *plan.bound))
         bindings = []
@@ -261,7 +308,7 @@ class _Slicer:
         before = maker.definitions
         maker.definitions = []
         driver = self.driver.text(plan, maker) if plan.targets else ""
-        head = [prelude(setting.seed), helpers(maker.helpers | needed, setting.size, setting.sample)]
+        head = [prelude(setting.seed), helpers(maker.helpers | needed, setting.size, setting.sample, self._wanted)]
         classes = [text for text in maker.definitions if text.startswith(("class ", "def "))]
         variables = [text for text in maker.definitions if not text.startswith(("class ", "def "))]
         head += [*before, *classes, "\n".join(bindings)]
@@ -271,6 +318,9 @@ class _Slicer:
         marks = marks_of(self.finding, script)
         if marks is None:
             return None
+        layers = layers_guessed(node for piece in kept for node in piece.nodes)
+        maker.standins += [f"`self.{name}`: a layer, which its name alone suggests" for name in sorted(layers)]
+        maker.guessed |= {f"self.{name}" for name in layers}
         return Attempt(
             script.text,
             marks,
@@ -294,13 +344,28 @@ class _Slicer:
         """Whether something that the finding names was guessed: its kind, from its name alone, or that it requires
         grad, where the finding is about that and what is named was made."""
         texts = (self.finding.message, *(step.message for step in self.finding.steps))
-        roots = {name.split(".")[0].split("[")[0] for text in texts for name in names_spoken(text)}
+        spoken = {name for text in texts for name in names_spoken(text)}
+        roots = {name.split(".")[0].split("[")[0] for name in spoken}
+        roots |= {found[0] for name in spoken if (found := _FIELD.match(name))} | self._fields_at_steps
         grad = bool({"raises", "raises-later", "gradient-differs"} & set(self.confirm))
         return bool(roots & maker.guessed) or (grad and bool(roots & maker.trained))
+
+    @cached_property
+    def _fields_at_steps(self) -> set[str]:
+        """The fields of `self` that statements with a step in them name."""
+        inside = (
+            node
+            for node in ast.walk(self.source.tree)
+            if isinstance(node, ast.Attribute) and node.lineno in self.plans.rows
+        )
+        return {text for node in inside if _FIELD.fullmatch(text := ast.unparse(node))}
 
     def _elsewhere(self, maker: Maker, thing: Thing, name: str, dotted: str) -> str:
         """What a name from elsewhere is bound to."""
         _kind, weight = kind_of(thing)
+        if name in self._raised:
+            maker.standins.append(f"`{name}`: an exception")
+            return f"type({name!r}, (Exception,), {{}})"
         if dotted.split(".")[-1] in ("tqdm", "trange"):
             return "lambda given=(), *_, **__: given" if dotted.endswith("tqdm") else "range"
         if (thing.result is not None and not thing.attributes) or (thing.attributes and name in tables.SETTINGS):

@@ -114,6 +114,24 @@ def bound_by(statement: ast.stmt) -> set[str]:
     return found
 
 
+def local_to(function: FunctionNode) -> set[str]:
+    """The names that a function has for itself: its parameters, and what its statements bind, but for imports."""
+    arguments = function.args
+    found = {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    found |= {item.arg for item in (arguments.vararg, arguments.kwarg) if item is not None}
+    outer = {name for node in ast.walk(function) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
+    for statement in function.body:
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
+            found |= bound_by(statement) - imported_in(statement)
+    return found - outer
+
+
+def imported_in(node: ast.AST) -> set[str]:
+    """The names that imports inside of a node bind."""
+    inside = (part for part in ast.walk(node) if isinstance(part, ast.Import | ast.ImportFrom))
+    return {alias.asname or alias.name.split(".")[0] for part in inside for alias in part.names}
+
+
 def bound_among(nodes: Iterable[ast.AST]) -> set[str]:
     """The names that some of all nodes of a tree bind, in whatever scope; those of arguments are not among them."""
     found: set[str] = set()

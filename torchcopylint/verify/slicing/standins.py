@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
+
+from torchcopylint.verify.slicing.conditions import Wanted
+
+_LAYERS = frozenset(
+    ["conv", "fc", "linear", "layer", "bn", "norm", "encoder", "decoder", "embedding", "classifier", "backbone"]
+)
+"""The last words of names under which a base class from elsewhere is taken to have a layer."""
 
 HELPERS = {
     "respond": '''
@@ -16,7 +24,7 @@ def respond(layer, inputs, scale=1.0):
         given = given.to(layer.weight.dtype)
     if given.dim() and given.shape[-1] == layer.in_features:
         return layer(given * scale)
-    return given * scale * scale + layer.bias.mean()
+    return given * scale * scale + (layer.bias if layer.bias is not None else layer.weight).mean()
 ''',
     "blend": '''
 def blend(*given):
@@ -153,10 +161,14 @@ class Anything:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _number
     __floordiv__ = __mod__ = __pow__ = __and__ = __or__ = _number
 
-    def _compared(self, other):
+    def _less_or_more(self, other):
         return False
 
-    __lt__ = __gt__ = __le__ = __ge__ = _compared
+    def _alike(self, other):
+        return True
+
+    __lt__ = __gt__ = _less_or_more
+    __le__ = __ge__ = _alike
 ''',
     "Elsewhere": '''
 class Elsewhere:
@@ -174,7 +186,7 @@ class Elsewhere:
 class LayerElsewhere(torch.nn.Module):
     """Stands in for a layer that a base class from elsewhere has made."""
 
-    NAMES = {"conv", "fc", "linear", "layer", "bn", "norm", "encoder", "decoder", "embedding", "classifier", "backbone"}
+    NAMES = LAYER_NAMES
 
     def __init__(self):
         super().__init__()
@@ -185,10 +197,13 @@ class LayerElsewhere(torch.nn.Module):
 ''',
     "ModuleElsewhere": '''
 class ModuleElsewhere(torch.nn.Module):
-    """Stands in for a base class from elsewhere that is a module: it has every attribute that nothing sets."""
+    """Stands in for a base class from elsewhere that is a module: it keeps what it is given by name, and has every
+    other attribute."""
 
     def __init__(self, *given, **named):
         super().__init__()
+        for name, value in named.items():
+            setattr(self, name, value)
 
     def __getattr__(self, name):
         try:
@@ -213,7 +228,7 @@ def without_init(cls, **fields):
 ''',
     "ArgumentParser": '''
 class ArgumentParser:
-    """Gives every option its default."""
+    """Gives every option its default, but for those that have to be another for the steps to be reached."""
 
     def __init__(self, *given, **named):
         self.values = {}
@@ -226,7 +241,12 @@ class ArgumentParser:
             default = choices[0] if choices else 1 if type in (int, float) else longest
         elif isinstance(default, str) and callable(type):
             default = type(default)
-        self.values[(dest or longest.lstrip("-")).replace("-", "_")] = default
+        name = (dest or longest.lstrip("-")).replace("-", "_")
+        if isinstance(default, bool):
+            default = TRUTHS.get(name, default)
+        elif isinstance(default, (int, float)):
+            default = max(default, LEAST.get(name, default))
+        self.values[name] = default
 
     def add_argument_group(self, *given, **named):
         return self
@@ -237,7 +257,8 @@ class ArgumentParser:
         self.values.update(named)
 
     def parse_args(self, *given):
-        return types.SimpleNamespace(**self.values)
+        wanted = WANTED
+        return types.SimpleNamespace(**{**self.values, **{key: wanted[key] for key in wanted if key in self.values}})
 
     def parse_known_args(self, *given):
         return self.parse_args(), []
@@ -284,16 +305,44 @@ _NEEDS = {
 }
 
 
-def helpers(names: Iterable[str], size: int, sample: tuple[int, ...]) -> str:
+def layers_guessed(nodes: Iterable[ast.AST]) -> set[str]:
+    """The fields of classes whose base stands in that become layers because of their names, and of nothing else."""
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "ModuleElsewhere" for base in node.bases):
+            own = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+            fields = [
+                part
+                for part in ast.walk(node)
+                if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
+            ]
+            own |= {part.attr for part in fields if isinstance(part.ctx, ast.Store)}
+            found |= {part.attr for part in fields if part.attr not in own and _is_layer(part.attr)}
+    return found
+
+
+def _is_layer(name: str) -> bool:
+    """Whether `ModuleElsewhere` makes a layer for a name."""
+    return not name.startswith("_") and name.rstrip("0123456789_").rpartition("_")[2] in _LAYERS
+
+
+def helpers(names: Iterable[str], size: int, sample: tuple[int, ...], options: Wanted) -> str:
     """The text of the helpers with these names and of what they need, in a fixed order.
 
-    `size` is that of unknown dimensions, `sample` the shape of what an unknown dataset holds.
+    `size` is that of unknown dimensions, `sample` the shape of what an unknown dataset holds, `options` what those of
+    the command line should be.
     """
     wanted = set(names)
     for name in tuple(wanted):
         wanted.update(_NEEDS.get(name, ()))
+    told = {"WANTED": options.values, "TRUTHS": options.truths, "LEAST": options.least}
+    text_of = {name: text for name, text in HELPERS.items() if name in wanted}
+    if "LayerElsewhere" in text_of:
+        names_ = "{" + str(sorted(_LAYERS))[1:-1] + "}"
+        text_of["LayerElsewhere"] = text_of["LayerElsewhere"].replace("LAYER_NAMES", names_)
+    if "ArgumentParser" in text_of:
+        for word, values in told.items():
+            text_of["ArgumentParser"] = text_of["ArgumentParser"].replace(word, repr(values))
     return "\n".join(
-        text.replace("SIZE", str(size)).replace("SAMPLE", ", ".join(map(str, sample)))
-        for name, text in HELPERS.items()
-        if name in wanted
+        text.replace("SIZE", str(size)).replace("SAMPLE", ", ".join(map(str, sample))) for text in text_of.values()
     )

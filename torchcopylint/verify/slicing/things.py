@@ -21,7 +21,7 @@ class Thing:
     `arguments`. `graph`: it was computed from parameters of a module.
     `key_of` is what a loop over it gives this thing. `methods` are the attributes that were called. `tested`: it is
     a condition by itself. `least` is the least number that it can be, `options` are texts that
-    it is compared with. `missing`: some of its numbers are NaN.
+    it is compared with. `missing`: some of its numbers are NaN. `whole` is what it is a slice of.
     """
 
     name: str = ""
@@ -49,6 +49,7 @@ class Thing:
     least: int = 0
     options: list[str] = field(default_factory=list)
     missing: bool = False
+    whole: Thing | None = None
     same: Thing | None = None
 
     def vote(self, kind: str, weight: int) -> None:
@@ -133,6 +134,7 @@ def unify(first: Thing, second: Thing) -> Thing:
         a.methods |= b.methods
         a.options += b.options
         a.missing = a.missing or b.missing
+        a.whole = a.whole or b.whole
         if not a.made:
             a.made, a.arguments = b.made, b.arguments
     return find(first)

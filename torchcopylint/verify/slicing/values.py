@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from torchcopylint.verify.slicing import tables
+from torchcopylint.verify.slicing.conditions import Value, Wanted
+from torchcopylint.verify.slicing.fitting import is_filled, is_plain, is_zero, likeliest, rank
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.sizes import Setting, Sizes
 from torchcopylint.verify.slicing.source import FunctionNode
@@ -22,7 +24,8 @@ class Maker:
     """Makes expressions for things under one setting, and keeps the account of what was assumed.
 
     `bare` has the fields of objects that are made without their `__init__`, by class; `plain`: objects of other classes
-    of the file are stood in for. `kinds` are those of names that a run has shown.
+    of the file are stood in for. `kinds` are those of names that a run has shown. `wanted` is what the way to the steps
+    asks of names. `flat`: modules that stand in have no parameter but a matrix.
     """
 
     world: Inference
@@ -30,6 +33,8 @@ class Maker:
     bare: Mapping[str, frozenset[str]] = field(default_factory=dict)
     plain: bool = False
     kinds: Mapping[str, str] = field(default_factory=dict)
+    wanted: Wanted = field(default_factory=Wanted)
+    flat: bool = False
     helpers: set[str] = field(default_factory=set)
     definitions: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -52,11 +57,15 @@ class Maker:
         thing = find(thing)
         if id(thing) in self.named:
             return self.named[id(thing)]
+        kind, weight = kind_of(thing)
+        last = name.rsplit(".", 1)[-1]
+        for asked in (self.wanted.values, self.wanted.truths) if name not in self.kinds else ():
+            if last in asked and is_plain(thing, kind, asked[last]):
+                return self._as_wanted(name, asked[last])
         if isinstance(thing.constant, int | float | str | bool) and not depth:
             return repr(thing.constant)
         if depth > _DEEPEST:
             return "None"
-        kind, weight = kind_of(thing)
         if name in self.kinds:
             told: str = getattr(self, f"_{self.kinds[name]}")(thing, name, depth)
             return told
@@ -158,8 +167,15 @@ class Maker:
             return f"{text}.astype(np.{self.setting.dtype}{order})"
         return f"np.random.randn({written}).astype(np.{self.setting.dtype}{order})"
 
+    def _as_wanted(self, name: str, value: Value) -> str:
+        self.assumed.append(f"`{name}` is {value!r}, which leads to the steps")
+        return repr(value)
+
     def _number_(self, thing: Thing, name: str) -> str:
         value = self.sizes.number(thing)
+        last = name.rsplit(".", 1)[-1]
+        if thing.formula is None:
+            value = self.wanted.number(last, value)
         if isinstance(value, float) and not value.is_integer():
             return repr(round(value, 6))
         return repr(int(value))
@@ -179,7 +195,8 @@ class Maker:
         if find(thing).options:
             self.assumed.append(f"`{name}` is {find(thing).options[0]!r}")
             return repr(find(thing).options[0])
-        return repr(f"{name.rsplit('.', 1)[-1]}")
+        last = name.rsplit(".", 1)[-1]
+        return repr(self.setting.device if last.lower().endswith("device") else last)
 
     def _device(self, thing: Thing, name: str, depth: int) -> str:
         return f"torch.device({self.setting.device!r})"
@@ -278,7 +295,7 @@ class Maker:
         return f"Environment({results})"
 
     def _optimizer(self, thing: Thing, name: str, depth: int) -> str:
-        chosen = _likeliest(name, self.modules)
+        chosen = likeliest(name, self.modules)
         if chosen:
             self.assumed.append(f"`{name}` optimises the parameters of `{chosen}`, with SGD")
             return f"torch.optim.SGD({chosen}.parameters(), lr=0.1)"
@@ -300,7 +317,7 @@ class Maker:
 
     def _answer(self, result: Thing | None, name: str, given: str, depth: int, respond: str = "") -> str:
         """What a stand-in returns from the tensors in `given`."""
-        scale = ", self.scale" if respond == "self.linear" else ""
+        scale = ", self.scale" if respond == "self.linear" and not self.flat else ""
         produced = f"respond({respond}, {given}{scale})" if respond else f"blend(*{given})"
         self.helpers.add("respond" if respond else "blend")
         if not respond:
@@ -330,6 +347,11 @@ class Maker:
         """A module of a known class of `torch.nn`."""
         cls = thing.made.rsplit(".", 1)[-1]
         arguments = tables.CONSTRUCTED.get(cls)
+        if cls in ("ParameterList", "ModuleList"):
+            element = (
+                "torch.nn.Parameter(torch.randn({n}, {n}))" if cls == "ParameterList" else "torch.nn.Linear({n}, {n})"
+            )
+            arguments = f"([{element} for _ in range(2)])"
         if arguments is None:
             arguments = f"({', '.join(str(self.sizes.number(argument)) for argument in thing.arguments)})"
         self.assumed.append(f"`{name}` is a new `{cls}`")
@@ -351,7 +373,9 @@ class Maker:
         body = [f"class {class_name}({base}):", f'    """Stands in for `{name}`."""', "", "    def __init__(self):"]
         body.append(f"        super().__init__({setup})")
         answering = "self" if base.endswith("Linear") else "self.linear"
-        if answering != "self":
+        if answering != "self" and self.flat:
+            body.append(f"        self.linear = torch.nn.Linear({size}, {size}, bias=False)")
+        elif answering != "self":
             body.append("        self.scale = torch.nn.Parameter(torch.ones(1))")
             body.append(f"        self.linear = torch.nn.Linear({size}, {size})")
         methods = []
@@ -397,10 +421,16 @@ class Maker:
         methods = {m.name for m in self.world.classes[class_name].body if isinstance(m, FunctionNode)}
         parts = []
         names = [key for key in whole.attributes if key in self.bare[class_name] and key not in methods]
-        for key in sorted(names, key=lambda key: _rank(kind_of(whole.attributes[key])[0])):
+        for key in sorted(names, key=lambda key: rank(kind_of(whole.attributes[key])[0])):
             if key in tables.MODULE and key not in ("weight", "bias"):
                 continue
-            parts.append(f"{key}={self._argument(whole.attributes[key], key, depth + 1)}")
+            thing = find(whole.attributes[key])
+            if thing.made == "torch.nn.Parameter" and self.world.is_module(class_name) and id(thing) not in self.named:
+                shape = ", ".join(map(str, self.sizes.shape(thing))) or "()"
+                self.assumed.append(f"`{key}` is a parameter with shape [{shape}]")
+                parts.append(f"{key}=torch.nn.Parameter(torch.randn({shape}{self._on()}))")
+                continue
+            parts.append(f"{key}={self._argument(thing, key, depth + 1)}")
         self.helpers.add("without_init")
         self.standins.append(f"`{name}`: an object of `{class_name}` with the fields that are read")
         return f"without_init({', '.join([class_name, *parts])})"
@@ -439,27 +469,40 @@ class Maker:
         missing -= len(parameters.posonlyargs) + len(parameters.args) - len(ordered)
         needed = [parameter.arg for parameter in ordered[: max(missing, 0)]]
         dropped: list[str] = []
+        told: dict[str, str] = {}
         for parameter, default in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True):
             if default is None:
                 needed.append(parameter.arg)
-        for parameter, default in zip(reversed(ordered), reversed(parameters.defaults), strict=False):
-            if _is_zero(default) and "drop" in parameter.arg.lower():
+        own = [*zip(reversed(ordered), reversed(parameters.defaults), strict=False)]
+        own += [(p, d) for p, d in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True) if d is not None]
+        for parameter, default in own:
+            instead = self.wanted.instead_of(parameter.arg, default)
+            if not isinstance(instead, ast.expr):
+                if is_plain(find(given[parameter.arg]), "", instead):
+                    told[parameter.arg] = self._as_wanted(parameter.arg, instead)
+                continue
+            if parameter.arg in self.kinds:
+                needed.append(parameter.arg)
+                continue
+            if is_zero(default) and "drop" in parameter.arg.lower():
                 # Nobody writes a layer that drops in order to drop nothing.
                 dropped.append(parameter.arg)
                 self.assumed.append(f"`{parameter.arg}` is 0.5")
             unset = isinstance(default, ast.Constant) and default.value is None
-            if unset and (kind_of(given[parameter.arg])[1] >= 3 or is_taken_apart(given[parameter.arg])):
+            used = unset and (kind_of(given[parameter.arg])[1] >= 3 or is_taken_apart(given[parameter.arg]))
+            if used and (parameter.arg in self.wanted.made or not is_filled(function, parameter.arg)):
                 # A default of `None` is often one that a caller never leaves.
                 needed.append(parameter.arg)
         keyword = {parameter.arg for parameter in (*parameters.args, *parameters.kwonlyargs)}
         texts = {name: self._argument(given[name], name, depth) for name in self._in_order(needed, given)}
         passed = [f"{name}={texts[name]}" if name in keyword else texts[name] for name in needed]
+        passed += [f"{name}={text}" for name, text in told.items() if name in keyword and name not in needed]
         return ", ".join((*passed, *(f"{name}=0.5" for name in dropped if name in keyword)))
 
     def _in_order(self, needed: list[str], given: object) -> list[str]:
         """Optimizers after the modules that they are made for."""
         things = given if isinstance(given, dict) else {}
-        return sorted(needed, key=lambda name: _rank(kind_of(things[name])[0]))
+        return sorted(needed, key=lambda name: rank(kind_of(things[name])[0]))
 
     def _argument(self, thing: Thing, name: str, depth: int) -> str:
         """A variable for an argument, so that one can speak of it, and the same thing is one object everywhere."""
@@ -486,25 +529,3 @@ class Maker:
     taken: set[str] = field(default_factory=set)
     arguments_given: list[str] = field(default_factory=list)
     grown: list[str] = field(default_factory=list)
-
-
-def _is_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and not node.value
-
-
-def _rank(kind: str) -> int:
-    return 2 if kind == "optimizer" else 1 if kind in ("state dict", "dict") else 0
-
-
-def _likeliest(name: str, modules: list[str]) -> str:
-    """The module that an optimizer is most likely made for, by the letters of their names."""
-    if not modules:
-        return ""
-    tail = name.lower().rsplit(".", 1)[-1].replace("optimizer", "").replace("optim", "").replace("opt", "").strip("_")
-
-    def score(module: str) -> tuple[int, int]:
-        words = module.lower().replace("net", "").split("_")
-        fits = any(word and tail and (word.startswith(tail) or tail.startswith(word)) for word in words)
-        return (int(fits), -modules.index(module))
-
-    return max(modules, key=score)

@@ -6,6 +6,7 @@ import ast
 import builtins
 import itertools
 from collections.abc import Callable, Iterable
+from typing import TypeGuard
 
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.calls import IN_PLACE, OF_BOTH, TRANSPARENT, Calls
@@ -232,6 +233,8 @@ class Walk:
             owner.vote("module", WEAK)
         elif name in tables.TENSOR or (name not in ("", "_") and IN_PLACE.fullmatch(name)):
             owner.vote("tensor", USED)
+            if owner.whole is not None:
+                owner.whole.vote("tensor", USED)
         elif name in tables.EITHER:
             owner.vote("tensor", WEAK + 1)
             owner.vote("array", WEAK)
@@ -292,7 +295,7 @@ class Walk:
             owner.vote("tensor", WEAK + 1)
             owner.vote("array", WEAK)
         if isinstance(index, ast.Slice | ast.Tuple):
-            return Thing(owner.name, near=[owner])
+            return Thing(owner.name, near=[owner], whole=owner)
         if "tensor" in inner.votes and not isinstance(index, ast.Constant):
             owner.vote("tensor", WEAK)
             return Thing(owner.name, near=[owner])
@@ -345,7 +348,11 @@ class Walk:
         """A base keeps what it is given by name, as far as its object is asked for it by that name."""
         own = find(self.names["self"]) if "self" in self.names else None
         for name, value in named.items():
-            if own is not None and name is not None and not value.votes and value.constant is None:
+            if own is None or name is None or value.constant is not None:
+                continue
+            if value.votes:
+                unify(own.attribute(name), value)
+            else:
                 value.near.append(own.attribute(name))
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Thing:
@@ -416,7 +423,9 @@ class Walk:
         func = node.func
         if isinstance(func, ast.Attribute):
             if isinstance(func.value, ast.Call) and ast.unparse(func.value.func) == "super":
-                self._given_to_base(named)
+                by_name: dict[str | None, Thing] = {}
+                by_name |= {part.id: value for part, value in zip(node.args, arguments, strict=True) if _is_name(part)}
+                self._given_to_base({**by_name, **named})
                 return Thing()
             owner = self.value(func.value)
             known = isinstance(func.value, ast.Name) and func.value.id not in self.names
@@ -434,6 +443,10 @@ class Walk:
         if function.dotted:
             return self.calls.library(function, function.dotted, arguments, named)
         return self.calls.unknown(function, arguments)
+
+
+def _is_name(node: ast.expr) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name)
 
 
 def _either(name: str, one: Thing, other: Thing) -> Thing:

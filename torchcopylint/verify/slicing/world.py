@@ -109,7 +109,7 @@ class World:
     def _is_optimizer(self, class_name: str) -> bool:
         """Whether a class of the file is an optimizer by its first base."""
         bases = self.classes[class_name].bases if class_name in self.classes else []
-        return bool(bases) and self.dotted(bases[0]).rsplit(".", 1)[-1] == "Optimizer"
+        return bool(bases) and self.dotted(bases[0]).endswith("Optimizer")
 
     def annotate(self, thing: Thing, annotation: ast.expr) -> None:
         """What an annotation says."""

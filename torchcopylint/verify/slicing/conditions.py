@@ -1,0 +1,161 @@
+"""What the conditions on the way to the steps ask of the names in them, so that inputs can be made that lead there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+Value = bool | int | float | str | None
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_BODIES = ("body", "orelse", "finalbody")
+
+
+@dataclass(slots=True)
+class Wanted:
+    """By the last part of a name: the value it should have (`values`), whether it should count as true (`truths`), the
+    numbers that it should reach at least or at most (`least`, `most`); and the names that should not be `None`
+    (`made`).
+    """
+
+    values: dict[str, Value] = field(default_factory=dict)
+    truths: dict[str, bool] = field(default_factory=dict)
+    least: dict[str, float] = field(default_factory=dict)
+    most: dict[str, float] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)
+
+    def instead_of(self, name: str, default: ast.expr) -> Value | ast.expr:
+        """What a parameter with this name should get; the default where that will do, or where it is no constant."""
+        value = default.value if isinstance(default, ast.Constant) else ...
+        if isinstance(value, bytes | complex) or value is ...:
+            return default
+        wanted = self.constant(name, value)
+        return default if wanted == value and isinstance(wanted, bool) == isinstance(value, bool) else wanted
+
+    def constant(self, name: str, value: Value) -> Value:
+        """A constant like this one that does what is asked of a name; the same if it does already."""
+        if name in self.values:
+            return self.values[name]
+        if isinstance(value, bool):
+            return self.truths.get(name, value)
+        if isinstance(value, int | float):
+            return self.number(name, value)
+        return value
+
+    def number(self, name: str, value: float) -> float:
+        """A number like this one that does what is asked of a name."""
+        value = max(value, self.least.get(name, value))
+        value = min(value, self.most.get(name, value))
+        if name in self.truths and bool(value) is not self.truths[name]:
+            return type(value)(self.truths[name])
+        return value
+
+
+def wanted_for(tree: ast.Module, rows: Collection[int]) -> Wanted:
+    """What the way to some rows of a file asks for."""
+    found = Wanted()
+    for row in sorted(rows):
+        body: list[ast.stmt] = tree.body
+        while body:
+            at = next((node for node in body if node.lineno <= row <= (node.end_lineno or node.lineno)), None)
+            if at is None:
+                break
+            for before in body[: body.index(at)]:
+                # Who leaves before the step must not.
+                if isinstance(before, ast.If) and not before.orelse and isinstance(before.body[-1], _LEAVING):
+                    _ask(before.test, found, met=False)
+            body = _enter(at, row, found)
+    return found
+
+
+def _enter(node: ast.stmt, row: int, found: Wanted) -> list[ast.stmt]:
+    """The block of a statement that a row is in, empty for its head; what the statement asks for that is noted."""
+    block = next((part for part in _blocks(node) if part[0].lineno <= row <= _end(part)), [])
+    if isinstance(node, ast.If) and block:
+        _ask(node.test, found, met=block is node.body)
+    elif isinstance(node, ast.For):
+        _count(node.iter, found)
+    elif not block:
+        for part in ast.walk(node):
+            if isinstance(part, ast.comprehension):
+                _count(part.iter, found)
+            elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) and isinstance(part.left, ast.List):
+                _at_least(part.right, found)
+    return block
+
+
+def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in _BODIES:
+        part = getattr(node, name, None)
+        if part:
+            yield part
+    for handler in getattr(node, "handlers", []):
+        yield handler.body
+
+
+def _end(block: list[ast.stmt]) -> int:
+    return block[-1].end_lineno or block[-1].lineno
+
+
+def _count(iterated: ast.expr, found: Wanted) -> None:
+    """What a loop counts should be two at least: of one thing alone, there is nothing to share."""
+    if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.func.id == "range":
+        _at_least(iterated.args[-1 if len(iterated.args) < 3 else 1], found)
+
+
+def _at_least(node: ast.expr, found: Wanted) -> None:
+    name = _last(node)
+    if name:
+        found.least[name] = max(2, found.least.get(name, 2))
+
+
+def _ask(test: ast.expr, found: Wanted, *, met: bool) -> None:
+    """A condition is to be met, or not to be: what that asks of its names. The first that asks is heard."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        _ask(test.operand, found, met=not met)
+    elif isinstance(test, ast.BoolOp):
+        needed = test.values if isinstance(test.op, ast.And) == met else test.values[:1]
+        for part in needed:
+            _ask(part, found, met=met)
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+        _compare(test, found, met=met)
+    elif _last(test):
+        found.truths.setdefault(_last(test), met)
+        if met:
+            found.made.add(_last(test))
+
+
+def _compare(test: ast.Compare, found: Wanted, *, met: bool) -> None:
+    name, operator, other = _last(test.left), test.ops[0], test.comparators[0]
+    if not name:
+        return
+    if isinstance(operator, ast.In | ast.NotIn):
+        first = next(iter(getattr(other, "elts", ())), None)
+        if isinstance(operator, ast.In) == met and isinstance(first, ast.Constant):
+            found.values.setdefault(name, first.value)  # type: ignore[arg-type]
+        return
+    if not isinstance(other, ast.Constant) or isinstance(other.value, bytes | complex):
+        return
+    value: Value = other.value  # type: ignore[assignment]
+    if isinstance(operator, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
+        same = isinstance(operator, ast.Eq | ast.Is) == met
+        if same:
+            found.values.setdefault(name, value)
+        elif value is None:
+            found.made.add(name)
+        elif isinstance(value, bool):
+            found.truths.setdefault(name, not value)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(operator, ast.Gt | ast.GtE) == met:
+            bound = value + isinstance(operator, ast.Gt | ast.LtE)
+            found.least[name] = max(bound, found.least.get(name, bound))
+        else:
+            bound = value - isinstance(operator, ast.Lt | ast.GtE)
+            found.most[name] = min(bound, found.most.get(name, bound))
+
+
+def _last(node: ast.expr) -> str:
+    """The last part of a name or of an attribute of one."""
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""

@@ -1,0 +1,45 @@
+"""What came of the attempts of one finding, and which ways of running have shown that other inputs do not help."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from torchcopylint.verify.observed import Run
+
+_OF_KINDS = frozenset(
+    {"TypeError", "AttributeError", "NameError", "UnboundLocalError", "ImportError", "RecursionError"}
+)
+"""What such an exception complains of seldom depends on shapes."""
+_ALIKE, _ALIKE_OF_KINDS, _UNSEEN = 4, 2, 2
+_NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+_CONTENT = re.compile(r"tensor\(.*", re.DOTALL)
+
+
+@dataclass(slots=True)
+class Heard:
+    """What is known of the ways of running under one setting, by their labels.
+
+    `spent` are those of which nothing more is tried: they took too long, ended several times in the same way, or got
+    to the steps twice and left it open.
+    """
+
+    spent: set[str] = field(default_factory=set)
+    _ends: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    _unseen: dict[str, int] = field(default_factory=dict)
+
+    def add(self, label: str, run: Run, marks: int) -> None:
+        """One more attempt of a way of running was made, and another one is asked for."""
+        if run.failed:
+            # Other inputs will not make it faster, less code may.
+            self.spent.add(label)
+        elif run.ended and run.raised:
+            error = run.raised[-1]
+            key = (label, error.kind, _NUMBERS.sub("0", _CONTENT.sub("", error.message)))
+            self._ends[key] = self._ends.get(key, 0) + 1
+            if self._ends[key] >= (_ALIKE_OF_KINDS if error.kind in _OF_KINDS else _ALIKE):
+                self.spent.add(label)
+        elif run.reached(marks):
+            self._unseen[label] = self._unseen.get(label, 0) + 1
+            if self._unseen[label] >= _UNSEEN:
+                self.spent.add(label)
