@@ -81,7 +81,7 @@ def judge_group(group: Group, rule: Rule, ask: Ask, *, whole: bool = False) -> O
     """What comes of a group. `whole`: a few turns of a loop were not enough before, so no loop ends early."""
     outcome = replace(_searched(group, rule, ask, whole=whole), branch=group.branch)
     if group.told is not None:
-        group.told(outcome.verdict)
+        group.told(Verdict.INCONCLUSIVE if _is_guess(outcome) else outcome.verdict)
     return outcome
 
 
@@ -103,16 +103,21 @@ def _searched(group: Group, rule: Rule, ask: Ask, *, whole: bool) -> Outcome:
         failed += bool(tried.run.failed)
         if tried.is_there:
             outcome = _settled(tried, rule, ask, group.label)
-            if outcome.verdict is not Verdict.INCONCLUSIVE:
+            if outcome.verdict is not Verdict.INCONCLUSIVE and not _is_guess(outcome):
                 return outcome
             unseen.append(outcome)
         if failed == MOST_FAILED or len(unseen) == MOST_UNSEEN:
             break
     if unseen:
-        return unseen[0]
+        return next((outcome for outcome in unseen if outcome.verdict is Verdict.CONFIRMED), unseen[0])
     if furthest is None:
         return Outcome(Verdict.UNSUPPORTED, (Evidence("unsupported", "there was nothing to run"),), group.label)
     return _settled(furthest, rule, ask, group.label)
+
+
+def _is_guess(outcome: Outcome) -> bool:
+    """Whether it only was confirmed with something that was guessed: another attempt may do without."""
+    return outcome.verdict is Verdict.CONFIRMED and outcome.attempt is not None and outcome.attempt.guessed
 
 
 def _settled(tried: _Try, rule: Rule, ask: Ask, label: str) -> Outcome:

@@ -69,9 +69,18 @@ def values_differ(case: Case) -> Opinion:
     for kind, run in case.altered((("copies", case.sharing), ("targets", case.at(Role.WRITTEN)))):
         compared = True
         differing = difference(case.run, run, gradients=kind != "retain")
+        if not differing and kind == "reiterable":
+            differing = _more(case.run, run)
         if differing:
             return Opinion(Seen.YES, (Evidence("values-differ", f"{ALTERED[kind]}, {differing}"),))
     return Opinion(Seen.NO if compared else Seen.UNCLEAR)
+
+
+def _more(mine: Run, theirs: Run) -> str:
+    """Whether containers hold items in the other run that they do not hold in this one."""
+    known = {name for name, _ in mine.ends}
+    more = sorted(name for name, _ in theirs.ends if name not in known and name.endswith("]"))
+    return f"`{more[0].partition('|')[2]}` is there, and {len(more) - 1} more" if more else ""
 
 
 def returns_differ(case: Case) -> Opinion:

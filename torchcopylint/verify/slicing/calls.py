@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.source import FunctionNode
-from torchcopylint.verify.slicing.things import PROVEN, USED, WEAK, Thing, find, miss, unify
+from torchcopylint.verify.slicing.things import PROVEN, USED, WEAK, Thing, find, miss, scalar, unify
 from torchcopylint.verify.slicing.world import World, instance_of, is_static, method_named
 
 IN_PLACE = re.compile(r"[a-z][a-z_0-9]*[a-z0-9]_")
@@ -128,7 +128,7 @@ class Calls:
         if name in tables.NUMBER_RESULTS:
             return _number_of(owner, name, arguments)
         if name == "backward" and not arguments:
-            owner.dimensions = 0
+            scalar(owner)
         if name in tables.NUMBER_ARGUMENTS:
             for argument in (*arguments, *named.values()):
                 if argument.constant is None:

@@ -31,6 +31,8 @@ class Without:
 
 
 NOTHING = Without()
+_GRADIENTS = ".grad"
+"""Stands among names for all gradients."""
 _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
 
 
@@ -66,6 +68,9 @@ class Narrower:
         `given` are names that need no making, `wanted` names that something else needs.
         """
         simple = list(_simple(body))
+        if not self._changes:
+            last = self._last_of_use(body)
+            simple = [node for node in simple if node.lineno <= last or self._has_step(node)]
         essential = [node for node in simple if self._has_step(node) or _is_init_of_base(node)]
         headers = [node for node in _compounds(body) if self._header_has_step(node)]
         needed: set[str] = set(wanted)
@@ -80,7 +85,7 @@ class Narrower:
         while changed:
             changed = False
             for statement in simple:
-                gives = bound_by(statement) | _fields_set(statement)
+                gives = bound_by(statement) | _fields_set(statement) | _makes_gradients(statement)
                 changing = isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign) and self._changes
                 if changing or isinstance(statement, ast.Delete):
                     gives |= _changed(statement)
@@ -121,6 +126,13 @@ class Narrower:
         return kept
 
     # -- what is kept
+
+    def _last_of_use(self, body: Sequence[ast.stmt]) -> int:
+        """The row after which nothing can matter to the steps: the last of theirs, and of the loops around them."""
+        around = [node for node in _compounds(body) if isinstance(node, ast.For | ast.AsyncFor | ast.While)]
+        spans = [(node.lineno, node.end_lineno or node.lineno) for node in around]
+        ends = [last for first, last in spans if any(first <= row <= last for row in self._rows)]
+        return max([*self._rows, *ends])
 
     def _has_step(self, statement: ast.stmt) -> bool:
         end = statement.end_lineno or statement.lineno
@@ -251,7 +263,15 @@ def _uses(node: ast.AST) -> set[str]:
         for part in ast.walk(node)
         if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
     }
-    return fields | written | (set(names_in(node)) - {"self"})
+    asked = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)} & {"grad", "step"}
+    return fields | written | (set(names_in(node)) - {"self"}) | ({_GRADIENTS} if asked else set())
+
+
+def _makes_gradients(statement: ast.stmt) -> set[str]:
+    """What a backward pass gives: optimizers and whoever reads `.grad` need it, whatever the loss is called."""
+    inside = ast.walk(statement) if isinstance(statement, ast.Expr) else ()
+    called = {part.func.attr for part in inside if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)}
+    return {_GRADIENTS} if "backward" in called else set()
 
 
 def _changed(statement: ast.stmt) -> set[str]:

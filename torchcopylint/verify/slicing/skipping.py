@@ -56,7 +56,7 @@ class _Cutter(ast.NodeTransformer):
         self._steps = steps
         self._rows = rows
 
-    def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt] | None:  # type: ignore[override]
+    def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt] | None:
         """The statement, what takes its place, or `None`."""
         if isinstance(node, ast.stmt) and node.lineno in self._rows and not self._holds_step(node):
             return _instead(node)
@@ -68,7 +68,7 @@ class _Cutter(ast.NodeTransformer):
             return [part for one in inner for part in _listed(self.visit(one))]
         self.generic_visit(node)
         if getattr(node, "body", None) == []:
-            node.body = [ast.copy_location(ast.Pass(), node)]
+            node.body = [ast.copy_location(ast.Pass(), node)]  # type: ignore[attr-defined]
         return node
 
     def _holds_step(self, node: ast.AST) -> bool:

@@ -208,7 +208,9 @@ class _Slicer:
             tries = tries[:1]
         if self._worked is not None:
             plan, like = self._worked
-            return [(plan, replace(like, size=size if like.size in _SIZES else like.size, seed=seed)), *tries]
+            # Where another size does not fit, another seed does.
+            sized = replace(like, size=size if like.size in _SIZES else like.size, seed=seed)
+            return [(plan, sized), (plan, replace(like, seed=seed)), *tries]
         return tries
 
     def _skipping(self, size: int, seed: int, seen: set[str]) -> Iterator[Attempt]:

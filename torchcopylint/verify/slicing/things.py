@@ -201,6 +201,16 @@ def miss(thing: Thing) -> None:
         layer = [found for node in layer for found in map(find, node.near) if not found.missing]
 
 
+def scalar(thing: Thing, depth: int = 0) -> None:
+    """Somebody asks for the gradient of this alone: it is one number, and so is all that it is a sum or product of."""
+    thing = find(thing)
+    thing.dimensions = 0
+    if thing.formula is not None and depth < 8:
+        for part in thing.formula[1:]:
+            if find(part).dimensions is None:
+                scalar(part, depth + 1)
+
+
 def has_graph(thing: Thing) -> bool:
     """Whether a thing was computed from parameters of a module, as far as its making was seen."""
     seen: set[int] = set()

@@ -33,6 +33,9 @@ class Heard:
         if run.failed:
             # Other inputs will not make it faster, less code may.
             self.spent.add(label)
+        elif run.ended and run.reached(marks):
+            # What comes after the steps is in the way: it is left out next.
+            self.spent.add(label)
         elif run.ended and run.raised:
             error = run.raised[-1]
             key = (label, error.kind, _NUMBERS.sub("0", _CONTENT.sub("", error.message)))
