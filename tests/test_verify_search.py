@@ -203,7 +203,9 @@ def test_a_layer_that_only_has_the_name_of_one_is_a_guess(verifier: Verifier) ->
     assert "guessed" in [item.kind for item in answer.evidence]
     assert "`self.conv1`: a layer, which its name alone suggests" in [item.text for item in answer.evidence]
     known = LAYER.replace("from missing import ResNet", "from torch import nn").replace("(ResNet)", "(nn.Module)")
-    init = "    def __init__(self):\n        super().__init__()\n        self.conv1 = nn.Linear(4, 4)\n\n    def forward"
+    init = (
+        "    def __init__(self):\n        super().__init__()\n        self.conv1 = nn.Linear(4, 4)\n\n    def forward"
+    )
     known = known.replace("    def forward", init)
     assert verified(known, forced(known), verifier).verdict is Verdict.CONFIRMED
 
@@ -247,3 +249,14 @@ def test_what_ends_in_the_same_way_is_not_tried_with_all_inputs(kind: str, times
         error = Raised((kind,), f"size {turn} does not fit {turn + 1.5}", 3, frozenset(), 1, in_backward=False)
         heard.add("a call", Run(ended=kind, raised=(error,), passes=((),)), 1)
     assert heard.spent == {"a call"}
+
+
+@pytest.mark.parametrize(
+    ("layers", "verdict"),
+    [("[nn.Linear(2, 2)] * size", Verdict.INCONCLUSIVE), ("[nn.Linear(2, 2), nn.Linear(2, 2)]", Verdict.REFUTED)],
+    ids=["one", "two"],
+)
+def test_of_a_container_of_one_nothing_is_said(layers: str, verdict: Verdict, verifier: Verifier) -> None:
+    text = f"from torch import nn\n\nsize = len('a')\nlayers = nn.ModuleList({layers})  # <- TCL706, shared\n"
+    answer = verified(text, forced(text), verifier)
+    assert answer.verdict is verdict, answer.evidence

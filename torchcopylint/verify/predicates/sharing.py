@@ -137,6 +137,9 @@ def _told(case: Case, change: Change, one: Holder, other: Holder, pair: Pair) ->
 def same_object(case: Case) -> Opinion:
     """Two names lead to one object, and it matters: with copies, the script ends with other values."""
     mine = _same(case, case.run)
+    if not mine and _holds_one(case.run):
+        text = "with these inputs, what should hold several things holds one alone"
+        return Opinion(Seen.UNCLEAR, (Evidence("same-object", text),))
     if not mine or not _in_order(case):
         return Opinion(Seen.NO)
     compared = False
@@ -155,6 +158,14 @@ def same_object(case: Case) -> Opinion:
         if lost:
             return Opinion(Seen.NO)
     return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)
+
+
+def _holds_one(run: Run) -> bool:
+    """Whether containers hold one item at the end, and none holds more: then there is nothing that could be shared."""
+    first, second = (
+        {name.partition(key)[0] for name, _ in run.ends if key in name.partition("|")[2]} for key in ("[0]", "[1]")
+    )
+    return bool(first) and not first & second
 
 
 def _in_order(case: Case) -> bool:
