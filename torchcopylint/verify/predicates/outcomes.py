@@ -77,10 +77,19 @@ def values_differ(case: Case) -> Opinion:
 
 
 def _more(mine: Run, theirs: Run) -> str:
-    """Whether containers hold items in the other run that they do not hold in this one."""
+    """Whether containers hold items in the other run that they do not hold in this one.
+
+    What holds none here may be no container, but a generator that was altered to be one, or another name for that.
+    """
     known = {name for name, _ in mine.ends}
-    more = sorted(name for name, _ in theirs.ends if name not in known and name.endswith("]"))
-    return f"`{more[0].partition('|')[2]}` is there, and {len(more) - 1} more" if more else ""
+    holding = {name.partition("[")[0] for name in known if name.endswith("]")}
+    fresh: dict[str, list[tuple[str, str]]] = {}
+    for name, value in theirs.ends:
+        if name not in known and name.endswith("]"):
+            fresh.setdefault(name.rpartition("[")[0], []).append((name.rpartition("[")[2], value))
+    given = [items for parent, items in fresh.items() if parent.partition("[")[0] not in holding]
+    more = sorted(p for p, items in fresh.items() if p.partition("[")[0] in holding and items not in given)
+    return f"`{more[0].partition('|')[2]}` holds {len(fresh[more[0]])} more" if more else ""
 
 
 def returns_differ(case: Case) -> Opinion:
