@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import giving, naming, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import CallerSuffers, EntryWritten, ReadAfter, Write
-from torchcopylint.flow.model import Kind, Sure
+from torchcopylint.flow.model import Sure
 from torchcopylint.flow.summaries import argument_paths
 
 if TYPE_CHECKING:
@@ -188,8 +188,8 @@ def _is_worked_on(callee: Machine, write: Write, parameter: str) -> bool:
 
 
 def _takes_only(callee: Machine, event: t.Event, parameter: str) -> bool:
-    """Whether a write takes what it puts in from constants, from numbers, from what the method's object keeps, and from
-    the parameter itself."""
+    """Whether a write takes what it puts in from constants, from what the method's object keeps, and from the parameter
+    itself."""
     if isinstance(event, t.StoreItem | t.Augment):
         registers = [event.value]
     elif isinstance(event, t.Invoke):
@@ -198,8 +198,7 @@ def _takes_only(callee: Machine, event: t.Event, parameter: str) -> bool:
         return False
     own = {one.name for one in callee.unit.parameters[callee.unit.owner >= 0 :]} - {parameter}
     parts = [part for register in registers for part in uses.expression(callee, register, "")]
-    taken = [part for part in parts if isinstance(part, t.Load) and part.name in own]
-    return all(callee.value(part.out).kind is Kind.NUMBER for part in taken)
+    return not any(isinstance(part, t.Load) and part.name in own for part in parts)
 
 
 def _goes_back(m: Machine, call: int) -> bool:
