@@ -140,17 +140,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         return _load_state_dict(m, base, event, rest, text)
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
         return _parameters(m, base, obj, event, name)
-    of_dictionary = obj.type in slots.DICTIONARIES
-    if of_dictionary and name == "keys":
-        return containers.iterator(m, event.site, Value(kind=Kind.STRING))
-    if name in _CHILDREN or (of_dictionary and name in ("items", "values")):
-        child = slots.child_module(m, base.refs[0], event.site, f"{text}.{name}()[...]")
-        named = name.startswith("named") or name == "items"
-        return (
-            containers.lazily(m, event.site, containers.NAMED, containers.iterator(m, event.site, child))
-            if named
-            else containers.iterator(m, event.site, child)
-        )
+    if name in _CHILDREN or (obj.type in slots.DICTIONARIES and name in ("keys", "items", "values")):
+        return _parts(m, base, event, text)
     if name in ("forward", "__call__"):
         return layers.call_module(m, base, rest, event.site, text)
     if name == "register_buffer":
@@ -182,6 +173,17 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name in ("register_forward_hook", "register_full_backward_hook"):
         return Value(kind=Kind.NONE)
     return _call_other(m, base, obj, event, rest, text)
+
+
+def _parts(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:
+    """What goes over the parts of a module, or over their names, or both: `children()`, `items()` of a `ModuleDict`."""
+    name = event.name
+    if name == "keys":
+        return containers.iterator(m, event.site, Value(kind=Kind.STRING))
+    child = slots.child_module(m, base.refs[0], event.site, f"{text}.{name}()[...]")
+    iterator = containers.iterator(m, event.site, child)
+    named = name.startswith("named") or name == "items"
+    return containers.lazily(m, event.site, containers.NAMED, iterator) if named else iterator
 
 
 def _set_requires_grad(m: Machine, base: Value, arguments: Arguments, name: str) -> Value:

@@ -233,6 +233,7 @@ def _read_after(
     elif of_turns is not None:
         each = of_turns.is_hit_later(hit, mark.write, site)
     meets = there and each
+    partly = there and not each and _copied_otherwise(m, value, share.storage)
     # Two names for what a conversion has returned share that, whether it has copied or not.
     one = (
         share.when != "" and value.refs == (ref,) and not below_written and all(link.how is None for link in below_read)
@@ -249,11 +250,7 @@ def _read_after(
         below_read=below_read,
         element=_is_element(value.root),
         certain=meets and linked,
-        partly=there
-        and linked
-        and not each
-        and _copied_otherwise(m, value, share.storage)
-        and _cloned_otherwise(m, value, share.storage, chain),
+        partly=partly and linked and _cloned_otherwise(m, value, share.storage, chain),
         sure=obj.sure,
         kind=obj.kind,
         flags=obj.flags,

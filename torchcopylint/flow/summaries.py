@@ -6,10 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import (
     aliasing,
-    attributes,
     carrying,
-    devices,
-    distributions,
     field_reads,
     field_uses,
     frozen,
@@ -34,11 +31,10 @@ from torchcopylint.flow import (
     yielding,
 )
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.call_results import follow, one_result
 from torchcopylint.flow.facts import Place, Write
 from torchcopylint.flow.model import (
     CONTAINERS,
-    ITSELF,
-    SPENT,
     TENSORS,
     UNKNOWN,
     Fact,
@@ -51,10 +47,8 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.returned import (
     OTHERWISE,
-    PLAIN,
     Returned,
     ReturnedPart,
-    keep,
     parts_of,
     returned_by,
     save_arguments,
@@ -67,9 +61,6 @@ if TYPE_CHECKING:
     from torchcopylint.flow.tape import Unit
 
 
-_SHOWING = frozenset({How.DETACH, How.VIEW, How.INDEX, How.ROW})
-"""Ways to share by which a result that is a tensor shows that what it was taken from is one."""
-_CUTTING = frozenset({How.DATA, How.DETACH})
 MAX_PLACES = 3
 """The places that are told of a write which one file hands on to another."""
 
@@ -308,29 +299,12 @@ def bind_arguments(unit: Unit, arguments: Arguments) -> dict[str, Value]:
     return bound
 
 
-def _follow(m: Machine, value: Value, path: tuple[str, ...]) -> Value:
-    for step in path:
-        if not value.refs:
-            return Value()
-        values = []
-        for ref in value.refs:
-            slot = (ref, step)
-            if m.state.cell(slot) is not None:
-                values.append(slots.slot_value(m, slot))
-            elif step.startswith("."):
-                values.append(attributes.attribute(m, Value((ref,)), step[1:], -1, m.state.object(ref).text))
-            elif step.startswith("["):
-                values += [slots.slot_value(m, s) for s in m.state.slot_names(ref) if s[1].startswith("[")]
-        value = slots.join_values(values)
-    return value
-
-
 def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site: int, name: str, *, also: bool) -> bool:
     """Whether there was anything to write."""
     value = bound.get(item.parameter)
     if value is None:
         return False
-    target = _follow(m, value, item.path)
+    target = follow(m, value, item.path)
     if not target.refs:
         return False
     if item.tensor and not any(ref in m.dropped for ref in target.refs):
@@ -383,14 +357,14 @@ def _result(
     if summary.function >= 0:
         return Value(kind=Kind.FUNCTION, const=FunctionReference(summary.function))
     inputs = [*arguments.positional, *arguments.keywords.values()]
-    result = _one_result(m, summary.returned, summary.result, bound, inputs, site, name)
+    result = one_result(m, summary.returned, summary.result, bound, inputs, site, name)
     for order, part in enumerate(summary.parts if len(result.refs) == 1 else ()):
-        held = _one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot, order)
+        held = one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot, order)
         held = lending.take(m, part.lent, bound.get("self"), held)
         slots.bind_slot(m, (result.refs[0], part.slot), held, site)
         for inner in part.inner if len(held.refs) == 1 else ():
             tag = f"{part.slot}{inner.slot}"
-            one = _one_result(m, inner.returned, inner.result, bound, inputs, site, name, tag)
+            one = one_result(m, inner.returned, inner.result, bound, inputs, site, name, tag)
             slots.bind_slot(m, (held.refs[0], inner.slot), one, site)
         if part.saved and runs.hang_together(m, held, part.group, site):
             continue
@@ -412,102 +386,5 @@ def _result(
 def handed_out(m: Machine, summary: Summary, bound: dict[str, Value], site: int, name: str) -> Value | None:
     """What a call of a generator gives, if that hands out parts of what it is given."""
     item = summary.yields
-    source = _follow(m, bound.get(item.parameter, UNKNOWN), item.path) if item is not None else UNKNOWN
+    source = follow(m, bound.get(item.parameter, UNKNOWN), item.path) if item is not None else UNKNOWN
     return yielding.made(m, source, site, name)
-
-
-def _need_grad(m: Machine, inputs: list[Value]) -> bool:
-    """Whether all tensors that a function is given require grad.
-
-    Where one does not, what comes back may have been computed from that one alone: of an accuracy, the output of the
-    network gives integers, and what is unknown of the result is unknown of the target.
-    """
-    found = [obj for obj in grads.tensors_in(m, inputs) if obj.kind in (*TENSORS, Kind.UNKNOWN)]
-    return bool(found) and all(obj.kind in TENSORS and obj.requires_grad > 0 for obj in found)
-
-
-def _is_tensor(m: Machine, bound: dict[str, Value], item: Returned) -> bool:
-    """Whether what a call passes for a parameter is known to be a tensor."""
-    objects = [m.state.object(ref) for ref in bound.get(item.parameter, UNKNOWN).refs]
-    return bool(objects) and all(obj.kind in TENSORS and obj.sure >= Sure.LIKELY for obj in objects)
-
-
-def _one_result(
-    m: Machine,
-    returned: tuple[Returned, ...],
-    result: Object,
-    bound: dict[str, Value],
-    inputs: list[Value],
-    site: int,
-    name: str,
-    tag: str = "",
-    order: int = -1,
-) -> Value:
-    """What a call returns, or one part of it, which `tag` tells from the others, and `order` if it is not a part's."""
-    told = tuple(item for item in returned if not (item.when == OTHERWISE and _is_tensor(m, bound, item)))
-    if len(told) < len(returned) and all(item.how in _CUTTING for item in told):
-        result = result._replace(kind=Kind.TENSOR, sure=Sure.LIKELY, requires_grad=Fact.NO, leaf=Fact.YES)
-    returned = told
-    # Where it may be a number, as the caller may know, what it is given comes back on some paths only.
-    plain = any(r.when == PLAIN for r in returned) and any(r.when != PLAIN for r in returned)
-    same = [r for r in returned if r.parameter and r.how is None and not plain]
-    others = [r for r in returned if r.parameter and (plain or r.how is not None)]
-    fresh = [r for r in returned if not r.parameter and not (plain and r.when == PLAIN)]
-    if m.state.mode.recording is Fact.NO and result.kind in (Kind.TENSOR, Kind.UNKNOWN):
-        # The function was looked at with recording on.
-        result = result._replace(requires_grad=Fact.NO, leaf=Fact.YES)
-    values = []
-    for item in same:
-        source = _follow(m, bound.get(item.parameter, Value()), item.path)
-        if source.refs:
-            values.append(source._replace(root=None))
-    for number, item in enumerate(others):
-        source = _follow(m, bound.get(item.parameter, Value()), item.path)
-        if item.when and item.how is How.STATE and devices.is_away(m, source):
-            continue
-        if source.refs:
-            if item.how in _SHOWING and result.kind in TENSORS:
-                memory.evidence_tensor(m, source)
-            made = result._replace(text=f"{name}(...)")
-            # A snapshot that some calls take, and others hand back as it was, is one all the same.
-            always = len(returned) == 1 or (made.kind is Kind.STATE_DICT and not fresh)
-            when = item.when or ("" if always else "on some paths")
-            values.append(
-                memory.alias(
-                    m,
-                    source._replace(root=None),
-                    site,
-                    item.how or How.VIEW,
-                    made,
-                    region=item.region,
-                    when=when,
-                    tag=f"{tag}r{number}",
-                )
-            )
-    if fresh or not values:
-        made = result._replace(text=f"{name}(...)")
-        if made.kind in TENSORS and made.requires_grad is not Fact.NO:
-            graph = frozenset[int]().union(*(obj.graph for obj in grads.tensors_in(m, inputs)))
-            known = made.requires_grad is not Fact.UNKNOWN or ITSELF in made.flags
-            if not known and m.state.mode.recording > 0 and _need_grad(m, inputs):
-                # Nothing in the function cuts the graph, for what is known there of its arguments.
-                made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)
-            # Whether the result hangs on what backward has run over is only known of what the function itself did.
-            made = frozen.made_by_frozen(m, bound.values(), made)._replace(graph=runs.without(graph))
-            if SPENT in made.flags:
-                m.runs.sites.add(site)
-                made = made._replace(graph=runs.spent(made.graph, site), flags=made.flags - {SPENT})
-        if m.state.mode.recording is Fact.NO and (made.kind in (*TENSORS, Kind.UNKNOWN) or distributions.is_one(made)):
-            made = made._replace(requires_grad=Fact.NO, leaf=Fact.YES, graph=frozenset())
-        if any(item.when == "unknown" for item in fresh):
-            made = made._replace(kind=Kind.UNKNOWN, sure=Sure.NOT)
-        hows = {item.how for item in fresh}
-        if fresh and hows <= reading.VIEWS and made.kind in TENSORS and made.requires_grad > 0:
-            # What it is a view of, nobody holds here; autograd refuses to have it cut, or written as one of several.
-            base = memory.fresh(m, site, made, f"{tag}base")
-            how = How.ROW if How.ROW in hows else How.VIEW
-            values.append(memory.alias(m, base, site, how, made, tag=f"{tag}fresh"))
-        else:
-            values.append(keep(m, memory.fresh(m, site, made, f"{tag}fresh"), site, name, order if tag else None))
-    joined = slots.join_values(values)
-    return joined._replace(plain=True) if plain else joined

@@ -130,18 +130,27 @@ def write(
     m.writes[site] = fact
     if any(not sat_on.sure for _, sat_on in shares):
         conditional.note_write(m, value, fact)
-    # What is there to fail, a test of refusals, writes nothing.
-    for other, sat_on in () if m.failing else shares:
-        start = turns.behind(m, value.root, other)
-        _mark_holders(m, (value.root, *also_own), sat_on, region, fact, start)
-        if _in_plain_field(m, other, sat_on):
-            continue
-        certain = sat_on.sure and not sat_on.when and sat_on.storage in m.certain_storages[site]
-        spoil_saved(m, sat_on, site, certain=certain, statistics=form == STATISTICS, start=start)
+    if not m.failing:
+        # What is there to fail, a test of refusals, writes nothing.
+        _spread(m, (value.root, *also_own), shares, region, fact)
     if m.queues:
         queues.note_write(m, fact)
     _note_data(m, chain, fact)
     return fact
+
+
+def _spread(
+    m: Machine, roots: tuple[Key | None, ...], shares: Sequence[tuple[int, Share]], region: Region, fact: Write
+) -> None:
+    """A write marks the holders of what it writes, and spoils what backward needs of it; `roots` are holders that it
+    is no surprise to, of which the first is written through."""
+    for other, sat_on in shares:
+        start = turns.behind(m, roots[0], other)
+        _mark_holders(m, roots, sat_on, region, fact, start)
+        if _in_plain_field(m, other, sat_on):
+            continue
+        certain = sat_on.sure and not sat_on.when and sat_on.storage in m.certain_storages[fact.site]
+        spoil_saved(m, sat_on, fact.site, certain=certain, statistics=fact.form == STATISTICS, start=start)
 
 
 def _goes_through_all(m: Machine, value: Value, site: int) -> bool:

@@ -80,7 +80,6 @@ class Narrower:
         around = [node for node in _compounds(body) if any(id(part) in self._kept for part in _simple([node]))]
         for compound in (*headers, *around):
             needed |= self._header_names(compound)
-        defined: set[str] = set()
         changed = True
         while changed:
             changed = False
@@ -103,25 +102,10 @@ class Narrower:
                     needed |= names
         headed = {id(node) for node in headers}
         kept = self._rebuild(body, headed)
-        for top in kept:
-            for node in ast.walk(top):
-                if isinstance(node, ast.stmt):
-                    defined |= bound_by(node) if not isinstance(node, _COMPOUND) else set()
-                if isinstance(node, ast.For | ast.AsyncFor):
-                    defined |= bound_by(ast.Assign([node.target], ast.Constant(0)))
-                elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-                    defined |= {inner.id for inner in ast.walk(node.optional_vars) if isinstance(inner, ast.Name)}
-                elif isinstance(node, ast.comprehension | ast.NamedExpr):
-                    defined |= {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
-                elif isinstance(node, ast.arg):
-                    defined.add(node.arg)
         used = dict.fromkeys(name for statement in kept for name in _names(statement))
+        made = (_defined(kept) - self._without.names) | set(given) | self._imports.keys()
         self.free = [
-            name
-            for name in used
-            if name not in (defined - self._without.names) | set(given) | self._imports.keys()
-            and name not in self._known
-            and not hasattr(builtins, name)
+            name for name in used if name not in made and name not in self._known and not hasattr(builtins, name)
         ]
         return kept
 
@@ -337,3 +321,21 @@ def _header(node: ast.stmt) -> list[ast.expr]:
     if isinstance(node, ast.With | ast.AsyncWith):
         return [item.context_expr for item in node.items]
     return []
+
+
+def _defined(kept: Sequence[ast.stmt]) -> set[str]:
+    """The names that some statements bind: by assignment, as what a loop, `with` or comprehension goes by, or as a
+    parameter."""
+    defined: set[str] = set()
+    for node in (inner for top in kept for inner in ast.walk(top)):
+        if isinstance(node, ast.stmt) and not isinstance(node, _COMPOUND):
+            defined |= bound_by(node)
+        if isinstance(node, ast.For | ast.AsyncFor):
+            defined |= bound_by(ast.Assign([node.target], ast.Constant(0)))
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            defined |= {inner.id for inner in ast.walk(node.optional_vars) if isinstance(inner, ast.Name)}
+        elif isinstance(node, ast.comprehension | ast.NamedExpr):
+            defined |= {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
+        elif isinstance(node, ast.arg):
+            defined.add(node.arg)
+    return defined
