@@ -117,7 +117,7 @@ KNOWN: tuple[Entry, ...] = (
     ),
     Entry(
         "graph-accumulated bad 3",
-        ("conditional expression", "through a second name", "unpacked from a tuple"),
+        ("through a second name", "unpacked from a tuple"),
         Difference(missing=("TCL304@19 warning/high",)),
         "`error = error + x` is a sum only if the name is bound to the addition itself",
     ),
