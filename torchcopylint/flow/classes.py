@@ -159,8 +159,11 @@ class Classes:
         return self._class_names.get(dotted)
 
     def local_class(self, type_name: str) -> int | None:
-        """The number of the class that an object's type names, if it is one of this file or of the project's others."""
-        return int(type_name[6:]) if type_name.startswith("class#") else None
+        """The number of the class that an object's type names, if it is one of this file or of the project's others.
+
+        A unit that stands in no class has the class -1, which is none.
+        """
+        return int(type_name[6:]) if type_name.startswith("class#") and type_name[6] != "-" else None
 
     def bases(self, number: int) -> list[tuple[int | None, str]]:
         """The bases of a class: their numbers, where they are known classes, and the names that they go by."""
