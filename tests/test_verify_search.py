@@ -13,7 +13,8 @@ from torchcopylint.base.verification import Verdict
 from torchcopylint.verify.observed import Raised, Run
 from torchcopylint.verify.predicates.outcomes import difference
 from torchcopylint.verify.run import Verifier
-from torchcopylint.verify.slicing.conditions import wanted_for
+from torchcopylint.verify.slicing.conditions import Wanted, wanted_for
+from torchcopylint.verify.slicing.standins import helpers
 from torchcopylint.verify.slicing.tries import Heard
 
 FLAGS = """\
@@ -260,3 +261,10 @@ def test_of_a_container_of_one_nothing_is_said(layers: str, verdict: Verdict, ve
     text = f"from torch import nn\n\nsize = len('a')\nlayers = nn.ModuleList({layers})  # <- TCL706, shared\n"
     answer = verified(text, forced(text), verifier)
     assert answer.verdict is verdict, answer.evidence
+
+
+def test_names_and_texts_of_the_user_are_not_taken_for_places_of_a_helper() -> None:
+    options = Wanted(values={"BATCH_SIZE": 2, "mode": "LEAST"}, least={"SIZE": 3})
+    text = helpers({"ArgumentParser"}, 4, (3,), options)
+    constants = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
+    assert {"BATCH_SIZE", "LEAST", "SIZE"} <= constants

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property, reduce
 from typing import NamedTuple
 
-from torchcopylint.flow import devices, held_functions, kinds, packages, training_fields
+from torchcopylint.flow import held_functions, kinds, packages, training_fields
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
@@ -21,13 +21,10 @@ from torchcopylint.flow.model import (
     FOREIGN,
     INFERENCE,
     LISTS,
-    OUTPUT,
-    PART,
     PINNED,
     PLACEHOLDER,
     READ_ONLY,
     REGISTERED,
-    SURELY_PASSED,
     TENSORS,
     WRITES_INPUT,
     Fact,
@@ -39,6 +36,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.outside import Foreign, Outside
 from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.templates import as_passed, joined, unplaced
 from torchcopylint.knowledge import table
 
 SELF = "self"
@@ -399,7 +397,7 @@ class Classes:
                     self._elements[local, name] = join_objects(self._elements.get((local, name), obj), obj)
                     parts = {}
                     for inner in m.state.slot_names(held) if obj.kind is Kind.TUPLE else ():
-                        one = _joined([m.state.object(ref) for ref in m.state.refs_of(inner)])
+                        one = joined([m.state.object(ref) for ref in m.state.refs_of(inner)])
                         if one is not None:
                             parts[inner[1]] = one._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
                     before = self._element_parts.get((local, name), parts)
@@ -504,32 +502,6 @@ class Classes:
 
 def _registers(event: t.Event | None) -> bool:
     return isinstance(event, t.Invoke) and event.name.startswith(("register_", "add_module", "__setattr__"))
-
-
-def _joined(objects: Sequence[Object]) -> Object | None:
-    """What all of some objects are; `None` if there is none."""
-    found: Object | None = None
-    for obj in map(as_passed, objects):
-        found = obj if found is None else join_objects(found, obj)
-    return found
-
-
-def unplaced(obj: Object) -> Object:
-    """What is known of an object, apart from where it is."""
-    return obj._replace(shares=(), saved=frozenset(), owner="")
-
-
-_PASSED_ON = frozenset({INFERENCE, EXPANDED, OUTPUT})
-
-
-def as_passed(obj: Object) -> Object:
-    """What a parameter may be taken to be when such an object is passed for it."""
-    flags = frozenset({SURELY_PASSED}) if obj.sure is Sure.PROVEN else frozenset[str]()
-    made = Object(obj.kind, min(obj.sure, Sure.LIKELY), leaf=obj.leaf, requires_grad=obj.requires_grad, type=obj.type)
-    config = devices.passed_on(obj)
-    if PART in obj.flags:
-        return made._replace(dtype=obj.dtype, flags=flags | obj.flags & (_PASSED_ON - {OUTPUT}), config=config)
-    return made._replace(dtype=obj.dtype, flags=flags | obj.flags & _PASSED_ON, config=config)
 
 
 def _decorators_of(program: t.Program) -> dict[int, tuple[str, ...]]:

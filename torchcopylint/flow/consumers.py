@@ -69,8 +69,8 @@ def _is_look(m: Machine, register: int) -> bool:
     """Whether a use of a value looks at it: an operand, an item, a method of its own, or an argument of torch or NumPy
     that copies."""
     event = m.consumer_of(register)
-    if isinstance(event, t.Operate | t.Attribute | t.Test | t.Text):
-        return not isinstance(event, t.Attribute)
+    if isinstance(event, t.Operate | t.Test | t.Text):
+        return True
     if isinstance(event, t.Invoke) and event.base == register:
         return event.name in ("copy", "clone", "sum", "mean", "item", "tolist", "max", "min", "any", "all", "astype")
     if isinstance(event, t.Call | t.Invoke):

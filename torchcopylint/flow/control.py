@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow import collecting, imports, memory, naming, ownership, reading, slots, uses
+from torchcopylint.flow import collecting, imports, memory, naming, needed, ownership, reading, slots, uses
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.machine import Machine, handles
@@ -241,11 +241,11 @@ def _return(m: Machine, event: t.Return) -> None:
     if event.value != t.NO_REGISTER:
         value = m.value(event.value)
         reading.read(m, value, event.site, "return")
-        reading.needed_by_backward(m, value, event.site, "return")
+        needed.by_backward(m, value, event.site, "return")
         for held in (value, *_elements(m, value)):
             ownership.note_used(m, held, event.site, "")
         for held in _elements(m, value):
-            reading.needed_by_backward(m, held, event.site, "return")
+            needed.by_backward(m, held, event.site, "return")
         slots.field_read(m, value.root, event.site, "return")
         if value.refs or value.kind is not Kind.NONE:
             m.returned.append(value)

@@ -1,11 +1,12 @@
-"""Dtypes that follow from how a tensor is made: literals, ranges, random integers."""
+"""Dtypes that calls name, or that follow from how a tensor is made: literals, ranges, random integers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import ANY_ELEMENT, REPEATS, REPEATS_LIKELY, Fact, Kind, Value
+from torchcopylint.flow.model import ANY_ELEMENT, REPEATS, REPEATS_LIKELY, UNKNOWN, Fact, Kind, Value
+from torchcopylint.flow.tape import Dotted
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -13,6 +14,18 @@ if TYPE_CHECKING:
 
 INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "bool"})
 FLOATS = frozenset({"float16", "float32", "float64", "bfloat16"})
+_NAMED = INTEGERS | FLOATS | {"complex64", "complex128"}
+_PYTHON_TYPES = {"builtins.int": "int64", "builtins.float": "float64", "builtins.bool": "bool"}
+_ALIASES = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "float_": "float64",
+    "bool_": "bool",
+}
 FLOATING, INTEGRAL, DEFAULT = "some float", "some integer", "the default float"
 """What is known of a dtype that is not known exactly."""
 FRACTIONAL = frozenset(
@@ -35,6 +48,21 @@ _DOUBLES = frozenset({"numpy.zeros", "numpy.ones", "numpy.empty"})
 """What makes float64 of a shape, where torch would take its default."""
 MAX_LITERAL = 40
 """So many numbers of a literal are looked at."""
+
+
+def named(arguments: Arguments) -> str:
+    """The dtype that a call names, by keyword or by position, or an empty text."""
+    for value in (arguments.keywords.get("dtype", UNKNOWN), *arguments.positional[1:]):
+        if value.const in _PYTHON_TYPES:
+            return _PYTHON_TYPES[str(value.const)]
+        if isinstance(value.const, Dotted):
+            name = value.const.rpartition(".")[2]
+            name = _ALIASES.get(name, name)
+            if name in _NAMED:
+                return name
+        elif isinstance(value.const, str) and value.const in _NAMED:
+            return value.const
+    return ""
 
 
 def made(m: Machine, name: str, arguments: Arguments) -> str:

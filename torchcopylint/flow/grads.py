@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import dtypes, exclusion, gradients, keeping, last_turn, naming, reading, runs
+from torchcopylint.flow import dtypes, exclusion, gradients, keeping, last_turn, naming, needed, runs
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import InferenceMisused, LeafWritten, RequiresGradRefused, Saved
 from torchcopylint.flow.model import (
@@ -351,7 +351,7 @@ def backward(m: Machine, value: Value, site: int, arguments: Arguments, name: st
     retained = arguments.flag("retain_graph")
     # A graph of the gradients hangs on this one, which stays by itself.
     retain = retained is not False or arguments.flag("create_graph") is not False
-    reading.needed_by_backward(m, value, site, "backward")
+    needed.by_backward(m, value, site, "backward")
     if len(value.refs) == 1:
         gradients.accumulated(m, m.state.object(value.refs[0]).graph, site)
     # `retain_variables` is its name of long ago.

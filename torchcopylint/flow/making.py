@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from torchcopylint.flow import (
     aliasing,
+    dtypes,
     generators,
     handing,
     memory,
     ownership,
     reading,
     records,
-    results,
     slots,
     summaries,
 )
@@ -40,7 +40,7 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
     """An instance of a class of `torch.nn`."""
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
-    dtype = results.dtype_argument(arguments)
+    dtype = dtypes.named(arguments)
     config = tuple(
         (key, value.const) for key, value in sorted(arguments.keywords.items()) if isinstance(value.const, int | str)
     )

@@ -88,8 +88,9 @@ def is_same_place(m: Machine, event: t.Bind | t.StoreAttribute | t.StoreItem, so
     if isinstance(event, t.Bind):
         return isinstance(source, t.Load) and source.name == event.name
     if isinstance(event, t.StoreItem):
-        same = isinstance(source, t.Item) and text_of(m, source.base) == text_of(m, event.base)
-        return same and index_text(m, source.subscript) == index_text(m, event.subscript)  # type: ignore[union-attr]
+        if not isinstance(source, t.Item) or text_of(m, source.base) != text_of(m, event.base):
+            return False
+        return index_text(m, source.subscript) == index_text(m, event.subscript)
     if not isinstance(source, t.Attribute) or source.name != event.name:
         return False
     return text_of(m, source.base) == text_of(m, event.base)

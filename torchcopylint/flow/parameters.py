@@ -7,7 +7,7 @@ from functools import cached_property
 
 from torchcopylint.flow import differentiated, giving, kinds, likely_classes, partials
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.classes import MAX_ELEMENTS, SELF, Classes, as_passed
+from torchcopylint.flow.classes import MAX_ELEMENTS, SELF, Classes
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -34,6 +34,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.outside import Outside
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.tape import Annotation
+from torchcopylint.flow.templates import as_passed
 
 
 class Parameters(Classes):

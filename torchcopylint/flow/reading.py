@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchcopylint.flow import aliasing, alternatives, anew, exclusion, first_turns, naming, transfers, turns, uses
+from torchcopylint.flow import aliasing, alternatives, exclusion, first_turns, naming, transfers, turns, uses
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.exclusion import exclude
-from torchcopylint.flow.facts import Clobbered, Link, ReadAfter, ReadAfterCut, Write
+from torchcopylint.flow.facts import Link, ReadAfter, ReadAfterCut, Write
 from torchcopylint.flow.model import (
     CONTAINERS,
-    EARLIER,
-    UNVERSIONED,
     Fact,
     How,
     Key,
     Kind,
     Mark,
+    Object,
     Region,
     Share,
     Value,
@@ -218,12 +216,7 @@ def _read_after(
     if derived:
         below_read = ()
     region = m.regions[mark.write].get(share.storage | 1, ())
-    there = (
-        share.storage & 1 == 0
-        and (ref & 1 == 1 or not any(s.storage == share.storage + 1 for s in obj.shares))
-        and certain
-        and overlap(region, share.region) is Fact.YES
-    )
+    there = certain and _is_one(ref, obj, share) and overlap(region, share.region) is Fact.YES
     hit = {other for other in value.refs if _is_hit(m, other, share, region)}
     each = (whole and _is_element(value.root)) or len(hit) == len(value.refs)
     each = each or alternatives.are_all_hit(m, value, written)
@@ -261,6 +254,11 @@ def _read_after(
         and value.root is not None
         and _but_for_a_condition(below_written, below_read),
     )
+
+
+def _is_one(ref: int, obj: Object, share: Share) -> bool:
+    """Whether a storage is the newest of its site, and an object does not sit on older ones of that site as well."""
+    return share.storage & 1 == 0 and (ref & 1 == 1 or not any(s.storage == share.storage + 1 for s in obj.shares))
 
 
 def _hit_at_first(m: Machine, mark: Mark, storage: int) -> bool:
@@ -441,70 +439,3 @@ def _naming(m: Machine, write: int, root: Key | None) -> list[Link]:
         return []
     site, name = max(known)
     return [Link(None, site, min(bound)[1], name)]
-
-
-def needed_by_backward(m: Machine, value: Value, site: int, consumer: str) -> None:
-    """Backward runs, or may run later, over the graph of a value: what it saved and was spoilt is a fact (rule 5)."""
-    for ref in value.refs:
-        obj = m.state.object(ref)
-        for saved in sorted(obj.graph):
-            spoilt = m.state.get(f"@spoilt{saved}")
-            if not isinstance(spoilt, frozenset):
-                continue
-            for written in sorted(spoilt):
-                if consumer == "return" and written in m.in_evaluation:
-                    # Written where the module is known not to be in training: nobody runs backward over that.
-                    continue
-                if written in m.writes and saved in m.saves and _comes_too_late(m, m.saves[saved].site, written, site):
-                    continue
-                if written in m.writes and saved in m.saves and not exclude(m, m.saves[saved].site, written):
-                    sure = min(obj.sure, m.writes[written].sure)
-                    kept = m.saved_objects.get(saved, -1)
-                    links = _links_to(m, written, kept)
-                    certain = (saved & ~EARLIER, written) in m.met
-                    hidden = certain and _is_hidden(m, written, kept)
-                    m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure, certain, hidden))
-
-
-def _comes_too_late(m: Machine, saved: int, written: int, site: int) -> bool:
-    """Whether backward would have to come round once more, and the write is of its loop's last turn."""
-    loops = [uses.loops_around(m, one) for one in (saved, site, written)]
-    if site < written and loops[1] == loops[2] and _is_of_its_turn(m, site) and _is_of_its_turn(m, written):
-        # `for optimizer, loss in zip(optimizers, losses)`: the next turn has a loss, and an optimizer, of its own.
-        return True
-    if site >= written or not loops[0] == loops[1] == loops[2]:
-        return False
-    return exclusion.is_of_last_turn(m, written) or (saved < site and anew.each_turn(m, site))
-
-
-def _is_of_its_turn(m: Machine, site: int) -> bool:
-    """Whether the method called at a site is that of an element of what a loop goes through: another one each turn."""
-    call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
-    load = m.unit.definitions[call.base] if isinstance(call, t.Invoke) and call.base >= 0 else None
-    bound = uses.bindings_before(m, load) if isinstance(load, t.Load) else []
-    return bool(bound) and all(uses.from_iteration(m, register) for register in bound)
-
-
-def _is_hidden(m: Machine, written: int, saved: int) -> bool:
-    """Whether what was saved has a version counter of its own, from `.data`, which a write does not count on."""
-    current = saved
-    for _ in range(MAX_CHAIN):
-        above = [share for share in m.state.object(current).shares if share.of != current]
-        if len({share.of for share in above}) != 1:
-            return False
-        if above[0].how in UNVERSIONED:
-            chains = m.chains.get(written, {}).values()
-            return not any(current | 1 == number for chain in chains for number, _ in chain)
-        current = above[0].of
-    return False
-
-
-def _links_to(m: Machine, written: int, saved: int) -> tuple[Link, ...]:
-    """The links from the saved object down to the place that was written through, in program order."""
-    chains = m.chains.get(written, {})
-    for chain in chains.values():
-        numbers = [number for number, _ in chain]
-        if saved | 1 in numbers:
-            below = chain[: numbers.index(saved | 1)]
-            return tuple(reversed([link for _, link in below if link.how is not None]))
-    return tuple(reversed([link for _, link in next(iter(chains.values()), ()) if link.how is not None]))

@@ -189,7 +189,7 @@ def _draws_one(m: Machine, op: Op, arguments: Arguments) -> bool:
 def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:
     """The object that an operation returns: its dtype, dimensions, gradient."""
     short = op.name.rpartition(".")[2].partition("(")[0]
-    dtype = dtype_argument(arguments) or op.dtype
+    dtype = dtypes.named(arguments) or op.dtype
     if not dtype and not dtypes.is_asked_for(short, arguments):
         dtype = dtypes.made(m, op.name, arguments)
         if not dtype:
@@ -197,8 +197,8 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
     computed = op.differentiable or made.kind is Kind.ARRAY
     if dtype in dtypes.INTEGERS and not op.dtype and computed and op.shares == "fresh" and short not in dtypes.CHOOSING:
         # `integers * 0.5` is not an integer tensor.
-        dtype = dtype if short in dtypes.KEEPING or dtype_argument(arguments) else ""
-    elif dtype in dtypes.INTEGERS and "dtype" in op.when and not op.dtype and not dtype_argument(arguments):
+        dtype = dtype if short in dtypes.KEEPING or dtypes.named(arguments) else ""
+    elif dtype in dtypes.INTEGERS and "dtype" in op.when and not op.dtype and not dtypes.named(arguments):
         # `integers.to(something)`: a device keeps the dtype, another tensor need not.
         dtype = dtype if all(v.kind is Kind.STRING for v in arguments.positional[1:]) else ""
     if not dtype and made.kind in TENSORS and dtypes.is_fraction(m, short, arguments):
@@ -252,50 +252,6 @@ def _scalar(op: Op, arguments: Arguments) -> Fact:
     # A loss has an input and a target; a reduction has its input alone.
     loss = op.name.startswith("torch.nn.functional.")
     return Fact.YES if loss or len(arguments.positional) <= 1 else Fact.UNKNOWN
-
-
-def dtype_argument(arguments: Arguments) -> str:
-    """The dtype that a call names, by keyword or by position, or an empty text."""
-    for value in (arguments.keywords.get("dtype", UNKNOWN), *arguments.positional[1:]):
-        if value.const in _PYTHON_TYPES:
-            return _PYTHON_TYPES[str(value.const)]
-        if isinstance(value.const, Dotted):
-            name = value.const.rpartition(".")[2]
-            name = _DTYPE_ALIASES.get(name, name)
-            if name in _DTYPES:
-                return name
-        elif isinstance(value.const, str) and value.const in _DTYPES:
-            return value.const
-    return ""
-
-
-_DTYPES = frozenset(
-    [
-        "float16",
-        "float32",
-        "float64",
-        "bfloat16",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "bool",
-        "complex64",
-        "complex128",
-    ]
-)
-_PYTHON_TYPES = {"builtins.int": "int64", "builtins.float": "float64", "builtins.bool": "bool"}
-_DTYPE_ALIASES = {
-    "float": "float32",
-    "double": "float64",
-    "half": "float16",
-    "long": "int64",
-    "int": "int32",
-    "short": "int16",
-    "float_": "float64",
-    "bool_": "bool",
-}
 
 
 def _source_dtype(m: Machine, source: Value, op: Op) -> str:
@@ -372,8 +328,8 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
     short = op.name.rpartition(".")[2]
     spread = "**" in arguments.keywords
     if "dtype" in when and not spread:
-        wanted = dtype_argument(arguments) or op.dtype
-        if wanted and before and _differ(before, wanted):
+        wanted = dtypes.named(arguments) or op.dtype
+        if dtypes.same(before, wanted) is Fact.NO:
             return memory.fresh(m, at.site, made)
         if not wanted or (before and wanted == before):
             when = when.replace("dtype", "").strip(" ,")
@@ -397,13 +353,6 @@ def _drops(op: Op, arguments: Arguments) -> bool:
     if told is not None:
         return told.const is True
     return op.name.startswith("torch.nn.functional.dropout") and "**" not in arguments.keywords
-
-
-def _differ(before: str, wanted: str) -> bool:
-    """Whether a tensor of one dtype has to be converted to be of another."""
-    if before in (dtypes.FLOATING, dtypes.INTEGRAL):
-        return (before == dtypes.FLOATING) != ("float" in wanted)
-    return wanted != ("float32" if before == dtypes.DEFAULT else before)
 
 
 def _names_device(arguments: Arguments) -> bool:

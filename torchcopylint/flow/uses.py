@@ -308,6 +308,10 @@ def _place(unit: t.Unit, register: int) -> str:
     return event.name if isinstance(event, t.Load) else ""
 
 
+_MAX_STEPS = 8
+_ELEMENTWISE = frozenset({"add", "sub", "mul", "div", "to", "view", "view_as", "reshape"})
+
+
 def put_at(m: Machine, site: int) -> int:
     """The site of the write that puts the result of the operation at a site, or what arithmetic makes of it, into
     something: `p.copy_(w + step * d)`. -1 if it goes anywhere else."""
@@ -321,7 +325,3 @@ def put_at(m: Machine, site: int) -> int:
             return -1
         event = used
     return -1
-
-
-_MAX_STEPS = 8
-_ELEMENTWISE = frozenset({"add", "sub", "mul", "div", "to", "view", "view_as", "reshape"})

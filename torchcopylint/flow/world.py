@@ -24,7 +24,7 @@ from torchcopylint.flow import (
     training_fields,
 )
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.classes import Export, unplaced
+from torchcopylint.flow.classes import Export
 from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
@@ -46,6 +46,7 @@ from torchcopylint.flow.parameters import Parameters, common_element
 from torchcopylint.flow.state import Mode, State
 from torchcopylint.flow.summaries import Summary, summarise
 from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.templates import unplaced
 from torchcopylint.knowledge import table
 
 BUILTINS = frozenset(dir(builtins))

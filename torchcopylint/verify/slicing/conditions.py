@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from types import EllipsisType
 
 Value = bool | int | float | str | None
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -26,8 +27,8 @@ class Wanted:
 
     def instead_of(self, name: str, default: ast.expr) -> Value | ast.expr:
         """What a parameter with this name should get; the default where that will do, or where it is no constant."""
-        value = default.value if isinstance(default, ast.Constant) else ...
-        if isinstance(value, bytes | complex) or value is ...:
+        value = _constant(default)
+        if value is ...:
             return default
         wanted = self.constant(name, value)
         return default if wanted == value and isinstance(wanted, bool) == isinstance(value, bool) else wanted
@@ -130,13 +131,13 @@ def _compare(test: ast.Compare, found: Wanted, *, met: bool) -> None:
     if not name:
         return
     if isinstance(operator, ast.In | ast.NotIn):
-        first = next(iter(getattr(other, "elts", ())), None)
-        if isinstance(operator, ast.In) == met and isinstance(first, ast.Constant):
-            found.values.setdefault(name, first.value)  # type: ignore[arg-type]
+        first = _constant(next(iter(getattr(other, "elts", ())), None))
+        if isinstance(operator, ast.In) == met and first is not ...:
+            found.values.setdefault(name, first)
         return
-    if not isinstance(other, ast.Constant) or isinstance(other.value, bytes | complex):
+    value = _constant(other)
+    if value is ...:
         return
-    value: Value = other.value  # type: ignore[assignment]
     if isinstance(operator, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
         same = isinstance(operator, ast.Eq | ast.Is) == met
         if same:
@@ -152,6 +153,12 @@ def _compare(test: ast.Compare, found: Wanted, *, met: bool) -> None:
         else:
             bound = value - isinstance(operator, ast.Lt | ast.GtE)
             found.most[name] = min(bound, found.most.get(name, bound))
+
+
+def _constant(node: ast.expr | None) -> Value | EllipsisType:
+    """The constant that an expression is, `...` if it is none that an input can be made of."""
+    value = node.value if isinstance(node, ast.Constant) else ...
+    return ... if isinstance(value, bytes | complex) else value
 
 
 def _last(node: ast.expr) -> str:

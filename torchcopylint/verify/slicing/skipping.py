@@ -67,12 +67,13 @@ class _Cutter(ast.NodeTransformer):
                 inner = node.body if any(map(self._holds_step, node.body)) else node.orelse
             return [part for one in inner for part in _listed(self.visit(one))]
         self.generic_visit(node)
-        if getattr(node, "body", None) == []:
-            node.body = [ast.copy_location(ast.Pass(), node)]  # type: ignore[attr-defined]
+        body = getattr(node, "body", None)
+        if body == []:
+            body.append(ast.copy_location(ast.Pass(), node))
         return node
 
-    def _holds_step(self, node: ast.AST) -> bool:
-        first, last = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
+    def _holds_step(self, node: ast.stmt) -> bool:
+        first, last = node.lineno, node.end_lineno or node.lineno
         return any(first <= row <= last for row in self._steps)
 
 

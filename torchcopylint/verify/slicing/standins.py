@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 from torchcopylint.verify.slicing.conditions import Wanted
@@ -11,6 +12,8 @@ _LAYERS = frozenset(
     ["conv", "fc", "linear", "layer", "bn", "norm", "encoder", "decoder", "embedding", "classifier", "backbone"]
 )
 """The last words of names under which a base class from elsewhere is taken to have a layer."""
+_PLACEHOLDER = re.compile(r"\b(?:SIZE|SAMPLE|LAYER_NAMES|WANTED|TRUTHS|LEAST)\b")
+"""What is put into the text of a helper in these places differs from script to script."""
 
 HELPERS = {
     "respond": '''
@@ -335,14 +338,14 @@ def helpers(names: Iterable[str], size: int, sample: tuple[int, ...], options: W
     wanted = set(names)
     for name in tuple(wanted):
         wanted.update(_NEEDS.get(name, ()))
-    told = {"WANTED": options.values, "TRUTHS": options.truths, "LEAST": options.least}
-    text_of = {name: text for name, text in HELPERS.items() if name in wanted}
-    if "LayerElsewhere" in text_of:
-        names_ = "{" + str(sorted(_LAYERS))[1:-1] + "}"
-        text_of["LayerElsewhere"] = text_of["LayerElsewhere"].replace("LAYER_NAMES", names_)
-    if "ArgumentParser" in text_of:
-        for word, values in told.items():
-            text_of["ArgumentParser"] = text_of["ArgumentParser"].replace(word, repr(values))
-    return "\n".join(
-        text.replace("SIZE", str(size)).replace("SAMPLE", ", ".join(map(str, sample))) for text in text_of.values()
-    )
+    told = {
+        "SIZE": str(size),
+        "SAMPLE": ", ".join(map(str, sample)),
+        "LAYER_NAMES": f"frozenset({sorted(_LAYERS)})",
+        "WANTED": repr(options.values),
+        "TRUTHS": repr(options.truths),
+        "LEAST": repr(options.least),
+    }
+    # All at once: what is put in has names of the user's, which may look like these.
+    texts = (text for name, text in HELPERS.items() if name in wanted)
+    return _PLACEHOLDER.sub(lambda found: told[found[0]], "\n".join(texts))
