@@ -298,7 +298,7 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
     """The fields of `self` that hold one module when the unit ends."""
     if m.unit.owner < 0 or not m.unit.parameters:
         return []
-    me = m.number("argument", m.unit.parameters[0].name)
+    me = m.number("argument", m.unit.first)
     held: dict[tuple[int, ...], list[tuple[int, str]]] = {}
     for slot in m.state.slot_names(me):
         cell = m.state.cell(slot)
@@ -315,7 +315,7 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
         if modules and len(places) > 1 and not _is_compared(m, {name for _, name in places}):
             (first, source), *others = sorted(places)
             if len(refs) > 1:
-                whole = f"{m.unit.parameters[0].name}.{source}"
+                whole = f"{m.unit.first}.{source}"
                 others = [place for place in others if is_bound_from(m, place[0], whole)]
             lasting = first < 0 and not keeping.is_reset(m, source)
             for site, field in others:
@@ -340,7 +340,7 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
 
 def _begun_fields(m: Machine, known: set[str]) -> Iterator[FieldAliased]:
     """The fields that begin as another one when they are still `None`: `if self.slow is None: self.slow = self.net`."""
-    me = m.unit.parameters[0].name
+    me = m.unit.first
     for name, stores in m.index.stores.items():
         if name in known or len(stores) != 1 or m.unit.name == "__init__":
             continue
@@ -414,7 +414,7 @@ def _makes_apart(m: Machine, initial: int, field: str, source: str) -> bool:
         return False
     if _is_deep_copy(made, field, source):
         return True
-    me = made.number("argument", made.unit.parameters[0].name)
+    me = made.number("argument", made.unit.first)
     if (field, source) in made.loaded_fields:
         return True
     one, other = made.state.refs_of((me, f".{field}")), made.state.refs_of((me, f".{source}"))

@@ -60,7 +60,7 @@ def _called(m: Machine, register: int, value: Value) -> Value:
     local = classes.pop() if len(classes) == 1 else None
     if local is None and isinstance(made, t.Attribute) and m.unit.owner >= 0 and m.unit.parameters:
         base = m.unit.definitions[made.base]
-        local = m.unit.owner if isinstance(base, t.Load) and base.name == m.unit.parameters[0].name else None
+        local = m.unit.owner if isinstance(base, t.Load) and base.name == m.unit.first else None
     number = m.world.method(local, name) if local is not None else None
     return Value(const=FunctionReference(number)) if number is not None else Value()
 
@@ -104,7 +104,7 @@ def _is_read_back(m: Machine, attribute: str) -> bool:
         return True
     unit = m.world.unit(number)
     index = m.world.index(unit)
-    context = unit.parameters[0].name
+    context = unit.first
     loads = [event.out for event in index.of(t.Load) if event.name == context]
     for register in loads:
         used = index.consumers.get(register)
@@ -120,4 +120,4 @@ def _is_read_back(m: Machine, attribute: str) -> bool:
 
 
 def _context(m: Machine) -> str:
-    return m.unit.parameters[0].name if m.unit.parameters else ""
+    return m.unit.first

@@ -84,7 +84,7 @@ def _in_other_methods(m: Machine, call: int) -> CallerSuffers | None:
     unit, parameter, returned, _ = m.argument_writes[call]
     callee, wrote = m.world.machines.get(unit), m.writes.get(call)
     write = _first_write(callee, parameter) if callee is not None else None
-    if callee is None or wrote is None or write is None or not wrote.name.startswith(f"{m.unit.parameters[0].name}."):
+    if callee is None or wrote is None or write is None or not wrote.name.startswith(f"{m.unit.first}."):
         return None
     field = wrote.name.partition(".")[2]
     worked = not returned and _is_worked_on(callee, write, parameter)

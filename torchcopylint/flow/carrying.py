@@ -30,7 +30,7 @@ def carried(m: Machine) -> tuple[Carried, ...]:
     """The fields that a method, run already, carries on from call to call, whichever way it goes."""
     if m.unit.owner < 0 or m.unit.kind != "function" or not m.unit.parameters or m.unit.name == "__init__":
         return ()
-    me = m.unit.parameters[0].name
+    me = m.unit.first
     stores: dict[str, list[t.StoreAttribute]] = {}
     for event in m.index.of(t.StoreAttribute):
         if _is_own(m, event.base):
@@ -51,7 +51,7 @@ def carried(m: Machine) -> tuple[Carried, ...]:
 
 def _is_own(m: Machine, register: int) -> bool:
     made = m.unit.definitions[register] if register >= 0 else None
-    return isinstance(made, t.Load) and made.name == m.unit.parameters[0].name
+    return isinstance(made, t.Load) and made.name == m.unit.first
 
 
 def _goes_on(m: Machine, event: t.StoreAttribute) -> bool:
@@ -107,7 +107,7 @@ def found(m: Machine) -> Iterator[BackwardAgain]:
     """The fields that a method carries on after it has run backward over them itself: its next call runs over that."""
     for item in carried(m) if m.runs.sites else ():
         field = item.slot[1:]
-        slot = (m.number("argument", m.unit.parameters[0].name), item.slot)
+        slot = (m.number("argument", m.unit.first), item.slot)
         held = [m.state.object(ref) for ref in _tensors(m, m.state.refs_of(slot))]
         freed = [where for obj in held for where in runs.freed_at(obj.graph)]
         if freed and not _let_go_between(m, field):

@@ -24,7 +24,7 @@ def learn(m: Machine) -> Mapping[str, str]:
     if m.unit.name != "__init__" or m.unit.owner < 0 or not m.unit.parameters:
         return {}
     found: dict[str, str] = {}
-    me = m.number("argument", m.unit.parameters[0].name)
+    me = m.number("argument", m.unit.first)
     for slot in m.state.slot_names(me):
         refs = m.state.refs_of(slot)
         if len(refs) != 1 or m.state.object(refs[0]).type not in _LISTS:

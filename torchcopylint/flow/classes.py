@@ -448,7 +448,7 @@ class Classes:
 
     def note_switched(self, m: Machine) -> None:
         """A method has been run: the modules in fields of `self` whose parameters it has switched off in a loop."""
-        me = m.number("argument", m.unit.parameters[0].name) if m.unit.parameters else -1
+        me = m.number("argument", m.unit.first) if m.unit.parameters else -1
         for slot in m.state.slot_names(me):
             if any(ref | 1 in m.switched for ref in m.state.refs_of(slot)):
                 self._switched.add((m.unit.owner, slot[1][1:]))

@@ -53,4 +53,4 @@ def still_held(m: Machine, fact: ConditionalWrite) -> bool:
 
 
 def _of_self(m: Machine, text: str) -> bool:
-    return m.unit.owner >= 0 and bool(m.unit.parameters) and text.startswith(f"{m.unit.parameters[0].name}.")
+    return m.unit.owner >= 0 and bool(m.unit.parameters) and text.startswith(f"{m.unit.first}.")

@@ -85,7 +85,7 @@ def _left_by_constructor(m: Machine, obj: Object) -> tuple[str, Object] | None:
     initial = m.world.machines.get(constructor) if constructor is not None else None
     if number is None or initial is None or initial.unit.owner != number or m.world.method(number, "__deepcopy__"):
         return None
-    for slot in initial.state.slot_names(initial.number("argument", initial.unit.parameters[0].name)):
+    for slot in initial.state.slot_names(initial.number("argument", initial.unit.first)):
         cell, field = initial.state.cell(slot), slot[1][1:]
         if cell is None or len(cell.refs) != 1 or cell.site < 0 or m.world.setters(field):
             continue

@@ -163,7 +163,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         name=unit.name,
         kind=unit.kind,
         class_number=unit.owner,
-        receiver=unit.parameters[0].name if unit.owner >= 0 and unit.parameters else "",
+        receiver=unit.first if unit.owner >= 0 else "",
         class_name=owner.name if owner is not None else "",
         class_kind=world.class_kind(unit.owner)[0] if unit.owner >= 0 else Kind.UNKNOWN,
         facts=tuple(found),

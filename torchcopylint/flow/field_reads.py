@@ -19,7 +19,7 @@ def by_call(m: Machine, number: int, bound: Mapping[str, Value], site: int, name
     callee = m.world.machines.get(number)
     if callee is None or callee.unit.owner < 0 or not callee.unit.parameters:
         return
-    me = bound.get(callee.unit.parameters[0].name)
+    me = bound.get(callee.unit.first)
     marked = [slot for ref in me.refs for slot in m.state.slot_names(ref) if _is_marked(m, slot)] if me else []
     if not marked:
         return

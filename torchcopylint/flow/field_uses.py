@@ -104,4 +104,4 @@ def field_of(m: Machine, register: int, set_here: Collection[str] = ()) -> str:
 def is_self(m: Machine, register: int) -> bool:
     """Whether a register holds the object that the method was called on."""
     event = m.unit.definitions[register] if register >= 0 else None
-    return isinstance(event, t.Load) and event.name == m.unit.parameters[0].name
+    return isinstance(event, t.Load) and event.name == m.unit.first

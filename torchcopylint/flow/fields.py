@@ -41,7 +41,7 @@ def kept(m: Machine) -> list[Kept]:
     if m.unit.owner < 0 or not m.unit.parameters:
         return []
     found: list[Kept] = []
-    me = m.number("argument", m.unit.parameters[0].name)
+    me = m.number("argument", m.unit.first)
     mine = m.state.slot_names(me)
     outside = set(argument_paths(m)) | {ref for slot in mine for ref in m.state.refs_of(slot)}
     for slot in mine:
@@ -289,7 +289,7 @@ def _met(m: Machine, site: int, registers: tuple[int, ...], op: str, form: str) 
     first, second = (fields.get(register, "") for register in registers[:2])
     if first and second and first != second:
         # The groups of an optimizer that the one holds, and what the other has kept of them.
-        me = m.unit.parameters[0].name
+        me = m.unit.first
         yield FieldMet(site, first, m.unit.name, form, f"{me}.{second}", op)
         yield FieldMet(site, second, m.unit.name, form, f"{me}.{first}", op)
 

@@ -158,7 +158,7 @@ def _is_set_elsewhere(m: Machine, name: str, keeper: str) -> bool:
     objects is another field.
     """
     others = [m.world.program.units[unit] for unit in m.world.setters(name) if unit != m.unit.number]
-    own = m.unit.owner >= 0 and keeper == m.unit.parameters[0].name
+    own = m.unit.owner >= 0 and keeper == m.unit.first
     return any(
         event.name == name and not event.augmented and not (own and keeping.is_strangers(m, unit, event.base))
         for unit in others
@@ -186,7 +186,7 @@ def added(m: Machine) -> tuple[Added, ...]:
             own = [register for register in made.operands if _reads(m, register, event)]
             terms = [register for register in made.operands if register not in own] if own else []
         for name, inside in (found for register in terms for found in _terms(m, register)):
-            found[Added(m.unit.parameters[0].name, place, name, inside)] = None
+            found[Added(m.unit.first, place, name, inside)] = None
     found.update(dict.fromkeys(_collected(m)))
     return tuple(found)
 
@@ -198,7 +198,7 @@ def _collected(m: Machine) -> Iterator[Added]:
             place = _list_in_field(m, m.unit.definitions[event.base] if event.base >= 0 else None)
             for name, inside in _terms(m, event.arguments[0].register) if place else []:
                 if inside:
-                    yield Added(m.unit.parameters[0].name, place, name, inside, collected=True)
+                    yield Added(m.unit.first, place, name, inside, collected=True)
 
 
 def _list_in_field(m: Machine, event: t.Event | None) -> tuple[str, ...]:
@@ -222,7 +222,7 @@ def _place(m: Machine, event: t.StoreAttribute | t.StoreItem) -> tuple[str, ...]
 
 
 def _is_self(m: Machine, event: t.Event | None) -> bool:
-    return isinstance(event, t.Load) and event.name == m.unit.parameters[0].name
+    return isinstance(event, t.Load) and event.name == m.unit.first
 
 
 def _reads(m: Machine, register: int, event: t.StoreAttribute | t.StoreItem) -> bool:

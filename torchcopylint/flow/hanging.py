@@ -69,7 +69,7 @@ def of(m: Machine, fields: frozenset[str]) -> tuple[Hanging, ...]:
 
 def field_of(m: Machine, name: str) -> str:
     """How a field of the object is called whose method this is."""
-    return f"{m.unit.parameters[0].name}.{name}"
+    return f"{m.unit.first}.{name}"
 
 
 def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
@@ -132,7 +132,7 @@ def _through_own(m: Machine, register: int, slot: str) -> list[int] | None:
     base = m.unit.definitions[call.base] if isinstance(call, t.Invoke) and call.base >= 0 else None
     if not isinstance(call, t.Invoke) or not isinstance(base, t.Load) or m.unit.owner < 0 or not m.unit.parameters:
         return None
-    if base.name != m.unit.parameters[0].name:
+    if base.name != m.unit.first:
         return None
     known = m.world.field_of(f"class#{m.unit.owner}", call.name)
     forward = m.world.method_of(known, "forward") if known is not None and known.kind is Kind.MODULE else None
@@ -164,7 +164,7 @@ def _keeps_graph(m: Machine, event: t.Call | t.Invoke) -> bool:
         return False
     if isinstance(event, t.Invoke):
         base = m.unit.definitions[event.base]
-        if isinstance(base, t.Load) and m.unit.parameters and base.name == m.unit.parameters[0].name:
+        if isinstance(base, t.Load) and base.name == m.unit.first:
             known = m.world.field_of(f"class#{m.unit.owner}", event.name) if m.unit.owner >= 0 else None
             return known is not None and table.module_class(known.type) is not None
     elif _is_layer(m, event.function):

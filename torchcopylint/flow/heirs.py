@@ -50,6 +50,6 @@ def inherited(world: Classes) -> list[Inherited]:
 
 def _own_calls(world: Classes, unit: t.Unit) -> set[str]:
     """The methods that a method calls on its own object."""
-    me = unit.parameters[0].name if unit.parameters else ""
+    me = unit.first
     bases = ((event, unit.definitions[event.base]) for event in world.index(unit).of(t.Invoke))
     return {event.name for event, base in bases if isinstance(base, t.Load) and base.name == me}

@@ -292,7 +292,7 @@ class UnitIndex:
         used: dict[str, bool] = {}
         for load in self.of(t.Load):
             event = self.consumers.get(load.out)
-            if load.name == self.unit.parameters[0].name:
+            if load.name == self.unit.first:
                 if not isinstance(event, t.Attribute | t.Invoke | t.StoreAttribute) or event.base != load.out:
                     return None
                 if not isinstance(event, t.StoreAttribute):

@@ -306,7 +306,7 @@ class _Expansion:
         text = naming.text_of(frame.m, event.out)
         site = self._site(event.site, frame)
         made: list[t.Event] = []
-        me = helper.unit.parameters[0].name if helper.unit.owner >= 0 and helper.unit.parameters else ""
+        me = helper.unit.first if helper.unit.owner >= 0 else ""
         for name, value in given.items():
             root = frame.m.unit.definitions[value] if isinstance(value, int) else None
             if isinstance(root, t.Load) and name not in helper.binds:

@@ -100,7 +100,7 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
     number = m.world.method_of(obj, "__iter__") if obj.kind is Kind.INSTANCE else None
     summary = m.world.summary(number) if number is not None else None
     if summary is not None and summary.yields is not None and number is not None:
-        bound = {m.world.unit(number).parameters[0].name: single}
+        bound = {m.world.unit(number).first: single}
         parts = summaries.handed_out(m, summary, bound, site, text)
         if parts is not None:
             return slots.element(m, parts, None, site, f"{text}[...]")

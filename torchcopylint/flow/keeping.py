@@ -31,7 +31,7 @@ def note_stored(m: Machine, event: t.StoreAttribute, ref: int, value: Value) -> 
     if is_reset(m, event.name) or not _comes_from(m, event.value, ref, event.name):
         return
     sure = min(*(obj.sure for obj in carrying), _known(m, owner, event.name), _recorded(m))
-    name = f"{m.unit.parameters[0].name}.{event.name}"
+    name = f"{m.unit.first}.{event.name}"
     m.kept_fields[event.site] = (
         FieldKeepsGraph(event.site, name, naming.spelling(m, event.value), "update", -1, m.state.mode.assumed, sure),
         value,
@@ -138,7 +138,7 @@ def _takes_the_place_of(m: Machine, unit: t.Unit) -> bool:
 def is_strangers(m: Machine, unit: t.Unit, register: int) -> bool:
     """Whether a register holds the `self` of a class that has nothing to do with the class of this unit."""
     made = unit.definitions[register] if register >= 0 else None
-    if unit.owner < 0 or not unit.parameters or not isinstance(made, t.Load) or made.name != unit.parameters[0].name:
+    if unit.owner < 0 or not unit.parameters or not isinstance(made, t.Load) or made.name != unit.first:
         return False
     return m.unit.owner not in m.world.lineage(unit.owner) and unit.owner not in m.world.lineage(m.unit.owner)
 

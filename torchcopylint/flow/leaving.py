@@ -23,7 +23,7 @@ def left(m: Machine) -> tuple[Left, ...]:
     """What a method that has been run leaves so, in fields that no other unit of the file sets."""
     if m.unit.owner < 0 or m.unit.kind != "function" or not m.unit.parameters or m.unit.name == "__init__":
         return ()
-    me = m.unit.parameters[0].name
+    me = m.unit.first
     found = []
     for slot in m.state.slot_names(m.number("argument", me)):
         cell = m.state.cell(slot)

@@ -42,7 +42,7 @@ def _place_of(m: Machine, ref: int) -> str:
     slots = [key for key in own if isinstance(key, tuple) and key[1].startswith("[") and _is_kept(m, key)]
     text = naming.key_text(m, slots[0]) if slots else obj.text if obj.owner == FIELD else ""
     field, bracket, _ = text.partition("[")
-    me = m.unit.parameters[0].name if m.unit.parameters else ""
+    me = m.unit.first
     return f"{field}[...]" if bracket and field.count(".") == 1 and field.startswith(f"{me}.") else ""
 
 

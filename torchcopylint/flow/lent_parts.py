@@ -52,7 +52,7 @@ def _is_own_other(m: Machine, site: int) -> bool:
 
 
 def _from_globals(m: Machine) -> Iterator[FieldIsGlobal]:
-    me = m.number("argument", m.unit.parameters[0].name)
+    me = m.number("argument", m.unit.first)
     for slot in m.state.slot_names(me):
         cell = m.state.cell(slot)
         # What is there on every path is shared on purpose, as a table may be.

@@ -137,7 +137,7 @@ def _used_of_fields(world: Classes, unit: t.Unit, fields: set[str]) -> set[str]:
         base = unit.definitions[event.base] if event.base >= 0 else None
         if isinstance(base, t.Attribute) and base.name in fields:
             owner = unit.definitions[base.base] if base.base >= 0 else None
-            if isinstance(owner, t.Load) and unit.parameters and owner.name == unit.parameters[0].name:
+            if isinstance(owner, t.Load) and owner.name == unit.first:
                 found.add(event.name)
     return found
 

@@ -188,7 +188,7 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
     made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))
     summary = m.world.summary(initial) if initial is not None else None
     if summary is not None and initial is not None:
-        handing.take(m, initial, summary.kept, {**given, summary.parameters[0]: made}, site)
+        handing.take(m, initial, summary.kept, {**given, m.world.unit(initial).first: made}, site)
         aliasing.pair_arguments(m, summary.pairs, given, site)
     if initial is None and obj.kind is Kind.INSTANCE:
         records.fill(m, reference.number, made.refs[0], arguments, site)

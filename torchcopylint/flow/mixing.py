@@ -165,7 +165,7 @@ def _fields_of_parameters(m: Machine) -> dict[str, str]:
     for field, stores in m.index.stores.items():
         made = m.unit.definitions[stores[0].value] if stores[0].value >= 0 else None
         owner = m.unit.definitions[stores[0].base]
-        own = isinstance(owner, t.Load) and owner.name == m.unit.parameters[0].name
+        own = isinstance(owner, t.Load) and owner.name == m.unit.first
         if own and len(stores) == 1 and isinstance(made, t.Load) and made.name in names - m.index.binds.keys():
             found[field] = made.name
     return found

@@ -96,7 +96,7 @@ def call_super(m: Machine, event: t.Invoke, arguments: Arguments) -> Value:
         unit = m.world.method(parent, event.name)
         if unit is not None:
             break
-    own = m.state.cell(m.unit.parameters[0].name) if m.unit.parameters else None
+    own = m.state.cell(m.unit.first) if m.unit.parameters else None
     if unit is not None and own is not None:
         bound = Arguments([Value(own.refs, own.kind), *rest.positional], rest.keywords)
         return summaries.call(m, FunctionReference(unit), bound, event.site, f"super().{event.name}")

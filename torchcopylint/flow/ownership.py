@@ -112,7 +112,7 @@ def _is_set_elsewhere(m: Machine, event: t.StoreAttribute) -> bool:
     for unit in m.world.program.units:
         if unit.number == m.unit.number:
             continue
-        own = unit.parameters[0].name if unit.owner >= 0 and unit.parameters else ""
+        own = unit.first if unit.owner >= 0 else ""
         for other in m.world.index(unit).of(t.StoreAttribute):
             base = unit.definitions[other.base]
             through = base.name if isinstance(base, t.Load) else ""

@@ -77,7 +77,7 @@ def found(m: Machine) -> Iterator[Relation]:
     if m.unit.name == "__init__":
         yield from _held(m)
         return
-    me = m.number("argument", m.unit.parameters[0].name)
+    me = m.number("argument", m.unit.first)
     for site, (base, part, text, sure) in sorted(m.replaced.items()):
         field = aliasing.field_of(m, frozenset({base})) or _field_of_whole(m, base)
         new = part.kind == "field" and base == me and _is_made_here(m, (me, f".{part.value}"))
@@ -119,7 +119,7 @@ def _parts_of(m: Machine, refs: tuple[int, ...], depth: int) -> Iterator[int]:
 
 def _held(m: Machine) -> Iterator[OptimizerHeld]:
     """The optimizers that a constructor leaves in fields, over the modules in other fields, and nobody exchanges."""
-    me = m.number("argument", m.unit.parameters[0].name)
+    me = m.number("argument", m.unit.first)
     held = [(slot, m.state.cell(slot), m.state.refs_of(slot)) for slot in m.state.slot_names(me)]
     single = [(slot[1][1:], cell.site, m.state.object(refs[0])) for slot, cell, refs in held if cell and len(refs) == 1]
     optimizer_ref = {slot[1][1:]: refs[0] for slot, _, refs in held if len(refs) == 1}

@@ -93,7 +93,7 @@ def _alone(m: Machine, candidates: set[int]) -> Iterator[int]:
 def _from_elsewhere(m: Machine, register: int, root: str) -> bool:
     """Whether a value hangs on an argument of the unit, or on what a loop visits, other than by way of `root`."""
     parts = uses.expression(m, register, root)
-    me = m.unit.parameters[0].name if m.unit.owner >= 0 and m.unit.parameters else ""
+    me = m.unit.first if m.unit.owner >= 0 else ""
     handed = {parameter.name for parameter in m.unit.parameters} - {me, root}
     loads = {part.name for part in parts if isinstance(part, t.Load)}
     return bool(loads & handed) or any(isinstance(part, t.Iterate) for part in parts)

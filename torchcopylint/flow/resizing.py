@@ -38,7 +38,7 @@ def _made_over(m: Machine, root: Key | None) -> list[tuple[How, int, str]]:
     made = m.world.machines.get(number) if number is not None else None
     if made is None or not made.unit.parameters:
         return []
-    slot = (made.number("argument", made.unit.parameters[0].name), f".{field}")
+    slot = (made.number("argument", made.unit.first), f".{field}")
     refs = made.state.refs_of(slot)
     return _windows(made, made.state.object(refs[0])) if len(refs) == 1 else []
 

@@ -56,7 +56,7 @@ def _fields_behind(m: Machine, register: int) -> list[str]:
 
 def _is_self(m: Machine, register: int) -> bool:
     event = m.unit.definitions[register] if register >= 0 else None
-    return isinstance(event, t.Load) and bool(m.unit.parameters) and event.name == m.unit.parameters[0].name
+    return isinstance(event, t.Load) and event.name == m.unit.first
 
 
 def _made_with_graph(m: Machine, field: str) -> int | None:
@@ -65,7 +65,7 @@ def _made_with_graph(m: Machine, field: str) -> int | None:
     initial = m.world.machines.get(number) if number is not None else None
     if initial is None or not initial.unit.parameters:
         return None
-    cell = initial.state.cell((initial.number("argument", initial.unit.parameters[0].name), f".{field}"))
+    cell = initial.state.cell((initial.number("argument", initial.unit.first), f".{field}"))
     if cell is None or len(cell.refs) != 1 or cell.site < 0 or uses.on_some_paths(initial, cell.site):
         return None
     held = [cell.refs[0]]

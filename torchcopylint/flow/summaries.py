@@ -251,7 +251,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         stepping.maybe_trains(m, arguments, site, name)
         unknowns.maybe_backward(m, arguments, site, name)
     if summary.put_back:
-        field_uses.read_by_call(m, summary.put_back, bound.get(unit.parameters[0].name, UNKNOWN), site, name)
+        field_uses.read_by_call(m, summary.put_back, bound.get(unit.first, UNKNOWN), site, name)
     asked = bound.get(_switch(unit), UNKNOWN).const is True
     written, elsewhere = False, any(item.form != "assign" for item in summary.writes)
     for item in summary.writes:
@@ -281,7 +281,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         m.trains = m.trains or False
     result = _result(m, summary, bound, behind, arguments, site, name)
     if summary.carries:
-        carrying.take(m, summary.carries, unit, bound.get(unit.parameters[0].name, UNKNOWN), result, site)
+        carrying.take(m, summary.carries, unit, bound.get(unit.first, UNKNOWN), result, site)
     return memos.take(m, reference.unit, name, lending.take(m, summary.lent, bound.get("self"), result), site)
 
 

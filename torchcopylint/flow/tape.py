@@ -423,6 +423,11 @@ class Unit(NamedTuple):
     is_generator: bool
     site: int
 
+    @property
+    def first(self) -> str:
+        """The name of the first parameter, by which a method knows its object; an empty text if there is none."""
+        return self.parameters[0].name if self.parameters else ""
+
 
 class ClassInfo(NamedTuple):
     """One class: its name, its bases as written, its body's unit, its methods' units by name."""

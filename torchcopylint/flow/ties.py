@@ -40,5 +40,5 @@ def _field(unit: t.Unit, register: int) -> str:
     """The field of `self` that a register was loaded from."""
     made = unit.definitions[register] if register >= 0 else None
     base = unit.definitions[made.base] if isinstance(made, t.Attribute) and made.base >= 0 else None
-    own = isinstance(base, t.Load) and bool(unit.parameters) and base.name == unit.parameters[0].name
+    own = isinstance(base, t.Load) and bool(unit.parameters) and base.name == unit.first
     return made.name if isinstance(made, t.Attribute) and own else ""

@@ -25,7 +25,7 @@ def learn(m: Machine) -> Trained:
     """What a constructor that has been run leaves in the fields of `self`: whole modules, with nothing besides."""
     if m.unit.name != "__init__" or m.unit.owner < 0 or not m.unit.parameters:
         return {}
-    me = m.number("argument", m.unit.parameters[0].name)
+    me = m.number("argument", m.unit.first)
     owners: dict[int, str] = {}
     optimizers: dict[str, int] = {}
     for slot in m.state.slot_names(me):

@@ -56,7 +56,7 @@ def found(world: World) -> dict[int, list[SampleEdited]]:
 
 def _given(m: Machine) -> list[Handed]:
     """What a method that fetches a sample hands to what a field holds: to a transform."""
-    me = m.unit.parameters[0].name if m.unit.parameters else ""
+    me = m.unit.first
     calls = []
     for event in m.index.of(t.Invoke):
         base = m.unit.definitions[event.base]

@@ -247,7 +247,7 @@ def own_calls(m: Machine) -> frozenset[str]:
     pending = [m.world.program.units[m.unit.number]]
     while pending:
         unit = pending.pop()
-        me = unit.parameters[0].name if unit.parameters else ""
+        me = unit.first
         for event in unit.definitions:
             if not isinstance(event, t.Invoke) or event.name in found:
                 continue
@@ -273,7 +273,7 @@ def own_callers(m: Machine) -> frozenset[str]:
     while pending:
         name = pending.pop()
         for unit in mine:
-            me = unit.parameters[0].name if unit.parameters else ""
+            me = unit.first
             if unit.name not in found and any(
                 event.name == name and isinstance(base := unit.definitions[event.base], t.Load) and base.name == me
                 for event in m.world.index(unit).of(t.Invoke)

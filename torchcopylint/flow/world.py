@@ -351,7 +351,7 @@ class World(Parameters):
         number = m.unit.parent
         while number >= 0:
             unit = self.program.units[number]
-            if unit.owner >= 0 and unit.parameters and unit.parameters[0].name == name:
+            if unit.owner >= 0 and unit.first == name:
                 return self._own_object(m, unit, name)
             export = self._exports.get(number, {}).get(name) if unit.kind != "class" else None
             if export is not None:
