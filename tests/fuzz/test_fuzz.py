@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from fuzz.programs import damaged, program
+from fuzz.rearranged import rearranged
 from torchcopylint.analysis import DEFAULT_LIMITS
 from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import load_pages
@@ -66,6 +67,10 @@ def test_programs(pytestconfig: pytest.Config) -> None:
 
 def test_damaged_files(pytestconfig: pytest.Config) -> None:
     many(pytestconfig, damaged().map(lambda text: text.encode("utf-8", "replace")))
+
+
+def test_rearranged_programs(pytestconfig: pytest.Config) -> None:
+    many(pytestconfig, rearranged().map(str.encode))
 
 
 def test_real_files(pytestconfig: pytest.Config) -> None:

@@ -35,7 +35,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name in _SHIFTING and obj.kind is Kind.LIST:
         _shift(m, ref, event.site)
     if obj.type == kinds.QUEUE:
-        if name in queues.PUTTING:
+        if name in queues.PUTTING and len(arguments.positional) > 1:
             queues.put(m, ref, arguments.at(1), event.site, naming.spelling(m, event.arguments[0].register))
         return unknowns.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
     if name in _ADDING and len(arguments.positional) > _ADDING[name]:
