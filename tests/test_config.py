@@ -258,6 +258,18 @@ def test_outside_the_working_directory_it_is_the_directory_that_was_named(projec
     assert resolver.settings_for(str(elsewhere / "deep"), str(elsewhere)).root == str(elsewhere)
 
 
+def test_files_outside_the_working_directory_have_the_root_that_their_package_stands_in(
+    project: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    for package in ("pkg", "pkg/inner"):
+        (elsewhere / package).mkdir(parents=True)
+        (elsewhere / package / "__init__.py").touch()
+    resolver = Resolver(INDEX, cwd=str(project))
+    for directory in ("pkg/inner", "pkg", "."):
+        assert resolver.settings_for(str((elsewhere / directory).resolve())).root == str(elsewhere)
+
+
 def test_the_root_does_not_depend_on_isolation(project: Path) -> None:
     configure(project / "inner", "")
     assert settings(project, "inner", isolated=True).root == settings(project, "inner").root

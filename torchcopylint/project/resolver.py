@@ -9,6 +9,7 @@ from torchcopylint.project.config import ConfigError, ConfigFile, has_table, rea
 from torchcopylint.project.patterns import BadPattern
 from torchcopylint.project.select import RuleIndex, UnknownSelector
 from torchcopylint.project.settings import Layer, Settings, resolve
+from torchcopylint.project.sources import INIT
 
 
 class Resolver:
@@ -35,6 +36,7 @@ class Resolver:
         self._files: dict[str, ConfigFile | None] = {}
         self._tables: dict[str, str | None] = {}
         self._marks: dict[str, str | None] = {}
+        self._tops: dict[str, str | None] = {}
         self._settings: dict[tuple[str, str | None], Settings] = {}
 
     def settings_for(self, directory: str, named: str | None = None) -> Settings:
@@ -43,7 +45,7 @@ class Resolver:
         Raises `ConfigError` for a wrong configuration file.
         """
         found = self._named or (None if self._isolated else self._nearest_file(directory))
-        root = self._nearest_root(directory) or self._fallback_root(named or directory)
+        root = self._nearest_root(directory) or self._fallback_root(directory, named)
         key = (root, found.path if found else None)
         if key not in self._settings:
             layers = ((found.layer,) if found else ()) + self._command_line
@@ -68,10 +70,13 @@ class Resolver:
         """
         return _nearest(directory, has_table, self._tables) or _nearest(directory, _is_marked, self._marks)
 
-    def _fallback_root(self, named: str) -> str:
-        """Without any mark: the working directory, or, for files outside it, the directory that was named."""
-        inside = named == self.cwd or named.startswith(self.cwd.rstrip(os.sep) + os.sep)
-        return self.cwd if inside else named
+    def _fallback_root(self, directory: str, named: str | None) -> str:
+        """Without any mark: the working directory; outside it, the directory that was named, or, for a file that was,
+        the one that its package stands in, so that the files of a package have one root however they are named."""
+        top = named or directory
+        if top == self.cwd or top.startswith(self.cwd.rstrip(os.sep) + os.sep):
+            return self.cwd
+        return named or _nearest(directory, _is_no_package, self._tops) or directory
 
 
 def _nearest(directory: str, test: Callable[[str], bool], known: dict[str, str | None]) -> str | None:
@@ -87,3 +92,7 @@ def _is_marked(directory: str) -> bool:
     return os.path.lexists(os.path.join(directory, "pyproject.toml")) or os.path.lexists(
         os.path.join(directory, ".git")
     )
+
+
+def _is_no_package(directory: str) -> bool:
+    return not os.path.isfile(os.path.join(directory, INIT))
