@@ -233,7 +233,8 @@ def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
         return
     if len(value.refs) == 1:
         _note_shallow(m, value, site, consumer)
-    if not isinstance(key, str):
+    if not isinstance(key, str) or not _is_place(m, key):
+        # The arm of a conditional expression is no name that anybody has put it aside under.
         return
     objects, cell = [m.state.object(ref) for ref in value.refs], m.state.cell(key)
     if any(obj.kind is not Kind.MODULE for obj in objects) or cell is None or cell.site < 0 or cell.refs != value.refs:

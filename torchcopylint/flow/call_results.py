@@ -55,6 +55,8 @@ def follow(m: Machine, value: Value, path: tuple[str, ...]) -> Value:
                 values.append(slots.slot_value(m, slot))
             elif step.startswith("."):
                 values.append(attributes.attribute(m, Value((ref,)), step[1:], -1, m.state.object(ref).text))
+            elif (own := slots.own_entry(m, slot)) is not None:
+                values.append(own)
             elif step.startswith("["):
                 values += [slots.slot_value(m, s) for s in m.state.slot_names(ref) if s[1].startswith("[")]
         value = slots.join_values(values)

@@ -25,7 +25,18 @@ _ALIASES = {
     "short": "int16",
     "float_": "float64",
     "bool_": "bool",
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+    "LongTensor": "int64",
+    "IntTensor": "int32",
+    "ShortTensor": "int16",
+    "CharTensor": "int8",
+    "ByteTensor": "uint8",
+    "BoolTensor": "bool",
 }
+"""Other names of dtypes; the old tensor types, which `x.type(torch.FloatTensor)` is given, stand for one each."""
 FLOATING, INTEGRAL, DEFAULT = "some float", "some integer", "the default float"
 """What is known of a dtype that is not known exactly."""
 FRACTIONAL = frozenset(

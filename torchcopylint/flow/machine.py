@@ -233,7 +233,9 @@ class Machine:
             come_round.note(self, event)
             last_turn.put_aside(self, self._saved_by[event.site])
             inside = {each.site for part in (event.test, event.body) for each in t.events(part)}
-            state.resume(self._heads[event.site], inside)
+            state.put_aside(self._heads[event.site], inside)
+            self._put_fields_aside(self._heads[event.site])
+            state.join_in(self._heads[event.site], turn=True)
             self._go_on(start, self._renewed.get(event.site, ()))
         frame = LoopFrame(entry + 1)
         outer = self.first_turn
@@ -276,6 +278,15 @@ class Machine:
         self.run(event.orelse)
         state.merge([state.take(), *frame.breaks])
         state.apply(state.take())
+
+    def _put_fields_aside(self, head: Delta) -> None:
+        """A loop that has been run before begins again, in a later turn of another one: the fields that it has looked at
+        of an object that this turn has made anew are not those of the object of the turn before."""
+        for key, entry in head.items():
+            if isinstance(key, tuple) and isinstance(entry, Cell) and self.state.cell(key) is None:
+                looked_at = self._numbers.get(("slot", key), -1)
+                if looked_at in entry.refs and self.state.get(looked_at) is not None:
+                    self.state.retire(looked_at)
 
     def _one_turn(self, event: t.Loop) -> None:
         """A loop takes one turn: no turn follows another, and none is left out."""

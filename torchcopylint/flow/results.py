@@ -19,6 +19,7 @@ from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    ARGUMENT,
     BLANK,
     BUFFERS,
     CONTAINERS,
@@ -327,11 +328,15 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
             return memory.alias(m, source, at.site, _how(op, made, kind), made)
     short = op.name.rpartition(".")[2]
     spread = "**" in arguments.keywords
+    kept = False
     if "dtype" in when and not spread:
         wanted = dtypes.named(arguments) or op.dtype
         if dtypes.same(before, wanted) is Fact.NO:
             return memory.fresh(m, at.site, made)
-        if not wanted or (before and wanted == before):
+        # `type` converts to whatever it is given, which nobody may know.
+        kept = bool(before) and before == wanted
+        kept = kept or (_is_made_here(m, source) and dtypes.same(before, wanted) is Fact.YES)
+        if kept or (not wanted and short not in ("type", "type_as")):
             when = when.replace("dtype", "").strip(" ,")
     if "device" in when and not spread:
         there = devices.is_there(m, source, short, arguments)
@@ -341,10 +346,22 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
             return writing.current(m, source)
         if there is Fact.YES or (not _names_device(arguments) and short not in ("cpu", "cuda", "numpy")):
             when = when.replace("device", "").strip(" ,")
+    if not when and kept and op.may_be_same and all(_is_trained_leaf(m.state.object(ref)) for ref in source.refs):
+        # There is nothing to convert: the parameter stays one.
+        return writing.current(m, source)
     how = _how(op, made, kind)
     if how is How.VIEW:
         how = How.CONDITIONAL
     return memory.alias(m, source, at.site, how, made, when=condition(when))
+
+
+def _is_made_here(m: Machine, source: Value) -> bool:
+    """Whether a tensor is the unit's own: of an argument, callers elsewhere may pass another dtype than those here."""
+    return bool(source.refs) and all(m.state.object(ref).owner != ARGUMENT for ref in source.refs)
+
+
+def _is_trained_leaf(obj: Object) -> bool:
+    return obj.leaf is Fact.YES and obj.requires_grad is Fact.YES
 
 
 def _drops(op: Op, arguments: Arguments) -> bool:
@@ -358,7 +375,10 @@ def _drops(op: Op, arguments: Arguments) -> bool:
 def _names_device(arguments: Arguments) -> bool:
     if "device" in arguments.keywords:
         return True
-    return any(not isinstance(value.const, Dotted) for value in arguments.positional[1:])
+    return any(
+        not isinstance(value.const, Dotted) or value.const.startswith("torch.cuda.")
+        for value in arguments.positional[1:]
+    )
 
 
 def condition(when: str) -> str:

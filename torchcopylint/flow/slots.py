@@ -115,6 +115,8 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
         entry = _entry(m, ref, obj) if isinstance(key, str) else None
         if entry is not None:
             return slot_value(m, slot, entry)
+        if (own := own_entry(m, slot)) is not None:
+            return own
     elif _is_fetched(m, ref, obj, key):
         return memory.fresh(m, site, Object(flags=frozenset({FETCHING}), text=text), "fetched")
     # Of a container that comes from elsewhere, the keys that somebody has named here are not all that it has.
@@ -162,6 +164,25 @@ def _entry(m: Machine, ref: int, obj: Object) -> Object | None:
         return None
     like = m.state.object(cell.refs[0])
     return like._replace(shares=(), flags=like.flags - {PLACEHOLDER}) if PLACEHOLDER in like.flags else None
+
+
+def own_entry(m: Machine, slot: Slot) -> Value | None:
+    """What a dictionary that a loop has filled has at a key, if nobody but the dictionary holds what was put in: two keys
+    have two of them. `rows = {name: torch.zeros(3) for name in names}`; of what has a graph nothing is said."""
+    ref, key = slot
+    obj = m.state.object(ref)
+    one = m.state.cell((ref, ANY_ELEMENT)) if obj.kind is Kind.DICT and obj.owner in ("", LOCAL) else None
+    if one is None or not one.refs or not key.startswith(("['", '["')):
+        return None
+    held = [m.state.object(inner) for inner in one.refs]
+    like = held[0]._replace(shares=())
+    shared = any(other != (ref, ANY_ELEMENT) for inner in one.refs for other, _ in m.state.holders_of(inner))
+    owned = all(share.how is How.OWN for inner in held for share in inner.shares)
+    if shared or not owned or like.kind not in BUFFERS or like.requires_grad > 0:
+        return None
+    if any(inner._replace(shares=()) != like for inner in held):
+        return None
+    return slot_value(m, slot, like)._replace(marks=one.marks)
 
 
 def _part(m: Machine, base: Value, obj: Object, key: object, site: int, text: str) -> Value:

@@ -207,8 +207,8 @@ class State:
                 changed = True
         return changed
 
-    def resume(self, head: Delta, inside: Container[int]) -> bool:
-        """Join in the head that a loop settled on when it was last run, in an enclosing loop's earlier turn.
+    def put_aside(self, head: Delta, inside: Container[int]) -> None:
+        """Before the head is joined in that a loop settled on when it was last run, in an enclosing loop's earlier turn.
 
         What the loop makes anew each turn, at the sites `inside` it, is there as the newest object of its site; what
         the enclosing loop's earlier turn has left of it belongs to the older ones, and must not be taken for the same.
@@ -225,7 +225,6 @@ class State:
             before = self.entries.get(key) if remade else None
             if before is not None and (key not in carried or before != entry):
                 self.retire(cast(int, key))
-        return self.join_in(head, turn=True)
 
     def _join(self, key: Key, a: Entry, b: Entry) -> Entry:
         if a is b or a == b:
