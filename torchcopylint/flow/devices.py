@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import ARGUMENT, FIELD, GLOBAL, Fact, Kind, Object, Value
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import ARGUMENT, FIELD, GLOBAL, Fact, How, Kind, Object, Value
 from torchcopylint.flow.tape import Dotted
 
 if TYPE_CHECKING:
@@ -110,6 +111,24 @@ def is_there(m: Machine, source: Value, short: str, arguments: Arguments) -> Fac
     if places == {wanted}:
         return Fact.YES
     return Fact.NO if all(_differ(place, wanted) for place in places) else Fact.UNKNOWN
+
+
+SENDING = frozenset({"to", "cuda", "cpu"})
+
+
+def is_on_host(m: Machine, source: Value) -> bool:
+    """Whether a tensor has been made here without a word on where: `torch.zeros(3)` is on the CPU."""
+    for ref in source.refs:
+        obj = m.state.object(ref)
+        made = m.unit.definitions[m.index.calls[obj.site]] if obj.site in m.index.calls else None
+        makes = (
+            isinstance(made, t.Call | t.Invoke)
+            and m.dotted_of(made).startswith("torch.")
+            and place_of(obj) in ("", "cpu")
+        )
+        if not makes or any(share.how is not How.OWN for share in obj.shares):
+            return False
+    return bool(source.refs)
 
 
 def _differ(one: str, two: str) -> bool:

@@ -55,6 +55,8 @@ def kept(m: Machine) -> list[Kept]:
             obj = m.state.object(ref)
             for share in obj.shares:
                 how, when = entries.come_by(m, share)
+                if how is How.STATE and _is_given_other_memory(m, slot[1][1:], cell.site):
+                    continue
                 if how in KEPT_HOWS and share.storage in outside and share.storage not in cell.refs:
                     found.append(
                         Kept(
@@ -75,6 +77,18 @@ def kept(m: Machine) -> list[Kept]:
                         )
                     )
     return list(dict.fromkeys(found))
+
+
+def _is_given_other_memory(m: Machine, field: str, site: int) -> bool:
+    """Whether the entries of a field of `self`, set at `site`, are put on other memory afterwards, in a loop over them:
+    `self.kept[key].data = torch.zeros_like(...)`."""
+    for store in m.index.of(t.StoreAttribute):
+        item = m.unit.definitions[store.base]
+        if store.name == "data" and store.site > site and isinstance(item, t.Item) and uses.loops_around(m, store.site):
+            held = m.unit.definitions[item.base]
+            if isinstance(held, t.Attribute) and held.name == field and is_self(m, held.base):
+                return True
+    return False
 
 
 def _is_record(m: Machine, field: str, site: int) -> bool:

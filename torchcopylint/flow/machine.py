@@ -280,8 +280,8 @@ class Machine:
         state.apply(state.take())
 
     def _put_fields_aside(self, head: Delta) -> None:
-        """A loop that has been run before begins again, in a later turn of another one: the fields that it has looked at
-        of an object that this turn has made anew are not those of the object of the turn before."""
+        """A loop that has been run before begins again, in a later turn of another one: the fields that it looks at of
+        an object that this turn has made anew are not those of the object of the turn before."""
         for key, entry in head.items():
             if isinstance(key, tuple) and isinstance(entry, Cell) and self.state.cell(key) is None:
                 looked_at = self._numbers.get(("slot", key), -1)

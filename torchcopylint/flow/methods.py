@@ -337,7 +337,18 @@ def _note_pure(
         # Where one of several things is known, what only tensors have is called on that, or on another tensor.
         choose = max if table.evidence(name) == "tensor" else min
         sure = choose(sures, default=Sure.NOT)
+        if name in devices.SENDING and _is_filled_before(m, event, base):
+            # `z.normal_().cuda()`: what is wanted is that it is filled, and it may be there already.
+            sure = min(sure, Sure.HINT)
         m.pure_calls[event.out] = (text, name, True, sure)
+
+
+def _is_filled_before(m: Machine, event: t.Invoke | t.Call, base: Value) -> bool:
+    """Whether the receiver of a call has just been written by the same expression, and comes from elsewhere."""
+    before = m.unit.definitions[event.base] if isinstance(event, t.Invoke) and event.base >= 0 else None
+    if not isinstance(before, t.Invoke) or before.site not in m.writes:
+        return False
+    return not devices.is_on_host(m, base)
 
 
 PURE_EVERYWHERE = frozenset({"squeeze", "unsqueeze", "permute", "masked_fill", "clamp"})

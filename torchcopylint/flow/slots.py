@@ -167,8 +167,8 @@ def _entry(m: Machine, ref: int, obj: Object) -> Object | None:
 
 
 def own_entry(m: Machine, slot: Slot) -> Value | None:
-    """What a dictionary that a loop has filled has at a key, if nobody but the dictionary holds what was put in: two keys
-    have two of them. `rows = {name: torch.zeros(3) for name in names}`; of what has a graph nothing is said."""
+    """What a dictionary that a loop has filled has at a key, if nobody but the dictionary holds what was put in: two
+    keys have two of them. `rows = {name: torch.zeros(3) for name in names}`; of what has a graph nothing is said."""
     ref, key = slot
     obj = m.state.object(ref)
     one = m.state.cell((ref, ANY_ELEMENT)) if obj.kind is Kind.DICT and obj.owner in ("", LOCAL) else None

@@ -208,7 +208,8 @@ class State:
         return changed
 
     def put_aside(self, head: Delta, inside: Container[int]) -> None:
-        """Before the head is joined in that a loop settled on when it was last run, in an enclosing loop's earlier turn.
+        """Prepares for the head to be joined in that a loop settled on when it was last run, in an enclosing loop's
+        earlier turn.
 
         What the loop makes anew each turn, at the sites `inside` it, is there as the newest object of its site; what
         the enclosing loop's earlier turn has left of it belongs to the older ones, and must not be taken for the same.
