@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import kinds, passes
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.earlier import is_begun_on_arms
 from torchcopylint.flow.facts import Accumulated
 from torchcopylint.flow.figures import Looks, is_figure_for_callers
@@ -51,7 +52,7 @@ def found(m: Machine, known: set[int]) -> Iterator[Relation]:
     for site, fact in sorted(m.gathered.items()):
         if loops is None or site in known or not fact.name.isidentifier() or is_begun_on_arms(m, site, fact.name):
             continue
-        if not passes.outlives_turn(m, fact, loops.around(site)):
+        if not passes.outlives_turn(m, fact, loops.around(site)) or _ends_loop(m.unit.tape, site):
             continue
         looks = Looks(m.unit, m)
         if not looks.is_figure(fact.name) or not (looks.looked or looks.returned):
@@ -59,3 +60,13 @@ def found(m: Machine, known: set[int]) -> Iterator[Relation]:
         if looks.returned and not is_figure_for_callers(m.world, m.unit.number, looks.returned):
             continue
         yield fact._replace(ran=min((s for s in looks.looked if s > site), default=-1))
+
+
+def _ends_loop(tape: t.Tape, site: int) -> bool:
+    """Whether the loop around a site ends with the turn that comes by there: `total += loss; break`."""
+    for place, event in enumerate(tape):
+        if event.site == site and any(isinstance(later, t.Break) for later in tape[place:]):
+            return True
+        if any(_ends_loop(part, site) for part in t.inner_tapes(event)):
+            return True
+    return False

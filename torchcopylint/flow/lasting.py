@@ -9,7 +9,8 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow import uses
 from torchcopylint.flow.conversions import LEGACY
 from torchcopylint.flow.facts import Collected, Constructed
-from torchcopylint.flow.model import ARGUMENT, CONTAINERS, LOCAL, TENSORS, Kind
+from torchcopylint.flow.field_uses import is_self
+from torchcopylint.flow.model import ARGUMENT, CONTAINERS, FIELD, LOCAL, TENSORS, Kind
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation
@@ -30,7 +31,8 @@ def settled(m: Machine, fact: Relation) -> Relation:
         return fact._replace(outside=bool(fact.container) and fact.container in returned)
     if not isinstance(fact, Constructed) or fact.temporary or fact.kind not in (Kind.ARRAY, *TENSORS):
         return fact
-    return fact if not is_legacy(fact.function) or _lasts(m, fact.site) else fact._replace(temporary=True)
+    keeps = not is_legacy(fact.function) or (_lasts(m, fact.site) and not _is_let_go_of(m, fact.site))
+    return fact if keeps else fact._replace(temporary=True)
 
 
 def is_legacy(function: str) -> bool:
@@ -51,6 +53,38 @@ def _lasts(m: Machine, site: int) -> bool:
     held = {ref | 1 for key in slots if _outlives(m, key[0], site, returned) for ref in m.state.refs_of(key)}
     storages = {share.storage | 1 for ref in result for share in m.state.object(ref & ~1).shares}
     return bool(result & held) or any(storages & {s | 1 for s in write.storages} for write in m.writes.values())
+
+
+def _is_let_go_of(m: Machine, site: int) -> bool:
+    """Whether what the call at a site was given came out of a field of `self` that holds something else by the end, so
+    that the result alone has the memory: `rows = torch.Tensor(self.rows); self.rows = np.zeros(size); return rows`."""
+    result = _taken_from(m, site)
+    storages = {
+        share.storage for ref in result for share in m.state.object(ref & ~1).shares if share.of | 1 not in result
+    }
+    if not storages or any(m.state.object(storage).owner != FIELD for storage in storages):
+        return False
+    fields = {
+        key[1]
+        for storage in storages
+        for key, cell in m.state.holders_of(storage)
+        if isinstance(key, tuple) and not {ref | 1 for ref in cell.refs} & result
+    }
+    return all(field.startswith(".") and _is_made_anew(m, field[1:], site) for field in fields)
+
+
+def _is_made_anew(m: Machine, field: str, site: int) -> bool:
+    """Whether a method of `self` that sets a field is called behind a site, on all paths: `self.reset()`."""
+    for event in m.index.of(t.Invoke):
+        unit = m.world.method(m.unit.owner, event.name) if m.unit.owner >= 0 and event.site > site else None
+        other = m.world.machines.get(unit) if unit is not None else None
+        if other is None or not is_self(m, event.base) or uses.on_some_paths(m, event.site):
+            continue
+        for store in other.index.of(t.StoreAttribute):
+            set_there = store.name == field and is_self(other, store.base) and not store.augmented
+            if set_there and not uses.on_some_paths(other, store.site):
+                return True
+    return False
 
 
 def _outlives(m: Machine, container: int, site: int, returned: set[int]) -> bool:

@@ -110,10 +110,18 @@ def is_last_look(m: Machine, name: str, register: int, result: int) -> bool:
     look = next((use for use in found if use.loads and use.register == register), None)
     if look is None:
         return False
-    if any(not use.loads and use.register == result for use in found):
-        # `x = torch.Tensor(x)`: from here on, the name stands for something else.
+    if any(not use.loads and _leads_to(m, use.register, result) for use in found):
+        # `x = torch.Tensor(x).to(device)`: from here on, the name stands for something else.
         return True
     return _is_of_this_turn(found, look) and not any(use.loads and use.position > look.position for use in found)
+
+
+def _leads_to(m: Machine, register: int, source: int) -> bool:
+    """Whether a register holds another one, or what methods have made of that in turn: `source.to(device).float()`."""
+    while register >= 0 and register != source:
+        event = m.unit.definitions[register]
+        register = event.base if isinstance(event, t.Invoke) else -1
+    return register == source
 
 
 def ends_in(m: Machine, name: str, site: int) -> bool:
