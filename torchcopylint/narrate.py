@@ -83,6 +83,7 @@ PHRASES: Mapping[str, str] = {
     "read.load": "read here: the model gets the state that it has already",
     "read.modes": "read here: called without recording a graph, unlike `{source}`",
     "read.compared": "read here: the output of the model is compared with its own",
+    "read.named": "read here: used as another model than `{source}`",
     "read.zip": "read here: the parameters are paired with themselves",
     "read.mix": "read here: the parameters are computed from themselves",
     "read.average": "read here: the average goes on towards the parameters that it consists of",

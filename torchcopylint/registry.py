@@ -56,6 +56,9 @@ class Rule(NamedTuple):
             way = expanded.places.get(report.site, (report.site,))
             put = {report.site, *(point.site for point in report.points if point.role in _PUTTING)}
             known = way[-1] in told or any(statements[site] in spoken for site in way)
+            # Nor what goes wrong in a place in a helper where, by what is told, it goes wrong anyway.
+            reads = {expanded.places.get(p.site, (p.site,)) for p in report.points if p.role is Role.READ}
+            known = known or (bool(reads) and all(len(read) > 1 and read[-1] in told for read in reads))
             if not known and put.isdisjoint(expanded.handed):
                 told.add(way[-1])
                 spoken.add(statements[way[-1]])

@@ -46,14 +46,9 @@ def _input_again(read: ReadAfter, write: Write) -> bool:
 
     `x = relu(x)` and a plain `relu(x)` say that the input is to change. Applying the same activation to it again, as
     each of several branches may do, changes nothing. Nor is the input what has got its name since:
-    `x = dropout(relu(x))`.
+    `x = dropout(relu(x))`. What is bound after the read has been bound by the last turn of a loop.
     """
-    if (
-        read.bound > write.site
-        or write.result in ("", write.name)
-        or read.name != write.root
-        or write.derived
-        or read.site in write.used
-    ):
+    anew = read.bound > write.site and not write.site < read.site <= read.bound
+    if anew or write.result in ("", write.name) or read.name != write.root or write.derived or read.site in write.used:
         return False
     return read.certain and f"{read.target}(...)" != write.op and read.target != write.op

@@ -64,7 +64,7 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
             met = [pair for pair in met if pair.form not in ("compared", "modes")]
         if met and fact.only:
             # One that is set in training is `None` until then.
-            first = min(met, key=lambda pair: (pair.form == "modes", pair.site))
+            first = min(met, key=lambda pair: (pair.form in ("modes", "named"), pair.site))
             me = "" if fact.handed else "self."
             values = {"name": f"self.{fact.field}", "source": f"{me}{fact.source}"}
             met_as = {**values, "source": f"{me}{first.other}"}
@@ -74,8 +74,8 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
                 values=values,
                 # What has parameters and a state is a module.
                 confidence=at_most(
-                    # Each call is given what the constructor was given: so say the names alone.
-                    Confidence.MEDIUM if first.form == "modes" or fact.handed else Confidence.HIGH,
+                    # Each call is given what the constructor was given, or another one is meant: so say names alone.
+                    Confidence.MEDIUM if first.form in ("modes", "named") or fact.handed else Confidence.HIGH,
                     confidence(max(fact.sure, Sure.LIKELY)),
                 ),
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from torchcopylint.base.finding import Confidence, Role
@@ -23,6 +24,8 @@ KEEPING = frozenset({How.PARAMETERS, How.FIELD, How.DATA, How.DETACH})
 """Ways to get at the memory of a parameter as if it were a value."""
 PLAIN = KEEPING | {None, How.VIEW, How.INDEX, How.ROW, How.NUMPY}
 
+_DISTANCE = re.compile(r"(?:^|[._])(?:kl|mse|rmse|l1|l2|dist|distance|diff)(?:_|$)")
+"""Functions that say by their names how far two things are apart."""
 INTO_HELPERS = True
 
 
@@ -45,10 +48,51 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             if meets or (read.name not in early and _detached_for_later(unit.writes[read.write], read)):
                 seen.add(link.site)
                 yield _report(unit.writes[read.write], read, link, Confidence.HIGH if meets else Confidence.MEDIUM)
+        yield from _two_names(unit, reads, seen)
 
     for fact in unit.facts:
         if isinstance(fact, Collected) and fact.kind is not Kind.STATE_DICT and is_parameter_snapshot(unit, fact):
             yield from _collected(unit, fact, seen)
+
+
+def _two_names(unit: UnitFacts, reads: Sequence[ReadAfter], seen: set[int]) -> Iterator[Report]:
+    """The difference between two names of what an optimizer steps: `start = w`, and later `w - start`.
+
+    Or between what it steps and what that was detached from.
+    """
+    write = unit.writes[reads[0].write]
+    if write.form != "step":
+        return
+    apart = [read for read in reads if _differs(read)]
+    for kept in sorted(apart, key=lambda read: -read.bound):
+        others = [read for read in apart if read.name != kept.name and read.place == kept.place]
+        if not others or kept.bound < 0 or kept.bound in seen:
+            continue
+        seen.add(kept.bound)
+        other = others[0]
+        taken = next((link for link in (*other.below_written, *kept.below_read) if link.how is How.DETACH), None)
+        if taken is not None and taken.site in seen:
+            return
+        how = f"shared.{How.DETACH.value}" if taken is not None else "shared.name"
+        names = {"source": other.name, "result": kept.name, "when": ""}
+        shared = Point(Role.SHARED, kept.bound, how, names)
+        yield Report(
+            site=kept.bound,
+            points=(shared, written_point(write), read_point(kept, write)),
+            values={"name": kept.name, "source": other.name, "cause": write.cause or write.op},
+            confidence=confidence(max(write.sure, kept.sure), max(write.sure, other.sure)),
+            variant="tensor",
+        )
+        return
+
+
+def _differs(read: ReadAfter) -> bool:
+    """Whether a name of the stepped memory itself is read where the difference to something else is taken."""
+    hows = {*read.hows} - {None, How.DETACH}
+    itself = hows <= {How.PARAMETERS} and How.PARAMETERS not in {link.how for link in read.below_read}
+    operand = read.consumer == "operand" and read.target in ("-", "sub")
+    distance = read.consumer in ("operand", "argument") and _DISTANCE.search(read.target) is not None
+    return itself and read.certain and not read.element and not read.own and not read.asked and (operand or distance)
 
 
 def _collected(unit: UnitFacts, fact: Collected, seen: set[int]) -> Iterator[Report]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
-from torchcopylint.flow import keeping, naming, next_turn, turns
+from torchcopylint.flow import keeping, naming, next_turn, turns, unwrapping
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, ModuleShallow
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, How, Key, Kind, Sure, Value
@@ -88,6 +88,8 @@ def _note_tied_pair(m: Machine, first: frozenset[int], second: frozenset[int], s
 def _parameter_of(m: Machine, modules: frozenset[int]) -> str:
     """The parameter of the unit that a module was handed in as."""
     objects = [m.state.object(ref) for ref in modules if m.state.object(ref).owner == ARGUMENT]
+    if len(modules) > 1:
+        return unwrapping.parameter_of(m, modules)
     return objects[0].text if len(objects) == len(modules) == 1 else ""
 
 
@@ -371,7 +373,8 @@ def _handed_fields(m: Machine, held: Mapping[tuple[int, ...], Sequence[tuple[int
     for refs, places in held.items():
         given = _parameter_of(m, frozenset(refs))
         for site, field in places if given and given not in m.world.given_away(m.unit.number) else ():
-            if is_bound_from(m, site, given) and m.world.setters(field) <= {m.unit.number}:
+            bound = is_bound_from(m, site, given) or unwrapping.is_bound_from(m, site, given)
+            if bound and m.world.setters(field) <= {m.unit.number}:
                 sure = m.state.object(refs[0]).sure
                 yield FieldAliased(field, given, site, sure, m.unit.name, only=True, handed=True)
 

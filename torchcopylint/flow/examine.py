@@ -26,6 +26,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     lasting,
     lent_parts,
     mapping,
+    named_apart,
     names,
     operators,
     passes,
@@ -147,6 +148,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += joined
     found += aliasing.aliased_fields(m)
     found += two_modes.paired(m)
+    found += named_apart.found(m)
     ran = passes.found(m)
     found += ran
     found += carrying.found(m)

@@ -10,6 +10,7 @@ from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import Kind, Object
 from torchcopylint.flow.outside import Base, ClassFacts, Foreign, FunctionFacts, ModuleFacts, Name
 from torchcopylint.flow.references import ClassReference, FunctionReference
+from torchcopylint.flow.returned import ReturnedPart
 from torchcopylint.flow.summaries import summarise
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.world import World
@@ -96,9 +97,7 @@ def _function(world: World, number: int) -> FunctionFacts:
     if summary is None or m.writes or summary.kept:
         # Others must know where that stands.
         summary = summarise(m, world.outside.path)
-    # Of the parts of what it returns, those are told of that sit on its arguments.
-    parts = [part for part in summary.parts if any(item.parameter for item in part.returned)]
-    told = tuple(part._replace(result=global_type(world, part.result)) for part in parts)
+    told = tuple(_part(world, part) for part in summary.parts)
     return FunctionFacts(
         name=unit.name,
         qualname=unit.qualname,
@@ -108,6 +107,12 @@ def _function(world: World, number: int) -> FunctionFacts:
         # Which of its own functions it returns, is told by numbers of this file.
         summary=summary._replace(result=global_type(world, summary.result), parts=told, function=-1),
     )
+
+
+def _part(world: World, part: ReturnedPart) -> ReturnedPart:
+    """A part of what a function returns, as others know it. What a method's object lends is told of in its own file."""
+    inner = tuple(_part(world, one) for one in part.inner)
+    return part._replace(result=global_type(world, part.result), inner=inner, lent="")
 
 
 def _class(world: World, info: t.ClassInfo) -> ClassFacts:

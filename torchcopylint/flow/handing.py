@@ -192,12 +192,18 @@ def added(m: Machine) -> tuple[Added, ...]:
 
 
 def _collected(m: Machine) -> Iterator[Added]:
-    """The lists in fields into which a unit puts what stands in an argument: `self.series[name].append(value)`."""
+    """The lists in fields into which a unit puts what stands in an argument: `self.series[name].append(value)`.
+
+    Or, where the list is one of several in a field, the argument itself, alone or with others.
+    """
     for event in m.index.of(t.Invoke):
         if event.name == "append" and len(event.arguments) == 1:
             place = _list_in_field(m, m.unit.definitions[event.base] if event.base >= 0 else None)
-            for name, inside in _terms(m, event.arguments[0].register) if place else []:
-                if inside:
+            item = event.arguments[0].register
+            made = m.unit.definitions[item] if item >= 0 else None
+            items = t.operands(made) if isinstance(made, t.Make) else (item,)
+            for name, inside in (term for one in items for term in _terms(m, one)) if place else ():
+                if inside or len(place) > 1:
                     yield Added(m.unit.first, place, name, inside, collected=True)
 
 

@@ -91,7 +91,7 @@ class Inliner:
     def expanded(self, m: Machine, base: int) -> Expanded | None:
         """A unit with its helpers in it, and its sites from `base` on; `None` if it has none that matter."""
         names = _TRAINING | _BUILDING if m.unit.name == "__init__" else _TRAINING
-        if m.unit.kind != "function" or not (self._deals_in(m.unit, names) or self._adds_to_given(m)):
+        if m.unit.kind not in ("function", "module") or not (self._deals_in(m.unit, names) or self._adds_to_given(m)):
             return None
         return _Expansion(self, m).result(base)
 
@@ -115,7 +115,8 @@ class Inliner:
             current = pending.pop()
             for event in self.world.index(current).named:
                 if isinstance(event, t.Load):
-                    number = self._functions.get(event.name) if event.name not in current.bound else None
+                    own = event.name in current.bound and current.kind != "module"
+                    number = self._functions.get(event.name) if not own else None
                 elif event.name in names or (event.name[-1:] == "_" and event.name[:1] != "_"):
                     return True
                 else:
@@ -263,6 +264,10 @@ class _Expansion:
         if self.events + size > MAX_EVENTS:
             return False
         loads = {e.name for e in helper.unit.definitions if isinstance(e, t.Load)} - helper.own
+        if self.m.unit.kind == "module":
+            # What a function finds outside of itself is what the module's names hold where it is called.
+            self.events += size
+            return True
         outer = self.m.unit.parent
         same = outer <= 0 or self.m.world.program.units[outer].kind == "class"
         if not same or loads & self.bound:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from torchcopylint.flow import come_round, last_turn, turns
+from torchcopylint.flow import after_turns, come_round, last_turn, turns
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Saved, Write
 from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Fact, Key, Kind, Object, Part, Region, Slot, Sure, Value
@@ -271,8 +271,10 @@ class Machine:
         self.first_turn, self.started = outer, outside
         self._heads[event.site] = state.capture(entry)
         self._saved_by[event.site] = set(self.saved_in_loop[before:])
+        left = after_turns.given_graphs(self, event.site, ends)
         state.fork()
         state.apply(ended)
+        after_turns.take_on(state, left)
         if event.endless:
             state.die()
         self.run(event.orelse)

@@ -203,6 +203,7 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     if event.name == "backward" and len(arguments.positional) == 1:
         # A loss of which nobody knows where it comes from.
         grads.backward(m, base, event.site, arguments, naming.text_of(m, event.base))
+        terms.note(m, event.base, event.site)
         return Value(kind=Kind.NONE)
     if event.name in ("requires_grad_", "eval", "train"):
         return _returns_itself(m, base, obj, event, arguments)

@@ -16,6 +16,7 @@ from torchcopylint.flow.model import Kind, Object
 from torchcopylint.flow.tape import Dotted
 
 if TYPE_CHECKING:
+    from torchcopylint.flow.returned import ReturnedPart
     from torchcopylint.flow.summaries import Summary
 
 
@@ -271,9 +272,13 @@ class Outside:
         """The summary of a function of another file, with this file's numbers in it."""
         if number not in self._summaries:
             summary = self._function(number).summary
-            parts = tuple(part._replace(result=self.localised(part.result)) for part in summary.parts)
+            parts = tuple(self._localised_part(part) for part in summary.parts)
             self._summaries[number] = summary._replace(result=self.localised(summary.result), parts=parts)
         return self._summaries[number]
+
+    def _localised_part(self, part: ReturnedPart) -> ReturnedPart:
+        inner = tuple(self._localised_part(one) for one in part.inner)
+        return part._replace(result=self.localised(part.result), inner=inner)
 
     # -- classes
 

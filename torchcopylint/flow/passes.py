@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import addends, left, naming, recurrent
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.beside import grows_beside
 from torchcopylint.flow.earlier import from_before, is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
 from torchcopylint.flow.loops import Loops, displayed
@@ -37,6 +38,7 @@ def found(m: Machine) -> list[Relation]:
         inside = [where for where in freeing if outlives_turn(m, fact, loops.around(site, where, but=few), where)]
         if inside and site not in m.runs.reached and not is_begun_on_arms(m, site, fact.name):
             relations.append(fact._replace(ran=inside[0]))
+    relations += _put_within(m, loops, {fact.site for fact in relations})
     relations += _kept_in_fields(m, {fact.site for fact in relations})
     for site, again in sorted(m.runs.again.items()):
         relations += _again(m, loops, site, again)
@@ -50,6 +52,21 @@ def found(m: Machine) -> list[Relation]:
         if carried or (site not in m.runs.used_again and not earlier):
             relations.append(RetainedForNothing(site, name, carried))
     return relations
+
+
+def _put_within(m: Machine, loops: Loops, known: set[int]) -> Iterator[Accumulated]:
+    """What an inner loop collects, and a loop around it runs backward over before it collects more."""
+    for site, (fact, refs) in sorted(m.runs.put_within.items()):
+        if site in known | m.runs.reached or is_begun_on_arms(m, site, fact.name):
+            continue
+        freed = set.intersection(*(m.runs.freed_of.get(ref | 1, set()) for ref in refs)) - m.runs.kept
+        mine = m.index.loops.get(site, ())
+        for where in sorted(freed):
+            around = m.index.loops.get(where, ())
+            outer = bool(around) and len(around) < len(mine) and mine[: len(around)] == around
+            if outer and where > site and outlives_turn(m, fact, loops.around(site, where), where):
+                yield fact._replace(ran=where)
+                break
 
 
 def _is_on_earlier(m: Machine, loop: t.Loop, site: int) -> bool:
@@ -148,7 +165,7 @@ def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relati
             yield BackwardAgain(site, again.name, where, again.sure, name, kept)
             return
         before = from_before(m, loop, again.through) if loop is not None else None
-        if before is not None:
+        if before is not None and not grows_beside(m, before, site):
             yield BackwardAgain(site, again.name, where, again.sure, "", before.site, before.name)
             return
 
@@ -175,7 +192,9 @@ def _carrier(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tup
                 bound.setdefault(named, []).append((event.value, event.site))
             case t.StoreItem() | t.Invoke() if isinstance(event, t.StoreItem) or event.name.endswith("_"):
                 # In place: what the name held before goes on, and takes the graph of what is put into it along.
-                named = naming.text_of(m, event.base)
+                base = m.unit.definitions[event.base] if event.base >= 0 else None
+                # In a helper that was put in, its own name stands for it, as where that is bound.
+                named = base.name if isinstance(base, t.Load) else naming.text_of(m, event.base)
                 if named not in bound:
                     carried.add(named)
                 bound.setdefault(named, []).append((event.base, event.site))

@@ -73,6 +73,10 @@ class Runs:
     fields: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
     retained: dict[int, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     used_again: set[int] = field(default_factory=set)
+    put_within: dict[int, tuple[Accumulated, tuple[int, ...]]] = field(default_factory=dict)
+    """What a loop collects, with its graph, before backward has run over it: see `passes`."""
+    freed_of: dict[int, set[int]] = field(default_factory=dict)
+    """Where backward has freed something of the graph of an object, or of those that a loop has made at its site."""
     kept: set[int] = field(default_factory=set)
     """Where backward kept the graph for another pass: what goes on holding it may be meant to."""
     through: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -199,6 +203,8 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
         met = common(m, obj.graph, saved)
         if met:
             what = _FREED if freed and met & real else _RAN
+            if what == _FREED:
+                runs.freed_of.setdefault(ref | 1, set()).add(site)
             held = {_number(place, _HELD) for place in _bound_at(m, ref)}
             m.state.set_object(ref, obj._replace(graph=obj.graph | held | {_number(site, what)}))
     for ref in value.refs:
@@ -271,7 +277,12 @@ def accumulate(
     if known is not None and known[0].name == name:
         # One call may add to several sums, of which this is one: `meter.update(loss, n)`.
         del m.runs.added[site]
-    if not ran or not carrying or len(carrying) < len(value.refs):
+    if not carrying or len(carrying) < len(value.refs):
+        return lasting
+    if not ran:
+        if form == "collected" and m.in_loop:
+            sure = min(obj.sure if obj.kind in TENSORS else Sure.LIKELY for obj in carrying)
+            m.runs.put_within[site] = (Accumulated(site, name, source, form, -1, sure), value.refs)
         return lasting
     sure = min(obj.sure if obj.kind in TENSORS else Sure.LIKELY for obj in carrying)
     m.runs.added[site] = (Accumulated(site, name, source, form, -1, sure), tuple(sorted(ran)))

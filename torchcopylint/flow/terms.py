@@ -18,24 +18,27 @@ if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
 
 MAX_TERMS = 24
+MAX_ARMS = 4
+"""So many things may be meant by one name, by the conditions before it."""
 
 
 def note(m: Machine, loss: int, site: int) -> None:
     """Backward has run, at a site, over the value of a register: over its terms as well.
 
-    Only of what is one thing, of which it is not known that it has no graph.
+    Only of what is one thing, or what each of several arms has made, of which it is not known that it has no graph.
     """
     for register in _terms(m, loss):
-        value = m.value(register)
-        if len(value.refs) != 1 or value.refs[0] & 1:
+        refs = m.value(register).refs
+        if len(refs) > MAX_ARMS or any(ref & 1 for ref in refs):
             continue
-        obj = m.state.object(value.refs[0])
-        if obj.requires_grad is Fact.NO or obj.leaf > 0 or obj.kind not in (*TENSORS, Kind.UNKNOWN):
-            continue
-        if obj.requires_grad is Fact.UNKNOWN:
-            obj = obj._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO, flags=obj.flags - {PART})
-        ran = site in runs.ran_at(obj.graph)
-        m.state.set_object(value.refs[0], obj if ran else obj._replace(graph=runs.spent(obj.graph, site)))
+        for ref in refs:
+            obj = m.state.object(ref)
+            if obj.requires_grad is Fact.NO or obj.leaf > 0 or obj.kind not in (*TENSORS, Kind.UNKNOWN):
+                continue
+            if obj.requires_grad is Fact.UNKNOWN:
+                obj = obj._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO, flags=obj.flags - {PART})
+            ran = site in runs.ran_at(obj.graph)
+            m.state.set_object(ref, obj if ran else obj._replace(graph=runs.spent(obj.graph, site)))
 
 
 def _terms(m: Machine, loss: int) -> Iterator[int]:
@@ -57,6 +60,9 @@ def _terms(m: Machine, loss: int) -> Iterator[int]:
                 yield event.value
             case t.Operate() if event.symbol in ("*", "/"):
                 scaled = [operand for operand in event.operands if not _is_factor(m, operand)]
+                if not scaled:
+                    # A number and a name: of two factors, one has the gradient.
+                    scaled = [operand for operand in event.operands if m.value(operand).kind is not Kind.NUMBER]
                 if len(scaled) == 1:
                     pending += scaled
                     yield scaled[0]
@@ -64,12 +70,14 @@ def _terms(m: Machine, loss: int) -> Iterator[int]:
                 pending.append(event.arguments[0].register)
 
 
-def _is_factor(m: Machine, register: int) -> bool:
-    """Whether a value is a number, or a setting: nothing but names leads to it, `self.beta`, `args.weight`."""
+def _is_factor(m: Machine, register: int, depth: int = 3) -> bool:
+    """Whether a value is a number, or a setting: nothing but names leads to it, `self.beta`, `0.5 * args.weight`."""
     value = m.value(register)
     if value.kind is Kind.NUMBER:
         return True
     event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Operate) and event.symbol in ("*", "/") and depth:
+        return all(_is_factor(m, operand, depth - 1) for operand in event.operands)
     while isinstance(event, t.Attribute):
         event = m.unit.definitions[event.base]
     known = [m.state.object(ref) for ref in value.refs]
