@@ -67,7 +67,9 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
         if restored or loaded:
             read = min([r.site for r in restored] or [m.site for m in loaded])
             report = _report_class(fact, read, min(steps, key=lambda w: w.site) if steps else None)
-            alone = not steps and not loaded and not any(r.consumer != "return" for r in restored)
+            # Whoever asks for what the object has of its own model may want the present one.
+            alone = not steps and not loaded and all(r.consumer == "return" for r in restored)
+            alone = alone and all(name.startswith("self.") for name in fact.sources)
             yield report._replace(confidence=Confidence.LOW) if alone else report
         elif (fact.record and steps) or (fact.counted and not fact.when):
             yield _report_class(fact, None, min(steps, key=lambda w: w.site) if steps else None)

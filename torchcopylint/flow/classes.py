@@ -320,8 +320,11 @@ class Classes:
 
     def is_function_class(self, number: int) -> bool:
         """Whether a class is a `torch.autograd.Function`."""
-        names = {name for current in self.lineage(number) for _, name in self.bases(current)}
-        return bool(names & {"torch.autograd.Function", "torch.autograd.function.Function"})
+        return bool(self.base_names(number) & {"torch.autograd.Function", "torch.autograd.function.Function"})
+
+    def base_names(self, number: int) -> set[str]:
+        """The full names of all that a class inherits from, at any distance."""
+        return {name for current in self.lineage(number) for _, name in self.bases(current)}
 
     def instance(self, number: int) -> Object:
         """An instance of a class."""

@@ -14,6 +14,7 @@ from torchcopylint.flow import (
     children,
     comparing,
     custom,
+    evaluating,
     frozen,
     heirs,
     idioms,
@@ -302,6 +303,8 @@ class World(Parameters):
             return Mode(Fact.NO if static else Fact.UNKNOWN)
         if unit.kind in ("module", "class"):
             return Mode(Fact.YES)
+        if unit.owner >= 0 and evaluating.is_called_by_loops(unit, self.base_names(unit.owner), self.program.units):
+            return Mode(Fact.NO)
         # Somebody has switched recording off and left it so, such as a constructor: the others find it so, or not.
         return Mode(Fact.UNKNOWN if self._leaves_off else Fact.YES, Fact.NO, True)
 
