@@ -264,7 +264,7 @@ def test_two_processes_keep_what_the_other_found(runs: Runs) -> None:
         request = Request(os.path.join(root, name), name, Limits(), root)
         store.recall(request)
         seen = examine_file(request, pages, Projects())
-        store.keep(request, seen.examined, seen.used)
+        store.keep(request, seen)
     first.save()
     second.save()
     runs()

@@ -195,7 +195,7 @@ class Followed:
         return lowered if same else None
 
     def summary(self) -> ModuleFacts:
-        """What other files may know: picklable, and without the tree."""
+        """What other files may know: plain data, without the tree."""
         from torchcopylint.flow.exporting import exported
 
         return exported(self.world)

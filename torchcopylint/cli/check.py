@@ -123,13 +123,12 @@ class _Run:
         return share(discovery, self.options.shard)
 
     def _check_paths(self, discovery: Discovery) -> RunResult:
-        stores = None if self.options.no_cache or os.environ.get("TORCHCOPYLINT_NO_CACHE") else self._stores()
+        stores = self._stores()
         checker = self._checker(stores)
         try:
             return self._with_progress(checker, discovery)
         finally:
-            for note in stores.notes if stores and not self.options.quiet else ():
-                say(f"note: {note}")
+            self._say_notes(stores)
 
     def _checker(self, stores: Stores | None = None) -> Checker:
         screen = not self.options.no_screen
@@ -143,7 +142,13 @@ class _Run:
         cluster = Cluster(self.options.scheduler)
         return lambda requests: cluster
 
-    def _stores(self) -> Stores:
+    def _say_notes(self, stores: Stores | None) -> None:
+        for note in stores.notes if stores and not self.options.quiet else ():
+            say(f"note: {note}")
+
+    def _stores(self) -> Stores | None:
+        if self.options.no_cache or os.environ.get("TORCHCOPYLINT_NO_CACHE"):
+            return None
         named = self.options.cache_dir
         return Stores(os.path.abspath(named) if named else default_directory(os.environ))
 
@@ -185,7 +190,11 @@ class _Run:
         if self.settings.exclude.match(path):
             return RunResult(())
         filename = relative_posix(path, self.settings.root)
-        return RunResult((self._checker().check_bytes(data, Found(path, self.settings), filename),))
+        stores = self._stores()
+        try:
+            return RunResult((self._checker(stores).check_bytes(data, Found(path, self.settings), filename),))
+        finally:
+            self._say_notes(stores)
 
     def _write(self, report: Report) -> None:
         """Write the findings; what else there is to say goes to standard error if the format is for machines."""

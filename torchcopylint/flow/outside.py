@@ -75,7 +75,7 @@ class ClassFacts(NamedTuple):
 
 
 class ModuleFacts(NamedTuple):
-    """One file, for those who import it. Picklable, without the tree; `public` is its `__all__`, if it is spelt out.
+    """One file, for those who import it. Plain data, without the tree; `public` is its `__all__`, if it is spelt out.
 
     The types of objects are `file#PATH#NUMBER` for classes of project files.
     """

@@ -86,7 +86,7 @@ class ArgumentWrite(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What is known of one function. Picklable and free of sites, so that it can outlive the file's analysis."""
+    """What is known of one function. Plain data, free of sites, so that it can outlive the file's analysis."""
 
     name: str
     parameters: tuple[str, ...]

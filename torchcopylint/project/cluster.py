@@ -18,7 +18,7 @@ from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import Page, load_pages
 from torchcopylint.project.dependencies import Used
 from torchcopylint.project.engine import Advanced, EngineError
-from torchcopylint.project.examined import Examined, Projects, Request, Seen, content, died, examine_bytes
+from torchcopylint.project.examined import Examined, Projects, Request, Seen, Shelves, content, died, examine_bytes
 from torchcopylint.project.order import best_order
 from torchcopylint.project.store import edition
 
@@ -58,9 +58,13 @@ class Cluster:
         self._address = address
 
     def __call__(
-        self, requests: Sequence[Request], pages: Mapping[str, Page], advanced: Advanced
+        self,
+        requests: Sequence[Request],
+        pages: Mapping[str, Page],
+        advanced: Advanced,
+        shelves: Shelves | None = None,
     ) -> Iterator[tuple[int, Seen]]:
-        """Examine files, in any order. Raises `EngineError`."""
+        """Examine files, in any order. Summaries stay where they are made. Raises `EngineError`."""
         if not requests:
             return
         distributed = _distributed()

@@ -5,18 +5,30 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from torchcopylint.base.collecting import rare_collections
 from torchcopylint.pages import Page
-from torchcopylint.project.examined import Projects, Request, Seen, examine_file
+from torchcopylint.project.examined import Projects, Request, Seen, Shelves, examine_file
 from torchcopylint.project.order import best_order
 
 Advanced: TypeAlias = Callable[[str], None]
 """Called with the path of each file when its turn comes."""
 
-Engine: TypeAlias = Callable[[Sequence[Request], Mapping[str, Page], Advanced], Iterator[tuple[int, Seen]]]
-"""From requests to what each came to, by its number among them, in any order; every request is answered once."""
+
+class Engine(Protocol):
+    """From requests to what each came to, by its number among them, in any order; every request is answered once."""
+
+    def __call__(
+        self,
+        requests: Sequence[Request],
+        pages: Mapping[str, Page],
+        advanced: Advanced,
+        shelves: Shelves | None = None,
+        /,
+    ) -> Iterator[tuple[int, Seen]]:
+        """`shelves` know summaries of earlier runs; where it is told, those of this one are handed out."""
+
 
 ChooseEngine: TypeAlias = Callable[[Sequence[Request]], Engine]
 """Says what is to examine these files."""
@@ -32,10 +44,10 @@ cores: a worker starts in the time of 80,000 bytes)."""
 
 
 def one_by_one(
-    requests: Sequence[Request], pages: Mapping[str, Page], advanced: Advanced
+    requests: Sequence[Request], pages: Mapping[str, Page], advanced: Advanced, shelves: Shelves | None = None
 ) -> Iterator[tuple[int, Seen]]:
     """Examine one file after the other in this process, those first that others use: so few are open at a time."""
-    projects = Projects(requests)
+    projects = Projects(requests, shelves=shelves)
     with rare_collections():
         for number in best_order(requests):
             advanced(requests[number].path)

@@ -6,24 +6,27 @@ limits, and the other files in its `dependencies`, and on no other setting.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeAlias
 
 from torchcopylint.analysis import Analysis, Limits, OverLimit, Unreadable, within_limits
 from torchcopylint.analysis import analyse as analyse_alone
 from torchcopylint.base.collecting import rare_collections
 from torchcopylint.base.finding import Finding, Position
 from torchcopylint.base.gap import Gap
+from torchcopylint.base.plain import to_plain
 from torchcopylint.pages import Page
 from torchcopylint.project.dependencies import NOTHING, Dependencies, Lookup, Used, digest_of
-from torchcopylint.project.modules import Modules, Others
+from torchcopylint.project.modules import Modules, Others, Recall
 from torchcopylint.project.notebooks import python_of
 from torchcopylint.project.own import OwnReports
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
+from torchcopylint.project.shelf import Recalled, Summarised
 from torchcopylint.project.sources import never
 from torchcopylint.source.suppress import mentions_this_tool
 from torchcopylint.source.text import Undecodable, decode, refuse_null, split_lines
@@ -81,11 +84,24 @@ class Seen(NamedTuple):
     """An examination together with the text that was examined, if it could be decoded or there is something to show.
 
     `used` are files that this or later examinations may have made use of; each is told of at least once a run.
+    `summaries` are those of files that were followed for it, if somebody keeps them.
     """
 
     examined: Examined
     text: str | None = None
     used: tuple[Used, ...] = ()
+    summaries: tuple[Summarised, ...] = ()
+
+
+class Shelved(Protocol):
+    """The summaries of a project from earlier runs."""
+
+    def recall(self, path: str, asked: str, waiting: Collection[str]) -> Recalled | None:
+        """See `project.shelf.Shelf`."""
+
+
+Shelves: TypeAlias = Callable[[str], Shelved]
+"""From the absolute root of a project to its summaries."""
 
 
 def died(request: Request, how: str, pages: Mapping[str, Page]) -> Examined:
@@ -97,16 +113,19 @@ def died(request: Request, how: str, pages: Mapping[str, Page]) -> Examined:
 class Projects:
     """The projects that files are examined in: in each, a file that others use is followed once."""
 
-    def __init__(self, requests: Iterable[Request] = (), others: Others | None = None) -> None:
+    def __init__(
+        self, requests: Iterable[Request] = (), others: Others | None = None, shelves: Shelves | None = None
+    ) -> None:
         """`requests` are what will be asked, as far as that is known: one that is used by another need not be parsed
-        twice. `others` follow files too."""
+        twice. `others` follow files too, and `shelves` know what was found out earlier."""
         self._modules: dict[tuple[str, Limits], Modules] = {}
         self._others = others
+        self._shelves = shelves
         wanted: dict[tuple[str, Limits], dict[str, str]] = {}
         for request in requests:
             wanted.setdefault((request.root, request.limits), {})[request.path] = request.filename
         for key, names in wanted.items():
-            self._modules[key] = Modules(*key, names, others)
+            self._modules[key] = self._new(*key, names)
 
     def of(self, request: Request) -> Modules | None:
         """The files of the project that a file is in, or `None` for a text that is no file."""
@@ -114,12 +133,31 @@ class Projects:
             return None
         key = (request.root, request.limits)
         if key not in self._modules:
-            self._modules[key] = Modules(*key, others=self._others)
+            self._modules[key] = self._new(*key)
         return self._modules[key]
+
+    def _new(self, root: str, limits: Limits, wanted: Mapping[str, str] | None = None) -> Modules:
+        recall: Recall | None = None
+        if self._shelves is not None:
+            shelf, asked = self._shelves(root), asked_of(limits)
+
+            def recall(path: str, waiting: Collection[str]) -> Recalled | None:
+                return shelf.recall(path, asked, waiting)
+
+        return Modules(root, limits, wanted, self._others, recall)
 
     def news(self) -> tuple[Used, ...]:
         """The files that were followed since this was last asked."""
         return tuple(used for modules in self._modules.values() for used in modules.news())
+
+    def summarised(self) -> tuple[Summarised, ...]:
+        """The summaries of the files that were followed since this was last asked, if somebody keeps them."""
+        return tuple(one for modules in self._modules.values() for one in modules.summarised())
+
+
+def asked_of(limits: Limits) -> str:
+    """What the summary of a file depends on besides the contents of files."""
+    return json.dumps(to_plain(limits), separators=(",", ":"))
 
 
 def examine_file(request: Request, pages: Mapping[str, Page], projects: Projects) -> Seen:
@@ -174,7 +212,7 @@ def examine_text(text: str, request: Request, pages: Mapping[str, Page], project
         return Seen(Examined(Outcome.FAILED, (own.internal(_summary(error)),), digest, failure=failure), text)
     findings = (*analysis.findings, *left_out)
     examined = Examined(Outcome.ANALYSED, findings, digest, commented, analysis.gaps, dependencies)
-    return Seen(examined, text, projects.news())
+    return Seen(examined, text, projects.news(), projects.summarised())
 
 
 def analyse(text: str, request: Request, modules: Modules | None, digest: str) -> tuple[Analysis, Dependencies]:

@@ -30,6 +30,11 @@ def key_of(root: str, limits: Limits, path: str) -> str:
     return "\0".join((path, root, repr(limits)))
 
 
+def path_of(key: str) -> str:
+    """The path of the file that a key stands for."""
+    return key.partition("\0")[0]
+
+
 class Exchange:
     """What the workers of a run know. What they found out is text that only they understand."""
 

@@ -7,16 +7,18 @@ another while they are summarised, so that it does not matter with which of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from torchcopylint.analysis import Analysis, Followed, Limits, Unreadable, followed, span_of, summary_of
 from torchcopylint.base.finding import Span
+from torchcopylint.base.packed import pack
 from torchcopylint.project.dependencies import Dependencies, Dependency, Lookup, Used, digest, digest_of
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
+from torchcopylint.project.shelf import Recalled, Summarised
 from torchcopylint.project.sources import Sources, never
 from torchcopylint.source.text import Undecodable, decode, refuse_null
 
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 60
 """So many files may wait for one another; what lies behind them is unknown."""
+
+
+Recall: TypeAlias = Callable[[str, Collection[str]], Recalled | None]
+"""From a path, and those of the files that wait for it, to what an earlier run has found out about the file, if that
+holds and none of those depends on it."""
 
 
 class Known(NamedTuple):
@@ -65,15 +72,23 @@ class Modules:
     """The files below one project root, for one run."""
 
     def __init__(
-        self, root: str, limits: Limits, wanted: Mapping[str, str] | None = None, others: Others | None = None
+        self,
+        root: str,
+        limits: Limits,
+        wanted: Mapping[str, str] | None = None,
+        others: Others | None = None,
+        recall: Recall | None = None,
     ) -> None:
         """`wanted` are the paths of the files whose findings will be asked for, with the names for the findings: where
-        one of them is loaded for another, they are found on that occasion. What `others` have followed is not followed
-        here."""
+        one of them is loaded for another, they are found on that occasion. What `others` have followed, or an earlier
+        run that `recall` asks, is not followed here."""
         self._root = root
         self._limits = limits
         self._wanted = wanted or {}
         self._others = others
+        self._recall = recall
+        self._recalled: list[Used] = []
+        self._summarised: dict[str, ModuleFacts | None] = {}
         self._sources = Sources(root)
         self._stack: list[_Frame] = []
         self._summaries: dict[str, ModuleFacts | None] = {}
@@ -147,7 +162,14 @@ class Modules:
         """The files that were made use of, or may yet be, since this was last asked. What others followed is theirs to
         tell."""
         fresh, self._fresh = self._fresh, {}
-        return tuple(Used(path, self._digests.get(path, ""), self.dependencies(path)) for path in sorted(fresh))
+        recalled, self._recalled = self._recalled, []
+        followed = (Used(path, self._digests.get(path, ""), self.dependencies(path)) for path in sorted(fresh))
+        return (*recalled, *followed)
+
+    def summarised(self) -> tuple[Summarised, ...]:
+        """The files that were followed since this was last asked, with their summaries, for later runs."""
+        found, self._summarised = self._summarised, {}
+        return tuple(Summarised(path, pack(summary)) for path, summary in found.items())
 
     def leads(self, path: str, dotted: str) -> Lookup:
         """Where a name in a file leads, without following any."""
@@ -188,6 +210,13 @@ class Modules:
                 self._digests[path] = known.digest
                 self._summaries[path] = known.facts
                 return known.facts
+        if self._recall is not None:
+            recalled = self._recall(path, [other.path for other in self._stack])
+            if recalled is not None:
+                self._digests[path] = recalled.digest
+                self._recalled += recalled.used
+                self._summaries[path] = recalled.facts
+                return recalled.facts
         text = self._text(path)
         if text is None:
             self._fresh[path] = None
@@ -284,6 +313,8 @@ class Modules:
             told = self._others.tell(self._root, self._limits, known)
             found = {path: one.facts for path, one in told.items()}
         self._summaries.update(found)
+        if self._recall is not None:
+            self._summarised.update(found)
 
     def _alone(self, path: str) -> ModuleFacts | None:
         """The summary of a file that sees nothing of those that are in a circle with it."""

@@ -116,9 +116,10 @@ class Checker:
                 results.append(result)
         try:
             requests = [self._request(found) for found in unknown]
-            for number, seen in self._choose_engine(requests)(requests, self._index.pages, advanced):
+            shelves = self._stores.shelf if self._stores else None
+            for number, seen in self._choose_engine(requests)(requests, self._index.pages, advanced, shelves):
                 if self._stores:
-                    self._stores.of(unknown[number].settings.root).keep(requests[number], seen.examined, seen.used)
+                    self._stores.of(unknown[number].settings.root).keep(requests[number], seen)
                 results.append(self._judged_again(seen, unknown[number]))
         finally:
             # What an interrupted run has found out is not lost.
@@ -127,9 +128,21 @@ class Checker:
         return RunResult(tuple(sorted(results, key=lambda result: result.path.split(os.sep))), discovery.missing)
 
     def check_bytes(self, data: bytes, found: Found, filename: str) -> FileResult:
-        """Check the content of a file."""
-        seen = examine_bytes(data, self._request(found, filename), self._index.pages, Projects())
-        return self._judged(seen, found, filename)
+        """Check a content for a file, which may have another one, such as what an editor has not written yet. What it
+        comes to is not remembered, but what is found out about the files that it uses."""
+        request = self._request(found, filename)
+        if self._stores is None:
+            return self._judged(examine_bytes(data, request, self._index.pages, Projects()), found, filename)
+        store = self._stores.of(found.settings.root)
+        known = store.recall(request)
+        result = self._replayed(known, found) if known is not None and known.digest == digest_of(data) else None
+        if result is None:
+            projects = Projects(shelves=self._stores.shelf)
+            seen = examine_bytes(data, request, self._index.pages, projects)
+            store.learn(request, seen)
+            self._stores.save()
+            result = self._judged(seen, found, filename)
+        return result
 
     def check_text(self, text: str, found: Found, filename: str) -> FileResult:
         """Check a decoded text."""
@@ -147,7 +160,7 @@ class Checker:
 
     def _judged_again(self, seen: Seen, found: Found) -> FileResult:
         """The result of an examination, which may have happened elsewhere, without handing the text back."""
-        examined, text, _ = seen
+        examined, text = seen.examined, seen.text
         request = self._request(found)
         if text is None and examined.digest and (examined.findings or examined.commented):
             text = self._text_of(found, examined.digest)
@@ -157,7 +170,7 @@ class Checker:
 
     def _judged(self, seen: Seen, found: Found, filename: str) -> FileResult:
         """What is shown of an examined file: comments, settings and selection are applied."""
-        examined, text, _ = seen
+        examined, text = seen.examined, seen.text
         findings, suppressed = examined.findings, 0
         if text is not None and examined.outcome in (Outcome.ANALYSED, Outcome.LIMITED):
             ignored = found.settings.ignored_in(found.path)

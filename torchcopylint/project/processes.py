@@ -23,9 +23,10 @@ from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import Page
 from torchcopylint.project.dependencies import Used
 from torchcopylint.project.engine import Advanced, one_by_one, size_of
-from torchcopylint.project.examined import Examined, Request, Seen, died
-from torchcopylint.project.exchange import Exchange, key_of
+from torchcopylint.project.examined import Examined, Request, Seen, Shelves, died
+from torchcopylint.project.exchange import Exchange, key_of, path_of
 from torchcopylint.project.order import levels
+from torchcopylint.project.shelf import Summarised
 from torchcopylint.project.worker import ASK, READY, TELL
 
 _PATIENCE = 5
@@ -52,7 +53,11 @@ class Processes:
         self._jobs = jobs
 
     def __call__(
-        self, requests: Sequence[Request], pages: Mapping[str, Page], advanced: Advanced
+        self,
+        requests: Sequence[Request],
+        pages: Mapping[str, Page],
+        advanced: Advanced,
+        shelves: Shelves | None = None,
     ) -> Iterator[tuple[int, Seen]]:
         """Examine files, in any order. What no worker could be started for is examined in this process."""
         # Of those that none is waiting for the largest first, so that none of them is left for the end.
@@ -85,7 +90,7 @@ class Processes:
                 worker.end()
             for thread in threads:
                 thread.join()
-        for number, seen in one_by_one([requests[number] for number in left], pages, advanced):
+        for number, seen in one_by_one([requests[number] for number in left], pages, advanced, shelves):
             yield left[number], seen
 
 
@@ -156,15 +161,17 @@ class _Worker:
     def _answer(self, process: subprocess.Popen[bytes]) -> Seen:
         """Talk with the process until it answers. Raises many things if it does not, or talks nonsense."""
         assert process.stdout is not None
+        told: list[Summarised] = []
         while True:
             kind, *what = json.loads(process.stdout.readline())
             if kind == ASK:
                 _write(process, self._exchange.ask(self, *what))
             elif kind == TELL:
                 _write(process, self._exchange.tell_all(self, [(key, known) for key, known in what[0]]))
+                told += [Summarised(path_of(key), known.partition(" ")[2]) for key, known in what[0]]
             else:
                 examined, used = what
-                return Seen(from_plain(Examined, examined), None, from_plain(tuple[Used, ...], used))
+                return Seen(from_plain(Examined, examined), None, from_plain(tuple[Used, ...], used), tuple(told))
 
     def end(self) -> None:
         """End the process, for good."""

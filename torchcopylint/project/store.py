@@ -15,23 +15,25 @@ import json
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchcopylint import __version__
 from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import pages_directory
-from torchcopylint.project.dependencies import NOTHING, Dependencies, Used, digest_of
-from torchcopylint.project.examined import Examined, Outcome, Request
+from torchcopylint.project.dependencies import NOTHING, Dependencies, digest_of
+from torchcopylint.project.examined import Examined, Outcome, Request, Seen, asked_of
 from torchcopylint.project.graph import Graph
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file, reason_of
+from torchcopylint.project.shelf import Shelf
 from torchcopylint.project.sources import Sources
 
 FORMAT = 2
 """The form of the file; another number means that it is made anew."""
 SUFFIX = ".torchcopylint-cache"
+SHELF_SUFFIX = ".torchcopylint-summaries"
 _RACY = 2_000_000_000
 """Nanoseconds: a file that was changed so shortly before it was looked at may change again without its date."""
 _LARGEST = 1_000_000_000
@@ -67,6 +69,8 @@ class Store:
         self._looked: dict[str, _Seen | None] = {}
         self._changed = False
         self._header = [FORMAT, identity(), root]
+        path = os.path.join(directory, f"{_name(root)}{SHELF_SUFFIX}")
+        self.shelf = Shelf(path, json.dumps(self._header), self._digest_now, self._places)
         self._state = 0
         self._load()
 
@@ -91,9 +95,11 @@ class Store:
             return None
         return examined
 
-    def keep(self, request: Request, examined: Examined, used: Iterable[Used]) -> None:
-        """Remember what a file came to. `used` are files that it, or others that are yet to be kept, made use of."""
-        self._graph.tell(used)
+    def keep(self, request: Request, seen: Seen) -> None:
+        """Remember what a file came to, and what was found out about the files that it uses."""
+        examined = seen.examined
+        self._graph.tell(seen.used)
+        self.shelf.tell(asked_of(request.limits), seen.used, seen.summaries)
         known = self._looked.get(request.path)
         if not examined.lasting:
             if request.filename in self._entries:
@@ -101,20 +107,26 @@ class Store:
                 self._changed = True
             return
         # The date was taken before the content was read: if it changed in between, the digest tells.
-        seen = _Seen(known.stat if known else _NEVER, examined.digest)
-        self._looked[request.path] = self._files[request.path] = seen
+        now = _Seen(known.stat if known else _NEVER, examined.digest)
+        self._looked[request.path] = self._files[request.path] = now
         rest = [examined.outcome.value, examined.commented, to_plain(examined.findings), to_plain(examined.gaps)]
         self._kept[request.filename] = ([examined.digest, _asked(request), rest], examined.dependencies)
         self._changed = True
 
-    def _new_graph(self) -> Graph:
-        def places(importer: str, dotted: str) -> tuple[str, ...]:
-            return tuple([path for path, _ in self._sources.places(importer, dotted)])
+    def learn(self, request: Request, seen: Seen) -> None:
+        """Remember what was found out about the files that a content uses, and nothing of it itself."""
+        used = [one for one in seen.used if one.path != request.path]
+        self.shelf.tell(asked_of(request.limits), used, [one for one in seen.summaries if one.path != request.path])
 
-        return Graph(self._digest_now, places)
+    def _new_graph(self) -> Graph:
+        return Graph(self._digest_now, self._places)
+
+    def _places(self, importer: str, dotted: str) -> tuple[str, ...]:
+        return tuple([path for path, _ in self._sources.places(importer, dotted)])
 
     def save(self) -> None:
         """Write what was learnt, together with what other processes have written meanwhile. Never raises."""
+        self._save_shelf()
         if not self._changed:
             return
         if self._state != self._check_on_disk():
@@ -135,6 +147,17 @@ class Store:
             self._changed = False
         except OSError as error:
             self._note(f"the cache cannot be written, so the next run starts anew: {self.path}: {reason_of(error)}")
+
+    def _save_shelf(self) -> None:
+        """Write the summaries, if there are new ones. Where they cannot be written, the cache says it of itself."""
+        if self.shelf.is_new:
+            try:
+                prepare(os.path.dirname(self.path))
+                self.shelf.save()
+            except OSError:
+                pass
+        if self.shelf.damaged:
+            self._note(f"summaries of earlier runs are damaged and are made anew: {self.shelf.path}")
 
     def _look(self, path: str) -> _Seen | None:
         """A file as it is now, with its digest if that is known without much ado; `None` if it cannot be read."""
@@ -352,6 +375,10 @@ class Stores:
             self._stores[root] = Store(self._directory, root)
         return self._stores[root]
 
+    def shelf(self, root: str) -> Shelf:
+        """The summaries of the files below an absolute project root."""
+        return self.of(root).shelf
+
     def save(self) -> None:
         """Write them all."""
         for store in self._stores.values():
@@ -384,7 +411,7 @@ def clean(directory: str) -> int:
         return 0
     removed = 0
     for name in names:
-        if name.endswith(SUFFIX) or (name.endswith(".tmp") and SUFFIX in name):
+        if name.endswith(SUFFIX) or SHELF_SUFFIX in name or (name.endswith(".tmp") and SUFFIX in name):
             Path(directory, name).unlink(missing_ok=True)
             removed += name.endswith(SUFFIX)
     if removed and set(os.listdir(directory)) <= set(_MARKS):

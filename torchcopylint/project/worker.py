@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import sys
-from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 from torchcopylint.analysis import Limits
 from torchcopylint.base.collecting import rare_collections
+from torchcopylint.base.packed import pack, unpack
 from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import load_pages
 from torchcopylint.project.examined import Projects, Request, examine_file
@@ -74,11 +73,7 @@ class _Line:
 
     def tell(self, root: str, limits: Limits, found: Mapping[str, Known]) -> dict[str, Known]:
         """See `project.modules.Others`."""
-        # Between processes of one run alone, each started by the same one: nobody else writes to these pipes.
-        items = [
-            (key_of(root, limits, path), b64encode(pickle.dumps(known, pickle.HIGHEST_PROTOCOL)).decode())
-            for path, known in found.items()
-        ]
+        items = [(key_of(root, limits, path), f"{known.digest} {pack(known.facts)}") for path, known in found.items()]
         self.say(TELL, items)
         earlier = map(_read, self._answer())
         return {path: before or known for (path, known), before in zip(found.items(), earlier, strict=True)}
@@ -91,8 +86,8 @@ class _Line:
 
 
 def _read(text: str | None) -> Known | None:
-    """What somebody else knows of a file, out of its text."""
+    """What somebody else knows of a file, out of its text: the digest, and what it defines."""
     if text is None:
         return None
-    known: Known = Known(None, "") if text == LOST else pickle.loads(b64decode(text))
-    return known
+    digest, _, packed = text.partition(" ")
+    return Known(unpack(packed, "torchcopylint.flow") if text != LOST else None, digest)

@@ -1,0 +1,80 @@
+"""Named tuples as text and back: what is packed, and what a text from elsewhere cannot do."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import NamedTuple
+
+import pytest
+
+from torchcopylint.base.packed import NotPacked, pack, unpack
+from torchcopylint.flow.model import Fact, Kind, Sure
+from torchcopylint.flow.outside import Base, Name
+from torchcopylint.flow.tape import Dotted
+
+FLOW = "torchcopylint.flow"
+
+
+class Elsewhere(NamedTuple):
+    item: int
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two values are equal and of the same types throughout, which equality of tuples does not ask."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict) and isinstance(other, dict):
+        return same(tuple(one.items()), tuple(other.items()))
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, frozenset) and isinstance(other, frozenset):
+        return Counter(map(type, one)) == Counter(map(type, other)) and one == other
+    return one == other
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, True, 3, 0.5, "text", "\ud800", (), ((),), frozenset({"a", "b"}), frozenset({("a", 1)})),
+        *({}, {1: "a", "b": (2,)}, Fact.YES, (Kind.TENSOR, Kind.TENSOR, Sure.HINT), Dotted("torch.ones")),
+        *(Name(Kind.TENSOR, const=Dotted("a.b")), {"f": Base("A", path="/a.py"), "g": (Base("B"), "b", 1)}),
+    ],
+    ids=repr,
+)
+def test_what_is_packed_is_unpacked(value: object) -> None:
+    assert same(unpack(pack(value), FLOW), value)
+
+
+@pytest.mark.parametrize("value", [object(), [1], {1, 2}, 1j, b"bytes", int, (print,)], ids=repr)
+def test_other_values_are_not_packed(value: object) -> None:
+    with pytest.raises(TypeError):
+        pack(value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("os:system", "builtins:eval", "subprocess:Popen", "torchcopylint.flowers:Name", "torchcopylint.base:finding"),
+        *(f"{FLOW}.outside:NamedTuple", f"{FLOW}.outside:Nothing", f"{FLOW}.nowhere:Name", f"{FLOW}.outside:Outside"),
+        *(f"{FLOW}.kinds:from_name", f"{FLOW}.outside:Name._make", "", ":", "test_packed:Elsewhere"),
+    ],
+)
+def test_a_text_makes_nothing_but_data_of_the_package(name: str) -> None:
+    with pytest.raises(NotPacked):
+        unpack(json.dumps([[name], [3, "echo"]]), FLOW)
+    with pytest.raises(NotPacked):
+        unpack(pack(Elsewhere(1)), FLOW)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[", "null", "[]", "[[], []]", "[[], [9]]", "[[], [-1]]", "[[], [true]]", "[[], [2, 1]]", "[[], [3, 1]]"),
+        *('[["torchcopylint.flow.outside:Base"], [3]]', '[["torchcopylint.flow.model:Fact"], [3, "?"]]'),
+        *('[["torchcopylint.flow.outside:Base"], [3, 1, 2, 3, 4, 5, 6, 7]]', "[" * 5000),
+    ],
+)
+def test_a_damaged_text_is_an_error(text: str) -> None:
+    with pytest.raises(NotPacked):
+        unpack(text, FLOW)
