@@ -17,7 +17,10 @@ from typing import Any, Final
 _TUPLE: Final = 0
 _SET: Final = 1
 _MAPPING: Final = 2
-_CLASSES: Final = 3
+_COMPLEX: Final = 3
+_BYTES: Final = 4
+_ELLIPSIS: Final = 5
+_CLASSES: Final = 6
 """A value that is no plain text, number or nothing is a list: one of these numbers, and what it consists of. Classes
 have numbers from the last one on."""
 _LEAVES: Final = frozenset({str, int, bool, float, type(None)})
@@ -48,6 +51,12 @@ def _packed(value: Any, classes: dict[type, int], members: dict[int, list[Any]])
     if isinstance(value, Mapping):
         pairs = [[_packed(key, classes, members), _packed(item, classes, members)] for key, item in value.items()]
         return [_MAPPING, *pairs]
+    if kind is complex:
+        return [_COMPLEX, value.real, value.imag]
+    if kind is bytes:
+        return [_BYTES, value.decode("latin-1")]
+    if value is ...:
+        return [_ELLIPSIS]
     number = classes.setdefault(kind, _CLASSES + len(classes))
     if isinstance(value, Enum):
         members[id(value)] = [number, value.value]
@@ -100,4 +109,10 @@ def _unpacked(packed: Any, makers: list[Callable[[list[Any]], Any]]) -> Any:
         return tuple(parts)
     if number == _SET:
         return frozenset(parts)
+    if number == _COMPLEX:
+        return complex(*parts)
+    if number == _BYTES:
+        return parts[0].encode("latin-1")
+    if number == _ELLIPSIS:
+        return ...
     return makers[number - _CLASSES](parts)
