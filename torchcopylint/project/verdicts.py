@@ -1,7 +1,8 @@
 """Verdicts of earlier runs, kept in the user's cache: code that has not changed is not run again.
 
-An entry is found by what the verdict depends on: the text of the file, the finding, the page of its rule, the versions
-of torch and of this program, and where it runs. Whatever cannot be read or written is as if it were not there.
+An entry is found by what the verdict depends on: the text of the file and those of others that it uses, the finding,
+the page of its rule, the versions of torch and of this program, and where it runs. Whatever cannot be read or written
+is as if it were not there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -77,10 +79,12 @@ def user_directory() -> Path:
     return user_cache_path("torchcopylint", appauthor=False) / "verdicts"
 
 
-def key_of(text: str, finding: Finding, page: Page, device: str, timeout: float) -> str:
-    """What an entry is found by."""
+def key_of(
+    text: str, finding: Finding, page: Page, device: str, timeout: float, others: Sequence[tuple[str, str]] = ()
+) -> str:
+    """What an entry is found by. `others` are the other files, with their texts, of which parts may have been run."""
     steps = [(step.role, step.message, step.filename, step.span) for step in finding.steps]
-    parts = (__version__, torch_version(), device, timeout, page.keys, text, finding.code, finding.variant)
+    parts = (__version__, torch_version(), device, timeout, page.keys, text, finding.code, finding.variant, others)
     return hashlib.sha256(repr((parts, finding.span, steps)).encode()).hexdigest()
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from torchcopylint.base.finding import Finding
 from torchcopylint.base.verification import Evidence, Verdict, Verification
 from torchcopylint.pages import Page
+from torchcopylint.project.neighbours import Neighbours
 from torchcopylint.project.pipeline import FileResult, RunResult
 from torchcopylint.project.verdicts import Entry, Verdicts, key_of, user_directory
 from torchcopylint.verify.reproducer import reproducer, showing
 from torchcopylint.verify.run import Verifier
-from torchcopylint.verify.slicing.slicer import slice_of
+from torchcopylint.verify.slicing.slicer import slice_of, texts_of_others
 
 TIMEOUT = 5.0
 
@@ -78,28 +79,30 @@ class _Session:
         self._how = how
         self._kept = kept
         self._verifier = verifier
+        self._projects: dict[str, Neighbours] = {}
 
     def file(self, file: FileResult, advanced: Callable[[str], None]) -> FileResult:
         """A file with its findings verified, those that the policy drops left out."""
         if file.text is None:
             return file
+        project = self._projects.setdefault(file.settings.root, Neighbours(file.settings.root))
         findings = []
         for finding in file.findings:
             if _verifiable(finding, self._pages):
                 advanced(file.path)
-                finding = self._finding(finding, file.text)
+                finding = self._finding(finding, file.text, project)
                 result = finding.verification
                 if self._how.policy == "gate" and result is not None and result.verdict is Verdict.REFUTED:
                     continue
             findings.append(finding)
         return replace(file, findings=tuple(findings))
 
-    def _finding(self, finding: Finding, text: str) -> Finding:
+    def _finding(self, finding: Finding, text: str, project: Neighbours) -> Finding:
         page = self._pages[finding.code]
-        key = key_of(text, finding, page, self._how.device, self._how.timeout)
+        key = key_of(text, finding, page, self._how.device, self._how.timeout, texts_of_others(text, finding, project))
         entry = self._kept.find(key)
         if entry is None:
-            entry = self._run(finding, text, page)
+            entry = self._run(finding, text, page, project)
             self._kept.keep(key, entry)
         result = entry.verification
         if self._how.scripts is not None and entry.script:
@@ -108,10 +111,10 @@ class _Session:
             result = replace(result, reproducer=str(path).replace(os.sep, "/"))
         return replace(finding, verification=result)
 
-    def _run(self, finding: Finding, text: str, page: Page) -> Entry:
+    def _run(self, finding: Finding, text: str, page: Page, project: Neighbours) -> Entry:
         """Run one finding. A fault of ours costs this verdict alone."""
         try:
-            piece = slice_of(text, finding, page, device=self._how.device)
+            piece = slice_of(text, finding, page, device=self._how.device, project=project)
             result = self._verifier.verify(piece, page)
         except Exception as error:
             reason = f"the verification itself failed: {type(error).__name__}: {error}"[:300]

@@ -92,6 +92,7 @@ def _searched(group: Group, rule: Rule, ask: Ask, *, whole: bool) -> Outcome:
     it open does not end the search: what was cut away or made for it may hide the effect.
     """
     furthest: _Try | None = None
+    stopped: _Try | None = None
     unseen: list[Outcome] = []
     failed = 0
     for attempt in group.attempts:
@@ -100,6 +101,8 @@ def _searched(group: Group, rule: Rule, ask: Ask, *, whole: bool) -> Outcome:
             group.heard(tried.run)
         if furthest is None or furthest.run.failed or tried.is_there or tried.reached > furthest.reached:
             furthest = tried
+        if stopped is None and not tried.is_there and tried.reached == len(tried.attempt.marks):
+            stopped = tried
         failed += bool(tried.run.failed)
         if tried.is_there:
             outcome = _settled(tried, rule, ask, group.label)
@@ -109,7 +112,12 @@ def _searched(group: Group, rule: Rule, ask: Ask, *, whole: bool) -> Outcome:
         if failed == MOST_FAILED or len(unseen) == MOST_UNSEEN:
             break
     if unseen:
-        return next((outcome for outcome in unseen if outcome.verdict is Verdict.CONFIRMED), unseen[0])
+        found = next((outcome for outcome in unseen if outcome.verdict is Verdict.CONFIRMED), None)
+        if found is None and stopped is not None:
+            # It passed every step and ended at the last one: what was to be seen may have come before.
+            last = _settled(stopped, rule, ask, group.label)
+            found = last if last.verdict is Verdict.CONFIRMED else None
+        return found or unseen[0]
     if furthest is None:
         return Outcome(Verdict.UNSUPPORTED, (Evidence("unsupported", "there was nothing to run"),), group.label)
     return _settled(furthest, rule, ask, group.label)

@@ -14,8 +14,8 @@ from torchcopylint.verify.observed import Run
 class Mark:
     """Where a step of the witness stands in a script.
 
-    Rows are 1-based, `end_row` inclusive, columns 1-based code points. `user_row` is the row in the user's file.
-    `names` are the user's names that the step speaks of ("best", "model"), for the evidence.
+    Rows are 1-based, `end_row` inclusive, columns 1-based code points. `user_row` is the row in the user's file, or in
+    another file `user_file`. `names` are the user's names that the step speaks of ("best", "model"), for the evidence.
     """
 
     role: Role
@@ -25,6 +25,7 @@ class Mark:
     end_column: int
     user_row: int
     names: tuple[str, ...] = ()
+    user_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,9 @@ class Slice:
     `groups` are settings that all have to be tried (two seeds, two sizes, both branches of a conditional copy).
     `code`, `variant` and `confirm` are the rule's; `unsupported` says why nothing can be run, or is empty. `cells` are
     those of a notebook, as `source.notebook.cells` gives them: rows are those of its Python. `elsewhere` is whether
-    what is wrong happens on another device only.
+    what is wrong happens on another device only. `place` says of a row in evidence of which file it is, empty for the
+    one that was checked, and which row it is there. `otherwise` makes another slice, for where this one leaves the
+    finding open: that file alone.
     """
 
     code: str
@@ -86,3 +89,5 @@ class Slice:
     unsupported: str = ""
     cells: tuple[tuple[int, int], ...] = ()
     elsewhere: bool = False
+    place: Callable[[int], tuple[str, int]] = lambda row: ("", row)
+    otherwise: Callable[[], Slice] | None = None

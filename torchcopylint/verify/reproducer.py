@@ -47,7 +47,8 @@ def showing(attempt: Attempt) -> str:
         place = _after(tree, mark)
         if place is not None:
             row, indent = place
-            call = f"{' ' * indent}show_step({mark.user_row}, {str(mark.role)!r}, {names!r}, locals())"
+            told = repr(f"{mark.user_row} of {mark.user_file}") if mark.user_file else str(mark.user_row)
+            call = f"{' ' * indent}show_step({told}, {str(mark.role)!r}, {names!r}, locals())"
             if call not in calls.setdefault(row, []):
                 calls[row].append(call)
     if not calls:
@@ -94,7 +95,9 @@ def _after(tree: ast.Module, mark: Mark) -> tuple[int, int] | None:
 def reproducer(finding: Finding, result: Verification, script: str) -> str:
     """The whole file: what was found, what was assumed, what happened, and the script. It ends with a newline."""
     head = [f"{finding.code} {finding.name}: {finding.message}", f"{finding.filename}:{finding.span.start.row}", ""]
-    head += [f"line {step.span.start.row}: {step.message}" for step in finding.steps]
+    for step in finding.steps:
+        where = f" of {step.filename}" if step.filename != finding.filename else ""
+        head.append(f"line {step.span.start.row}{where}: {step.message}")
     head += ["", f"Verdict: {result.verdict} (torch {result.torch_version}, {result.device})"]
     for item in result.evidence:
         if item.kind != "protection":

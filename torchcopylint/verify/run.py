@@ -13,14 +13,15 @@ from torchcopylint.pages import Page, load_pages
 from torchcopylint.verify.client import Child, ChildEnded, default_python
 from torchcopylint.verify.judge import EFFECTLESS, SCOUT, Outcome, Rule, combine, judge_group, rule_of
 from torchcopylint.verify.model import Attempt, Slice
-from torchcopylint.verify.notebook import in_cells
 from torchcopylint.verify.observed import Malformed, Run, read_run
 from torchcopylint.verify.predicates import within
+from torchcopylint.verify.told import as_told, with_files
 
 MEMORY = 1 << 30
 """Bytes that a script may take beyond what torch itself has."""
 _NEEDS = {"cuda": "a CUDA device", "processes": "sockets between processes"}
 """What a page's `needs` stands for. No script may open sockets."""
+_SETTLED = (Verdict.CONFIRMED, Verdict.REFUTED, Verdict.UNAVAILABLE)
 _WITHOUT_KEEPING = frozenset({Role.WRITTEN, Role.READ, Role.DISCARDED})
 """Steps after which nothing holds anything that it did not hold before."""
 
@@ -85,6 +86,17 @@ class Verifier:
 
     def verify(self, piece: Slice, page: Page | None = None) -> Verification:
         """The verdict on one slice. `page` is its rule's, by default the one of its code. Raises nothing."""
+        first = self._verified(piece, page)
+        if piece.otherwise is None or first.verdict in _SETTLED:
+            return first
+        counted = self.counted
+        second = self._verified(piece.otherwise(), page)
+        if second.verdict is Verdict.CONFIRMED:
+            return second
+        self.counted = counted
+        return first
+
+    def _verified(self, piece: Slice, page: Page | None) -> Verification:
         self.counted = None
         if piece.unsupported:
             return Verification(Verdict.UNSUPPORTED, (Evidence("unsupported", piece.unsupported),))
@@ -119,7 +131,8 @@ class Verifier:
             told = f"needs {_NEEDS['cuda']}: on the processor, the conversion hands back what it is given"
             verdict, evidence = Verdict.UNSUPPORTED, (Evidence("unsupported", told),)
         answer = self._answer(verdict, evidence, outcomes)
-        return replace(answer, evidence=in_cells(answer.evidence, piece.cells))
+        self.counted = with_files(self.counted, piece) if self.counted is not None else None
+        return replace(answer, evidence=as_told(answer.evidence, piece))
 
     def _answer(self, verdict: Verdict, evidence: tuple[Evidence, ...], outcomes: list[Outcome]) -> Verification:
         ran = [o for o in outcomes if o.attempt is not None]

@@ -109,7 +109,8 @@ class Plans:
         if kept:
             wanted = self._closure(kept, definitions)
             bound = tuple(name for name in narrower.free if name not in self._imports)
-            # Imports under a `try` are no definitions, and come before those that need them.
+            # Imports under a `try` are no definitions, and come before those that need them. Rows of other files are
+            # below zero.
             whole = sorted((*wanted, *kept), key=lambda node: node.lineno)
             yield Plan("a part", tuple(whole), bound=bound, assumed=tuple(narrower.assumed), cut=True)
 

@@ -124,7 +124,8 @@ class Pruner(ast.NodeTransformer):
     def _decorators(self, decorators: list[ast.expr]) -> list[ast.expr]:
         kept = []
         for decorator in decorators:
-            if self._is_unknown(decorator):
+            if self._is_unknown(decorator) or self._dotted(decorator).rpartition(".")[2] == "abstractmethod":
+                # What stands in for an object of an abstract class is one of it.
                 self.replaced.append(f"the decorator `{ast.unparse(decorator)}` is left out")
             else:
                 kept.append(decorator)

@@ -14,7 +14,9 @@ class Setting:
     """What one attempt chooses: the size of unknown dimensions, how many there are, and the kind of unknown inputs.
 
     `dimensions` is for tensors that do not say themselves. `grad` gives floating inputs a graph. `dtype` is that of
-    floating inputs: `float32` or `float64`. `turned`: what has two or more dimensions is not contiguous.
+    floating inputs: `float32` or `float64`. `turned`: what has two or more dimensions is not contiguous. `last` and
+    `second` are those dimensions of tensors that do not say them themselves, 0 if they are like the others. `graded`:
+    the parameters of modules have gradients.
     """
 
     size: int
@@ -27,13 +29,21 @@ class Setting:
     batch: int = 0
     channels: int = 0
     turned: bool = False
+    last: int = 0
+    second: int = 0
+    graded: bool = False
 
     @property
     def sample(self) -> tuple[int, ...]:
         """The shape of one sample of a batch."""
         if self.channels:
             return (self.channels, self.size, self.size)
-        return (self.size,) * max(self.dimensions - 1, 1)
+        shape = [self.size] * max(self.dimensions - 1, 1)
+        if self.last:
+            shape[-1] = self.last
+        if self.second and len(shape) > 1:
+            shape[0] = self.second
+        return tuple(shape)
 
 
 class Sizes:
@@ -104,6 +114,10 @@ class Sizes:
             shape[1] = self.size(thing.second)
         if thing.last is not None and count:
             shape[-1] = self.size(thing.last)
+        if self._setting.last and thing.last is None and count:
+            shape[-1] = self._setting.last
+        if self._setting.second and thing.second is None and count > 2:
+            shape[1] = self._setting.second
         if self._setting.channels and count == 4 and thing.second is None:
             shape[:2] = [2, self._setting.channels]
         if self._setting.batch and count > 1:

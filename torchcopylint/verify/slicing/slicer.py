@@ -16,10 +16,12 @@ from torchcopylint.source.notebook import cells
 from torchcopylint.verify.model import Attempt, Group, Slice
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.slicing import tables
+from torchcopylint.verify.slicing.asking import asked as asked_of
 from torchcopylint.verify.slicing.conditions import wanted_for
 from torchcopylint.verify.slicing.driver import Driver
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.learning import Learner, Lesson
+from torchcopylint.verify.slicing.linking import Linked, Project, linked
 from torchcopylint.verify.slicing.moves import only_elsewhere
 from torchcopylint.verify.slicing.pieces import Piece, pieces_of, unknown_in
 from torchcopylint.verify.slicing.plans import Plan, Plans
@@ -45,6 +47,10 @@ _SIDES = (28, 32, 64, 84, 96, 128, 224)
 """Usual sides of images."""
 _SHARING = frozenset({"two-names-change", "two-tensors-change", "same-object"})
 _CONVERSIONS = ("to", "float", "type", "type_as")
+_ASKED = 8
+"""So many times a way of running is tried with the inputs that an exception asks for."""
+_MANY_ROWS = 400
+"""If more of other files comes along, the file alone is run before."""
 _LESSONS = 24
 """So many times the least part is run again without what failed."""
 _SKIPS = 12
@@ -53,23 +59,59 @@ _FIELD = re.compile(r"self\.\w+")
 _GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-kept", "raises"})
 
 
-def slice_of(text: str, finding: Finding, page: Page, *, device: str = "cpu") -> Slice:
+def slice_of(text: str, finding: Finding, page: Page, *, device: str = "cpu", project: Project | None = None) -> Slice:
     """What is to be run for one finding of a file with this text. `page` is the page of its rule.
 
-    `device` is where tensors are made and calls of `.cuda()` go. Never raises for what the file contains.
+    `device` is where tensors are made and calls of `.cuda()` go. Of other files of the `project` comes what is needed.
+    Where it leaves the finding open, the file alone may not, or the other way round; `instead`: it is that other slice.
+    Never raises for what the files contain.
     """
-    confirm = _words(page.get("confirm", finding.variant))
+    confirm, told = _words(page.get("confirm", finding.variant)), finding
     notebook = cells(text) if finding.cell is not None else ()
     finding = in_text(finding, text)
     try:
         with deep_recursion():
             conditional = page.severity(finding.variant) is Severity.WARNING and bool(_SHARING & set(confirm))
-            source = parse(text)
-            slicer = _Slicer(source, finding, confirm, device, conditional=conditional)
-            elsewhere = "graph-kept" in confirm and only_elsewhere(source, finding)
-            return Slice(finding.code, finding.variant, confirm, slicer.groups(), cells=notebook, elsewhere=elsewhere)
+            whole, finding = _linked(text, finding, project)
+            elsewhere = any(step.span.start.row < 0 for step in finding.steps)
+            if whole.rows > _MANY_ROWS and not elsewhere and not instead:
+                # The smaller program first.
+                alone = slice_of(text, told, page, device=device)
+                return replace(
+                    alone,
+                    otherwise=lambda: slice_of(text, told, page, device=device, project=project, instead=True),
+                )
+            slicer = _Slicer(whole.source, finding, confirm, device, conditional=conditional)
+            other = whole.above and not elsewhere and not instead
+            return Slice(
+                finding.code,
+                finding.variant,
+                confirm,
+                slicer.groups(),
+                cells=notebook,
+                elsewhere="graph-kept" in confirm and only_elsewhere(whole.source, finding),
+                place=whole.place,
+                otherwise=(lambda: slice_of(text, told, page, device=device)) if other else None,
+            )
     except (NotRunnable, RecursionError) as error:
         return Slice(finding.code, finding.variant, confirm, unsupported=str(error) or "the code nests too deeply")
+
+
+def _linked(text: str, finding: Finding, project: Project | None) -> tuple[Linked, Finding]:
+    """The file with what it needs of others, and the finding in it."""
+    whole = linked(text, finding, project) if project is not None else Linked(parse(text))
+    placed = whole.finding(finding)
+    if placed is None:
+        raise NotRunnable("a step stands in another file")
+    return whole, placed
+
+
+def texts_of_others(text: str, finding: Finding, project: Project) -> tuple[tuple[str, str], ...]:
+    """The other files, with their texts, that a verdict on a finding depends on."""
+    try:
+        return linked(text, in_text(finding, text), project).read
+    except (NotRunnable, RecursionError):
+        return ()
 
 
 def _words(confirm: str) -> tuple[str, ...]:
@@ -93,8 +135,6 @@ class _Slicer:
         self._script: Script | None = None
         self.world = Inference(source.tree)
         spans = [step.span for step in finding.steps if step.filename == finding.filename] or [finding.span]
-        if any(step.filename != finding.filename for step in finding.steps):
-            raise NotRunnable("a step stands in another file")
         self.scopes = [scopes_at(source.tree, span.start.row, span.start.column, source.lines) for span in spans]
         if any(isinstance(scope, ast.AsyncFunctionDef) for scopes in self.scopes for scope in scopes):
             raise NotRunnable("a step stands in an asynchronous function")
@@ -175,15 +215,23 @@ class _Slicer:
         """Attempts until the caller has what it wants. What worked under one setting comes first under the next."""
         seen: set[str] = set()
         heard = Heard()
-        for plan, setting in self._tries(size, seed):
+        waiting = self._tries(size, seed)
+        asked: dict[str, int] = {}
+        while waiting:
+            plan, setting = waiting.pop(0)
             attempt = self._attempt(plan, setting) if plan.label not in heard.spent else None
             if attempt is not None and attempt.script not in seen:
                 seen.add(attempt.script)
                 self._worked = (plan, setting)
                 self._given = attempt.script
                 yield attempt
-                if attempt.script in self._heard:
-                    heard.add(plan.label, self._heard[attempt.script], len(attempt.marks))
+                run = self._heard.get(attempt.script)
+                if run is not None:
+                    heard.add(plan.label, run, len(attempt.marks))
+                    wanted = _asked(setting, run, attempt)
+                    if wanted is not None and asked.get(plan.label, 0) < _ASKED:
+                        asked[plan.label] = asked.get(plan.label, 0) + 1
+                        waiting.insert(0, (plan, wanted))
         if not self._failed:
             yield from self._skipping(size, seed, seen)
             yield from self._learning(size, seed, seen)
@@ -234,6 +282,8 @@ class _Slicer:
     def _learning(self, size: int, seed: int, seen: set[str]) -> Iterator[Attempt]:
         """The least part again and again, each time without what did not run the time before."""
         lesson: Lesson | None = Lesson()
+        asked: list[Setting] = []
+        graded = False
         inside = [chain[-1] for chain in self.plans.targets() if chain]
         learner = Learner(self.source.tree, inside, self.plans.rows)
         for _ in range(_LESSONS):
@@ -250,16 +300,27 @@ class _Slicer:
             settings = sorted(self._settings(plan, size, seed), key=lambda setting: not setting.grad)
             if lesson.setting >= len(settings):
                 return
-            attempt = self._attempt(plan, settings[lesson.setting])
+            setting = asked[-1] if asked else replace(settings[lesson.setting], graded=graded)
+            attempt = self._attempt(plan, setting)
             script = self._script
             if attempt is None or script is None:
                 return
             if attempt.script not in seen:
                 seen.add(attempt.script)
-                self._given, self._worked = attempt.script, (plan, settings[lesson.setting])
+                self._given, self._worked = attempt.script, (plan, setting)
                 yield attempt
             run = self._heard.get(attempt.script)
-            lesson = learner.after(lesson, run, attempt.marks, script.rows()) if run is not None else None
+            if run is None:
+                return
+            wanted = _asked(setting, run, attempt) if len(asked) < _ASKED else None
+            if wanted is not None:
+                asked.append(wanted)
+                graded = graded or wanted.graded
+                continue
+            before = lesson.setting
+            lesson = learner.after(lesson, run, attempt.marks, script.rows())
+            if lesson is not None and lesson.setting != before:
+                asked.clear()
 
     def _settings(self, plan: Plan, size: int, seed: int) -> Iterator[Setting]:
         gradient = bool(_GRADIENT & set(self.confirm))
@@ -310,11 +371,15 @@ class _Slicer:
         before = maker.definitions
         maker.definitions = []
         driver = self.driver.text(plan, maker) if plan.targets else ""
+        if setting.graded:
+            maker.helpers.add("give_gradients")
         head = [prelude(setting.seed), helpers(maker.helpers | needed, setting.size, setting.sample, self._wanted)]
         classes = [text for text in maker.definitions if text.startswith(("class ", "def "))]
         variables = [text for text in maker.definitions if not text.startswith(("class ", "def "))]
         head += [*before, *classes, "\n".join(bindings)]
-        after = "".join(variables) + driver
+        graded = [f"give_gradients({name})" for name in maker.modules if name.isidentifier()] if setting.graded else []
+        maker.assumed += [f"the parameters of `{name[15:-1]}` have gradients" for name in graded]
+        after = "".join(variables) + "".join(f"{line}\n" for line in graded) + driver
         script = assemble("\n\n".join(part.strip("\n") for part in head if part.strip()), kept, after)
         self._script = script
         marks = marks_of(self.finding, script)
@@ -381,6 +446,15 @@ class _Slicer:
     def _module_of(self, maker: Maker, thing: Thing, name: str) -> str:
         """What stands for a module from elsewhere: what is called of it, and everything else."""
         return maker._anything(name)
+
+
+def _asked(setting: Setting, run: Run, attempt: Attempt) -> Setting | None:
+    """The setting that the exception which ended a run asks for."""
+    if not run.ended or not run.raised:
+        return None
+    error, lines = run.raised[-1], attempt.script.split("\n")
+    row = error.rows[-1] if error.rows else 0
+    return asked_of(setting, error.message, lines[row - 1] if 0 < row <= len(lines) else "")
 
 
 def _bare_classes(kept: Sequence[Piece], plan: Plan) -> Mapping[str, frozenset[str]]:

@@ -46,6 +46,13 @@ def trained(size, **where):
         parameter.grad = torch.randn_like(parameter)
     return given
 ''',
+    "give_gradients": '''
+def give_gradients(module):
+    """Give the parameters of a module gradients, as after a backward pass."""
+    for parameter in module.parameters():
+        if parameter.requires_grad:
+            parameter.grad = torch.randn_like(parameter)
+''',
     "few": '''
 def few(numbers):
     """The first turns of a long loop."""

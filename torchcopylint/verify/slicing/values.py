@@ -418,7 +418,7 @@ class Maker:
     def _bare(self, class_name: str, name: str, depth: int) -> str:
         """An object of a class of the file with the fields that are read, made without its `__init__`."""
         whole = self.world.self_of(class_name)
-        methods = {m.name for m in self.world.classes[class_name].body if isinstance(m, FunctionNode)}
+        methods = self.world.methods_of(class_name)
         parts = []
         names = [key for key in whole.attributes if key in self.bare[class_name] and key not in methods]
         for key in sorted(names, key=lambda key: rank(kind_of(whole.attributes[key])[0])):

@@ -263,6 +263,9 @@ class Walk:
             return result
         if name in ("shape", "dtype", "device"):
             return Thing(name, near=[], made=f".{name}", arguments=(owner,))
+        if name.startswith("__"):
+            # Everything has those.
+            return Thing()
         return owner.attribute(name)
 
     def _x_subscript(self, node: ast.Subscript) -> Thing:

@@ -167,6 +167,19 @@ class World:
             class_name = bases[0] if bases else ""
         return False
 
+    def methods_of(self, class_name: str) -> set[str]:
+        """The names of the methods and properties of a class of the file, those of its bases in the file included."""
+        found: set[str] = set()
+        seen: set[str] = set()
+        waiting = [class_name]
+        while waiting:
+            node = self.classes.get(waiting.pop())
+            if node is not None and node.name not in seen:
+                seen.add(node.name)
+                found |= {item.name for item in node.body if isinstance(item, FunctionNode)}
+                waiting += [self.dotted(base) for base in node.bases]
+        return found
+
     def dotted(self, node: ast.expr) -> str:
         """The full name of an expression made of an import and attributes, else its own text; empty for others."""
         parts = []

@@ -1,0 +1,63 @@
+"""An exception of torch says which inputs it wants, and gets them."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchcopylint.verify.slicing.asking import asked
+from torchcopylint.verify.slicing.sizes import Setting
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+PLAIN = Setting(4, 2, 0)
+LAYERS = {
+    "conv2d": lambda: nn.Conv2d(3, 5, 3),
+    "conv1d": lambda: nn.Conv1d(7, 5, 3),
+    "conv of groups": lambda: nn.Conv2d(8, 8, 3, groups=8),
+    "large kernel": lambda: nn.Conv2d(4, 4, 11),
+    "pooling": lambda: nn.Sequential(nn.Conv2d(1, 2, 3), nn.MaxPool2d(8)),
+    "linear": lambda: nn.Linear(10, 2),
+    "batch norm": lambda: nn.BatchNorm2d(6),
+    "layer norm": lambda: nn.LayerNorm(12),
+    "recurrent": lambda: nn.LSTM(9, 3),
+    "flat image": lambda: nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding=1), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(784, 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_gets_what_it_asks_for(name: str) -> None:
+    layer = LAYERS[name]()
+    setting = PLAIN
+    for _ in range(8):
+        shape = [setting.size] * setting.dimensions
+        if setting.last:
+            shape[-1] = setting.last
+        if setting.second and setting.dimensions > 2:
+            shape[1] = setting.second
+        message = ""
+        try:
+            layer(torch.randn(shape))
+        except (RuntimeError, ValueError) as error:
+            message = str(error)
+        if not message:
+            return
+        wanted = asked(setting, message, "y = layer(x)")
+        assert wanted is not None, (setting, message)
+        setting = wanted
+    pytest.fail(f"{setting} does not do")
+
+
+def test_what_says_nothing_of_inputs_changes_nothing() -> None:
+    assert asked(PLAIN, "'NoneType' object has no attribute 'data'", "y = x.item().data") is None
+    assert asked(PLAIN, "a leaf Variable that requires grad is being used in an in-place operation", "x += 1") is None
+    assert asked(PLAIN, "mat1 and mat2 shapes cannot be multiplied (4x4 and 999999x2)", "y = layer(x)") is None
+
+
+def test_who_reads_gradients_gets_some() -> None:
+    wanted = asked(PLAIN, "'NoneType' object has no attribute 'data'", "norm += p.grad.data.norm()")
+    assert wanted is not None
+    assert wanted.graded
+    assert asked(wanted, "'NoneType' object has no attribute 'data'", "norm += p.grad.data.norm()") is None

@@ -1,0 +1,84 @@
+"""What an exception of torch says of the inputs that an operation wants: the next inputs are made like that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from torchcopylint.verify.slicing.sizes import Setting
+
+_SIDES = (28, 32, 64, 84, 96, 128, 224, 256)
+"""Usual sides of images."""
+_MOST = 2048
+"""No input has a dimension that is larger."""
+
+
+def asked(setting: Setting, message: str, line: str) -> Setting | None:
+    """The setting that a message asks for, if it says something of inputs that this one does not do.
+
+    `line` is the statement that raised, as it is written.
+    """
+    if ".grad" in line and "'NoneType' object has no attribute" in message:
+        return replace(setting, graded=True) if not setting.graded else None
+    for pattern, answer in _ANSWERS:
+        found = pattern.search(message)
+        if found is not None:
+            made = answer(setting, found)
+            return made if made is not None and made != setting and _is_small(made) else None
+    return None
+
+
+def _is_small(setting: Setting) -> bool:
+    return max(setting.size, setting.last, setting.second) <= _MOST
+
+
+def _with_channels(setting: Setting, found: re.Match[str]) -> Setting:
+    count = found["shape"].count(",") + 1
+    return replace(setting, dimensions=count, second=int(found["wanted"]), channels=0, batch=0)
+
+
+def _with_second(setting: Setting, found: re.Match[str]) -> Setting:
+    wanted = int(found["wanted"])
+    return replace(setting, second=wanted, channels=0) if setting.dimensions > 2 else replace(setting, last=wanted)
+
+
+def _with_dimensions(setting: Setting, found: re.Match[str]) -> Setting:
+    return replace(setting, dimensions=int(found["wanted"]), batch=0)
+
+
+def _with_last(setting: Setting, found: re.Match[str]) -> Setting:
+    return replace(setting, last=int(found["wanted"]))
+
+
+def _multiplied(setting: Setting, found: re.Match[str]) -> Setting | None:
+    """A matrix does not fit: its last dimension is another one, or an image that was made flat is larger."""
+    given, wanted = int(found["given"]), int(found["wanted"])
+    if setting.dimensions < 4:
+        return replace(setting, last=wanted)
+    side = setting.size * (wanted / max(given, 1)) ** 0.5
+    near = min(_SIDES, key=lambda number: abs(number - side))
+    return replace(setting, size=near if near != setting.size else round(side))
+
+
+def _larger(setting: Setting, found: re.Match[str]) -> Setting | None:
+    return replace(setting, size=next((side for side in (32, 64, 128, 256) if side > setting.size), setting.size))
+
+
+_ANSWERS: tuple[tuple[re.Pattern[str], Callable[[Setting, re.Match[str]], Setting | None]], ...] = tuple(
+    (re.compile(text), answer)
+    for text, answer in (
+        (r"expected input\[(?P<shape>[\d, ]+)\] to have (?P<wanted>\d+) channels", _with_channels),
+        (r"Expected \d[Dd] \(unbatched\) or (?P<wanted>\d)[Dd] \(batched\) input", _with_dimensions),
+        (r"[Ee]xpected (?:2D or )?(?P<wanted>\d)D input", _with_dimensions),
+        (r"running_mean should contain \d+ elements not (?P<wanted>\d+)", _with_second),
+        (r"expected input with shape \[\*, (?:\d+, )*(?P<wanted>\d+)\]", _with_last),
+        (r"input\.size\(-1\) must be equal to input_size\. Expected (?P<wanted>\d+)", _with_last),
+        (r"shapes cannot be multiplied \(\d+x(?P<given>\d+) and (?P<wanted>\d+)x\d+\)", _multiplied),
+        (r"size mismatch, .*\((?P<given>\d+)\).*\((?P<wanted>\d+)x\d+\)", _multiplied),
+        (r"Kernel size can't be greater than actual input size", _larger),
+        (r"Output size is too small", _larger),
+        (r"Padding size should be less than the corresponding input dimension", _larger),
+        (r"weight of size \[\d+, (?P<wanted>\d+)", _with_second),
+    )
+)
