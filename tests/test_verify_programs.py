@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -370,3 +371,25 @@ def test_no_run_is_asked_for_twice(verifier: Verifier) -> None:
     with Counting(timeout=20.0) as counting:
         counting.verify(slice_of(text, the(text, "TCL606"), page), page)
     assert len(asked) == len(set(asked)) > 1
+
+
+def test_two_runs_differ_in_nothing_but_what_was_altered(verifier: Verifier) -> None:
+    text = """\
+import datetime
+import time
+
+import torch
+
+start = time.time()
+begun = datetime.datetime.now()
+x = torch.ones(2)
+x.add_(1)  # <- TCL602, discarded
+time.sleep(3)
+taken = time.time() - start, time.perf_counter_ns(), datetime.datetime.now() - begun, time.strftime("%X")
+where = id(x), x.data_ptr(), object()
+print(start, taken, where, object(), time.ctime())
+"""
+    began = time.monotonic()
+    answer = verified(text, forced(text), verifier)
+    assert answer.verdict is Verdict.REFUTED, answer.evidence
+    assert time.monotonic() - began < 20

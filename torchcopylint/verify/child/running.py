@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from . import altered, altering, guard, instrument, kernel
+from . import altered, altering, clock, guard, instrument, kernel
 from .observe import EVERYTHING, Observer, Writes
 
 try:
@@ -143,10 +143,12 @@ class Printed(io.StringIO):
 
 def run(request: dict[str, Any], directory: str) -> str:
     """Instrument, guard and execute. The result is one JSON object; its `failed` says why there are no observations."""
-    return _run(
-        request,
-        lambda: guard.protect(directory, float(request["seconds"]), int(request["memory"]), device=request["device"]),
-    )
+
+    def protected() -> tuple[guard.Guard, list[str]]:
+        clock.Clock().install()
+        return guard.protect(directory, float(request["seconds"]), int(request["memory"]), device=request["device"])
+
+    return _run(request, protected)
 
 
 def series(directory: str) -> Callable[[dict[str, Any]], str]:
@@ -159,6 +161,7 @@ def series(directory: str) -> Callable[[dict[str, Any]], str]:
             limits = (seconds * MOST_SECONDS, int(request["memory"]))
             guarded.append(guard.protect(directory, *limits, device=request["device"]))
         guarded[0][0].blocked = []
+        clock.Clock().install()
         guard.alarm(seconds)
         return guarded[0]
 

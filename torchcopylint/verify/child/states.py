@@ -192,6 +192,10 @@ def ends(last: dict[tuple[str, str], Any], names: dict[str, Any]) -> dict[str, s
     return found
 
 
+_ADDRESSES = (1 << 42, 1 << 48)
+"""Numbers of this size are taken for what `id` or `data_ptr` gave."""
+
+
 def summary(value: Any, depth: int = 0) -> str:
     """A value as one short text that is equal where values are equal: digests for content, no addresses."""
     if isinstance(value, torch.Tensor):
@@ -199,6 +203,8 @@ def summary(value: Any, depth: int = 0) -> str:
     if is_array(value):
         digest = hashlib.blake2b(value.tobytes(), digest_size=8).hexdigest() if not value.dtype.hasobject else "objects"
         return f"array{tuple(value.shape)}:{value.dtype}:{digest}"
+    if isinstance(value, int) and _ADDRESSES[0] <= value < _ADDRESSES[1]:
+        return "an address"
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, bytearray)):
         text = repr(value)
         return text if len(text) < 200 else text[:80] + hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

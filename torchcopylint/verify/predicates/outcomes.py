@@ -11,6 +11,9 @@ from torchcopylint.base.verification import Evidence
 from torchcopylint.verify.observed import Name, Raised, Run
 from torchcopylint.verify.predicates.case import ALTERED, DISCARDED, Case, Opinion, Seen, text_of, without
 
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b|(?<![.\d])\d{14,15}(?![.\d])")
+"""An address in memory, as it is printed or as `id` and `data_ptr` give it."""
+
 
 def raises(case: Case) -> Opinion:
     """The exception that the page names, at the blamed statement, and not when its cause is taken away."""
@@ -162,9 +165,11 @@ def difference(mine: Run, theirs: Run, *, gradients: bool, apart: Iterable[str] 
     if mine.ended != theirs.ended:
         # That one of two exceptions comes before the other says more of the inputs than of the code.
         return "" if mine.ended and theirs.ended else f"it ends {_ending(theirs)}, not {_ending(mine)}"
-    if mine.printed != theirs.printed:
-        pairs = zip(mine.printed.splitlines(), theirs.printed.splitlines(), strict=False)
-        one, other = next(((a, b) for a, b in pairs if a != b), (mine.printed[-80:], theirs.printed[-80:]))
+    # Where an object lies in memory hangs on everything that was made before it.
+    printed, other_printed = (_ADDRESS.sub("0x", run.printed) for run in (mine, theirs))
+    if printed != other_printed:
+        pairs = zip(printed.splitlines(), other_printed.splitlines(), strict=False)
+        one, other = next(((a, b) for a, b in pairs if a != b), (printed[-80:], other_printed[-80:]))
         return f"it prints {other[:120]!r}, not {one[:120]!r}"
     if mine.values != theirs.values:
         scope = next((a[1] for a, b in zip(mine.values, theirs.values, strict=False) if a != b), "a function")

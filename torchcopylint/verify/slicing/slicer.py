@@ -59,7 +59,15 @@ _FIELD = re.compile(r"self\.\w+")
 _GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-kept", "raises"})
 
 
-def slice_of(text: str, finding: Finding, page: Page, *, device: str = "cpu", project: Project | None = None) -> Slice:
+def slice_of(
+    text: str,
+    finding: Finding,
+    page: Page,
+    *,
+    device: str = "cpu",
+    project: Project | None = None,
+    instead: bool = False,
+) -> Slice:
     """What is to be run for one finding of a file with this text. `page` is the page of its rule.
 
     `device` is where tensors are made and calls of `.cuda()` go. Of other files of the `project` comes what is needed.
