@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from torchcopylint.base.finding import Role
 from torchcopylint.base.verification import Verdict
 from torchcopylint.pages import load_pages
 from torchcopylint.verify.child.attention import STATEMENTS_RUN, TURNS_RUN, Attention
+from torchcopylint.verify.child.traces import leaves_traces
 from torchcopylint.verify.examples import mark_at, slice_with
 from torchcopylint.verify.judge import SCOUT, Rule, judge_group, rule_of
 from torchcopylint.verify.model import Attempt, Group, Slice
@@ -28,6 +31,9 @@ class Open(Verifier):
 
     def scouted(self, script: str) -> Run:
         return self._run(Attempt(script, HERE, 0), SCOUT, ())
+
+    def altered(self, script: str) -> Run:
+        return self._run(Attempt(script, (mark_at(Role.HERE, 2),), 0), "skipped", (0,))
 
     def alone(self, script: str, *, whole: bool = False) -> Run:
         return self._run(Attempt(script, HERE, 0, whole=whole), "", ())
@@ -52,7 +58,54 @@ def test_scouts_share_a_process_and_what_is_judged_has_its_own(verifier: Open) -
     assert verifier.scouted("import torch\nprint(torch.mark_of_a_script)\n").printed == "1\n"
     assert len(children(verifier.process_id)) == 1
     assert verifier.alone("import torch\nprint(torch.mark_of_a_script)\n").ended == "AttributeError"
+    assert len(children(verifier.process_id)) <= 1
+
+
+def test_an_altered_twin_runs_where_its_script_ran_if_that_left_nothing(verifier: Open) -> None:
+    plain = "import torch\nx = torch.ones(2)\n"
+    verifier.alone(plain)
+    shared = children(verifier.process_id)
+    assert len(shared) == 1
+    assert verifier.altered(plain).ended == ""
+    assert children(verifier.process_id) == shared
+    assert verifier.altered("import torch\nprint(1)\n").ended == ""
     assert children(verifier.process_id) == set()
+    marking = "import torch\nx = 1\nprint(hasattr(torch, 'mark_of_a_script'))\ntorch.mark_of_a_script = 1\n"
+    verifier.alone(marking)
+    assert children(verifier.process_id) == set()
+    assert verifier.altered(marking).printed == "False\n"
+
+
+def test_a_twin_that_dies_where_its_script_ran_gets_a_process_of_its_own(verifier: Open) -> None:
+    script = "import torch\nx = torch.ones(2)\n"
+    verifier.alone(script)
+    for child in children(verifier.process_id):
+        os.kill(child, signal.SIGKILL)
+    assert verifier.altered(script).ended == ""
+
+
+@pytest.mark.parametrize(
+    ("script", "leaves"),
+    [
+        ("import torch\nmodel.eval()\nx.data = y\nself.modules = 1\ntorch.manual_seed(0)\n", False),
+        ("import torch\nwith torch.no_grad():\n    x[0] = 1\nmodel.requires_grad_(False)\n", False),
+        ("import torch\ntorch.Tensor.add_ = None\n", True),
+        ("import torch\nfrom torch import nn\nnn.Linear.forward = f\n", True),
+        ("import torch\ntorch.set_default_dtype(torch.float64)\n", True),
+        ("from torch import set_default_dtype\nset_default_dtype(1)\n", True),
+        ("import torch\ntorch.backends.cudnn.benchmark = True\n", True),
+        ("import sys\nsys.modules['torch'] = None\n", True),
+        ("import torch\nsetattr(torch, 'x', 1)\n", True),
+        ("import torch\nvars(torch)['x'] = 1\n", True),
+        ("import torch\ntorch.__dict__['x'] = 1\n", True),
+        ("import threading\nthreading.Thread(target=print).start()\n", True),
+        ("import numpy as np\nnp.seterr(all='raise')\n", True),
+        ("import torch\ntorch.autograd.set_detect_anomaly(True)\n", True),
+        ("def (:\n", True),
+    ],
+)
+def test_what_a_script_may_leave_behind(script: str, leaves: bool) -> None:
+    assert leaves_traces(script) is leaves
 
 
 def test_modes_of_a_scout_are_not_those_of_the_next(verifier: Open) -> None:
@@ -82,7 +135,7 @@ def test_hostile_scouts_change_nothing(script: Path, verifier: Open, hurried: Op
     if said is not None and "refused" in said[1]:
         assert run.blocked or run.failed
     assert asked.alone("import torch\nprint(2)\n").printed == "2\n"
-    assert children(asked.process_id) == set()
+    assert len(children(asked.process_id)) <= 1
     assert tree(tmp_path) == {"kept": "kept"}
 
 

@@ -94,9 +94,20 @@ def instrumented(numbered: Numbered, replaced: dict[int, list[ast.stmt]], *, alt
     numbers = {id(statement): number for number, statement in enumerate(numbered.statements)}
     tree = numbered.tree
     tree.body = _block(tree.body, numbers, replaced, module=True)
-    if altered:
-        ast.fix_missing_locations(tree)
+    for number, body in replaced.items() if altered else ():
+        for statement in body:
+            _placed(statement, numbered.statements[number])
+    for statement in numbered.statements if altered else ():
+        if getattr(statement, "altered", False):
+            ast.fix_missing_locations(statement)
     return tree
+
+
+def _placed(made: ast.stmt, near: ast.stmt) -> None:
+    """Give what was made for a statement its place, as far as it has none."""
+    if not hasattr(made, "lineno"):
+        ast.copy_location(made, near)
+    ast.fix_missing_locations(made)
 
 
 def _block(

@@ -94,6 +94,7 @@ class Observer(Alterations):
         self._paths: dict[int, list[tuple[str, str]]] = {}
         self._kept: list[Any] = []
         self._last: dict[tuple[str, str], Any] = {}
+        self._names: dict[str, dict[str, Any]] = {}
 
     # The hooks, called from the script.
 
@@ -130,6 +131,7 @@ class Observer(Alterations):
         self._activate(frame, number)
         if self._watched():
             self._guarded(self._look, frame)
+            self._names.pop(states.scope_of(frame), None)
         elif self.looks & {"ends", "unheld"}:
             self._guarded(self._glance, frame)
         self._left = True
@@ -210,6 +212,11 @@ class Observer(Alterations):
         if error is not None:
             self._tell(error)
         with self._aside():
+            for scope, names in self._names.items():
+                # A function may have bound a name of the module's since.
+                names.update(frame_globals if not scope else ())
+                for one in self.reach.walk_names(scope, names):
+                    self._last[one.scope, one.path] = one.value
             ends = states.ends(self._last, frame_globals) if "ends" in self.looks else {}
             flagged = states.flagged(self._last)
             at_end = states.unheld_at_end(self.reach, frame_globals)
@@ -263,11 +270,10 @@ class Observer(Alterations):
             frame = frame.f_back
         return tuple(numbers), frozenset(marks)
 
-    @contextlib.contextmanager
-    def _aside(self) -> Iterator[None]:
+    def _aside(self) -> contextlib.AbstractContextManager[None]:
         """What we do ourselves must leave no trace in the script's graph, modes, or our own records."""
-        with _disable_current_modes(), torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
-            yield
+        modes = torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack()
+        return _apart_from_modes() if modes else _Apart()
 
     def _watched(self) -> bool:
         """Whether changes count while the active statements run."""
@@ -279,12 +285,14 @@ class Observer(Alterations):
         if self._looks > MOST_LOOKS:
             self.cut_short = self.cut_short or "too many statements"
             return
-        with self._aside():
-            for one in self.reach.held([frame], alone=True):
-                self._last[one.scope, one.path] = one.value
-                if self.retains and isinstance(one.value, torch.Tensor) and has_graph(one.value):
-                    one.value.retain_grad()
-            self._note_unheld(frame)
+        # What they reach is asked in the end: until then, the names are enough.
+        self._names.setdefault(states.scope_of(frame), {}).update(frame.f_locals)
+        if self.retains or "unheld" in self.looks:
+            with self._aside():
+                for one in self.reach.held([frame], alone=True) if self.retains else ():
+                    if isinstance(one.value, torch.Tensor) and has_graph(one.value):
+                        one.value.retain_grad()
+                self._note_unheld(frame)
 
     def _note_unheld(self, frame: types.FrameType) -> None:
         if "unheld" in self.looks:
@@ -428,6 +436,28 @@ class Observer(Alterations):
         scope = states.scope_of(frame)
         told = {"mark": mark, "when": when, "time": self._time, "grad": grad, "in_backward": inside}
         self.states.append({**told, "scope": scope, "mentions": read, **now})
+
+
+class _Apart:
+    """No graph is made, and tensors of the script's own classes are treated as plain ones."""
+
+    __slots__ = ("_grad", "_plain")
+
+    def __enter__(self) -> None:
+        self._grad = torch.is_grad_enabled()
+        self._plain = torch._C.DisableTorchFunctionSubclass()
+        torch._C._set_grad_enabled(False)
+        self._plain.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        self._plain.__exit__(None, None, None)
+        torch._C._set_grad_enabled(self._grad)
+
+
+@contextlib.contextmanager
+def _apart_from_modes() -> Iterator[None]:
+    with _disable_current_modes(), _Apart():
+        yield
 
 
 def _identities(holders: list[dict[str, Any]]) -> list[int]:

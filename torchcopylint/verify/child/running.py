@@ -187,7 +187,10 @@ def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[
         chains = {n: altering.chains_of(numbered.statements[n]) for numbers in marked for n in numbers}
         replaced = altering.alter(numbered, kind, [marks[index] for index in request["alter"]["marks"]])
         tree = instrument.instrumented(numbered, replaced, altered=bool(kind))
-        code = compile(tree, instrument.FILENAME, "exec")
+        try:
+            code = compile(tree, instrument.FILENAME, "exec")
+        except TypeError:  # a part has no place
+            code = compile(ast.fix_missing_locations(tree), instrument.FILENAME, "exec")
     except (SyntaxError, ValueError, RecursionError, altering.CannotAlter) as refused:
         return json.dumps({"failed": f"{type(refused).__name__}: {refused}"[:300]})
     if request["device"].startswith("cuda") and not torch.cuda.is_available():

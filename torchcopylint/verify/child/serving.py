@@ -6,7 +6,8 @@ Request: {"script": str, "marks": [{row, end_row, column, end_column}], "alter":
 `text` is what it wrote, untouched: only the parent decides whether it is well formed.
 
 Scripts that are only tried, to see which inputs get how far, share a process: those with `scout`, until one comes
-without. What is to be judged runs again in one of its own.
+without. What is to be judged runs again in one of its own, which is then that of its altered twins as well, unless the
+script may have left something behind.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import kernel
+from .traces import leaves_traces
 
 Run = Callable[[dict[str, Any], str], str]
 """Runs a request in a directory and returns its answer."""
@@ -49,25 +51,48 @@ def main(arguments: list[str]) -> int:
         _say(out, {"torch": "", "reason": str(error)})
         return 0
     _say(out, {**hello, "forks": forks})
-    scout: Scout | None = None
+    served = _Served(running)
     try:
         for line in sys.stdin:
             request = json.loads(line)
             if not forks:
                 _say(out, _here(request, running.run, arguments[-1]))
                 return 0
-            if scout is not None and (scout.ended or not request["scout"]):
-                scout.end()
-                scout = None
-            if request["scout"]:
-                scout = scout or Scout(running.series)
-                _say(out, scout.ask(request))
-            else:
-                _say(out, _served(request, running.run))
+            _say(out, served.answer(request))
     finally:
-        if scout is not None:
-            scout.end()
+        served.end()
     return 0
+
+
+class _Served:
+    """Which process runs which request. One process at a time that runs more than one script."""
+
+    def __init__(self, running: Any) -> None:
+        self._running = running
+        self._shared: Shared | None = None
+        self._for: tuple[Any, ...] = ()
+
+    def answer(self, request: dict[str, Any]) -> dict[str, str]:
+        """Run one script. What an altered twin cannot do where its script ran, it does in a process of its own."""
+        key = ("scouts",) if request["scout"] else (request["script"], request["seed"])
+        twin = bool(request["alter"]["kind"]) and not request["scout"]
+        if self._shared is None or self._shared.ended or self._for != key or not (request["scout"] or twin):
+            self.end()
+            if twin:
+                return _served(request, self._running.run)
+            alone = not request["scout"] and leaves_traces(request["script"])
+            if alone:
+                return _served(request, self._running.run)
+            self._shared, self._for = Shared(self._running.series), key
+            return self._shared.ask(request)
+        answer = self._shared.ask(request)
+        return answer if answer["end"] == "answered" or not twin else _served(request, self._running.run)
+
+    def end(self) -> None:
+        """End what still runs."""
+        if self._shared is not None:
+            self._shared.end()
+            self._shared = None
 
 
 def _say(out: Any, answer: dict[str, Any]) -> None:
@@ -99,7 +124,7 @@ def _served(request: dict[str, Any], run: Run) -> dict[str, str]:
     return {"end": end, "text": text.decode("utf-8", "replace") if end == "answered" else ""}
 
 
-class Scout:
+class Shared:
     """A fork that runs one script after the other. `ended` says that it runs no more."""
 
     def __init__(self, series: Series) -> None:
@@ -109,7 +134,7 @@ class Scout:
         self._reader, answering = os.pipe()
         self._child = os.fork()
         if self._child == 0:
-            _be_the_scout(series, self._directory, asked, answering)
+            _be_the_shared(series, self._directory, asked, answering)
         os.close(asked)
         os.close(answering)
 
@@ -138,7 +163,7 @@ class Scout:
         return status
 
 
-def _be_the_scout(series: Series, directory: str, asked: int, answering: int) -> None:
+def _be_the_shared(series: Series, directory: str, asked: int, answering: int) -> None:
     try:
         _close_others(asked, answering)
         run = series(directory)

@@ -1,0 +1,53 @@
+"""Whether a script may change something that the next one in the same process would meet."""
+
+from __future__ import annotations
+
+import ast
+
+_SETTERS = ("set_", "use_", "enable_", "disable_", "register_", "manual_", "seterr", "setflags", "setstate", "patch")
+"""Beginnings of the names of functions that change how a module behaves. Seeds are set anew for each run."""
+_SEEDS = frozenset({"manual_seed", "manual_seed_all", "set_rng_state", "set_grad_enabled", "setattr"})
+_REFLECTING = frozenset({"exec", "eval", "globals", "vars", "delattr", "compile", "__import__", "__dict__", "modules"})
+_STARTING = frozenset({"Thread", "Timer", "Process", "Pool", "ThreadPoolExecutor", "signal", "atexit", "settrace"})
+
+
+def leaves_traces(script: str) -> bool:
+    """Whether a script assigns to what it imports, or calls what sets something for a whole module.
+
+    What cannot be parsed may do anything.
+    """
+    try:
+        tree = ast.parse(script)
+    except (SyntaxError, ValueError, RecursionError):
+        return True
+    imported: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            imported |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    return any(_traces(node, imported) for node in ast.walk(tree))
+
+
+def _traces(node: ast.AST, imported: set[str]) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in _REFLECTING or node.id in _STARTING
+    if isinstance(node, ast.Attribute):
+        root = _root(node)
+        if node.attr == "__dict__" or (root in imported and node.attr in _REFLECTING | _STARTING):
+            return True
+        if not isinstance(node.ctx, ast.Load):
+            return root in imported
+        return root in imported and node.attr.startswith(_SETTERS) and node.attr not in _SEEDS
+    if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        return _root(node) in imported
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        if node.func.id == "setattr":
+            return bool(node.args) and _root(node.args[0]) in {*imported, ""}
+        return node.func.id in imported and node.func.id.startswith(_SETTERS) and node.func.id not in _SEEDS
+    return False
+
+
+def _root(node: ast.expr) -> str:
+    """The name that an expression with attributes and items begins with; empty if it does not begin with one."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
