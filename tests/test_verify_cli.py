@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.test_verify_hostile import children
 from torchcopylint.cli.main import run
+from torchcopylint.cli.progress import Progress
 from torchcopylint.project import verdicts, verifying
 
 CONFIRMED = """\
@@ -39,6 +46,65 @@ def entries(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[st
     run([*arguments, "--isolated", "--output-format", "json"])
     found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
     return found
+
+
+LASTING = CONFIRMED.replace("frame -= ", "sum(number for number in range(10**12))\n    frame -= ")
+"""A program whose finding takes as long to run as it may."""
+
+
+def descendants(process_id: int) -> set[int]:
+    found: set[int] = set()
+    waiting = {process_id}
+    while waiting:
+        inner = children(waiting.pop()) - found
+        found |= inner
+        waiting |= inner
+    return found
+
+
+def is_running(process_id: int) -> bool:
+    try:
+        return Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
+def test_the_bar_counts_the_findings_that_are_run(
+    source: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.write_text(CONFIRMED + CONFIRMED.replace("load", "load_again"), encoding="utf-8")
+    totals, stream, seconds = [], io.StringIO(), itertools.count()
+
+    def bar(total: int, quiet: bool, environment: object) -> Progress:
+        totals.append(total)
+        return Progress(stream, total, lambda: next(seconds))
+
+    monkeypatch.setattr("torchcopylint.cli.check.progress", bar)
+    assert len(entries(capsys, "verify", str(source), "--no-cache")) == 2
+    assert totals == [1, 2]
+    drawn = stream.getvalue()
+    assert "0/2 load.py" in drawn
+    assert "1/2 load.py" in drawn
+    assert drawn.endswith("\r\x1b[K")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up under /proc")
+def test_an_interrupt_while_findings_are_run_leaves_no_process(source: Path) -> None:
+    source.write_text(LASTING, encoding="utf-8")
+    command = [sys.executable, "-m", "torchcopylint", "verify", str(source), "--no-cache", "--verify-timeout", "60"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    # The process with torch in it, and the one in which a script runs.
+    deadline = time.monotonic() + 120
+    while len(started := descendants(process.pid)) < 2:
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=30) == 130
+    deadline = time.monotonic() + 20
+    while any(map(is_running, started)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("command", [["verify"], ["check", "--verify"], ["--verify"]], ids=" ".join)
