@@ -138,11 +138,20 @@ print(y)
     assert verdict is Verdict.CONFIRMED
 
 
-def test_what_did_not_happen_in_the_turns_that_were_seen_is_not_refuted(verifier: Verifier) -> None:
+def test_what_is_not_confirmed_in_the_first_turns_is_looked_at_in_all(verifier: Verifier) -> None:
     code = COPIED + "for step in range(9): total = step\n"
-    verdict, evidence = told(verifier, slice_with(views(), code, STEPS))
-    assert verdict is Verdict.INCONCLUSIVE
-    assert "of some loops, only the first turns" in str(evidence)
+    assert told(verifier, slice_with(views(), code, STEPS))[0] is Verdict.REFUTED
+    late = """\
+import torch
+x, y = torch.ones(2), torch.zeros(2)
+for step in range(9):
+    if step == 7:
+        y = x
+    x += 1
+print(y)
+"""
+    marks = (mark_at(Role.SHARED, 5), mark_at(Role.WRITTEN, 6), mark_at(Role.READ, 7))
+    assert told(verifier, slice_with(views(), late, marks))[0] is Verdict.CONFIRMED
 
 
 def test_what_does_not_happen_is_refuted(verifier: Verifier) -> None:

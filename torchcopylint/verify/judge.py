@@ -9,7 +9,7 @@ from torchcopylint.base.finding import Role, Severity
 from torchcopylint.base.verification import Evidence, Verdict
 from torchcopylint.pages import Page
 from torchcopylint.verify.model import Attempt, Group
-from torchcopylint.verify.observed import Run
+from torchcopylint.verify.observed import SLEPT, Run
 from torchcopylint.verify.predicates import LOOKS, PREDICATES, Case, Opinion, Seen
 
 MOST_FAILED = 4
@@ -134,7 +134,7 @@ def _settled(tried: _Try, rule: Rule, ask: Ask, label: str) -> Outcome:
     if tried.scouted:
         run = ask(attempt, "", ())
     outcome = _judged(attempt, run, rule, ask, label)
-    if run.shortened and outcome.verdict is not Verdict.CONFIRMED:
+    if (run.shortened or run.cut_short == SLEPT) and not attempt.whole and outcome.verdict is not Verdict.CONFIRMED:
         # What was not seen in a few turns may be seen in all.
         attempt = replace(attempt, whole=True)
         outcome = _judged(attempt, ask(attempt, "", ()), rule, ask, label)

@@ -21,6 +21,10 @@ class Malformed(Exception):
     """The answer is not of the form that a run has."""
 
 
+SLEPT = "of some loops, only the first turns"
+"""What a run is cut short by whose loops were not looked at to their end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Holder:
     """One object whose content changed, under the names that lead to it. `low` to `high` are its bytes."""

@@ -23,6 +23,10 @@ try:
     import numpy
 except ImportError:
     numpy = None  # type: ignore[assignment]
+try:
+    import resource
+except ImportError:  # there are no such limits under Windows
+    resource = None  # type: ignore[assignment]
 
 MAY_BE_IMPORTED = frozenset(
     [
@@ -97,6 +101,8 @@ with torch.no_grad():
 """
 """What scripts do, done once before they are forked: much is imported, compiled or looked up when it is first used."""
 MOST_PRINTED = 20000
+_MUCH = 1 << 16
+"""Kilobytes that a script may use before they are collected behind it."""
 MOST_SECONDS = 4
 """Scripts that share a process may take so many times the processor time of one, all together."""
 
@@ -141,6 +147,11 @@ class Printed(io.StringIO):
         return len(text)
 
 
+def _peak() -> int:
+    """The most kilobytes that this process has used so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss if resource is not None else 0
+
+
 def run(request: dict[str, Any], directory: str) -> str:
     """Instrument, guard and execute. The result is one JSON object; its `failed` says why there are no observations."""
 
@@ -154,6 +165,7 @@ def run(request: dict[str, Any], directory: str) -> str:
 def series(directory: str) -> Callable[[dict[str, Any]], str]:
     """The same for scripts one after the other in one process, which is guarded when the first one comes."""
     guarded: list[tuple[guard.Guard, list[str]]] = []
+    before = _peak()
 
     def protected(request: dict[str, Any]) -> tuple[guard.Guard, list[str]]:
         seconds = float(request["seconds"])
@@ -173,6 +185,8 @@ def series(directory: str) -> Callable[[dict[str, Any]], str]:
             return _run(request, lambda: protected(request))
         finally:
             guard.alarm(0)
+            if _peak() - before > _MUCH:
+                gc.collect()  # the next one has the same memory to use
 
     return one
 
@@ -199,8 +213,9 @@ def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[
     observer = Observer(marked, rows, [bool(mark["keeps"]) for mark in marks])
     observer.looks, observer.within = frozenset(request["looks"]), frozenset(request["within"])
     observer.quiet = bool(request["quiet"])
-    observer.retains = observer.attention.always = kind == "retain"
+    observer.retains = kind == "retain"
     observer.attention.few = bool(request["few"])
+    observer.attention.always = observer.retains or not observer.attention.few
     observer.chains = chains
     observer.assignments = {
         number: statement.targets if isinstance(statement, ast.Assign) else [statement.target]

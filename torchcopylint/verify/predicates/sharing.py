@@ -156,7 +156,10 @@ def same_object(case: Case) -> Opinion:
             differs = Evidence("differential", f"{ALTERED[kind]}, {differing}") if differing else without(kind)
             return Opinion(Seen.YES, (Evidence("same-object", text, row), differs))
         if lost:
-            return Opinion(Seen.NO)
+            # They are one, and what would tell may only not have happened here.
+            names = f"{text_of(lost[0][0])} and {text_of(lost[0][1])}"
+            text = f"{names} are one object, and nothing that is printed, returned or kept tells"
+            return Opinion(Seen.UNCLEAR, (Evidence("same-object", text),))
     return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)
 
 

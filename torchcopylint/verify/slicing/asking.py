@@ -51,6 +51,10 @@ def _with_last(setting: Setting, found: re.Match[str]) -> Setting:
     return replace(setting, last=int(found["wanted"]))
 
 
+def _with_batch(setting: Setting, found: re.Match[str]) -> Setting:
+    return replace(setting, batch=int(found["wanted"]))
+
+
 def _multiplied(setting: Setting, found: re.Match[str]) -> Setting | None:
     """A matrix does not fit: its last dimension is another one, or an image that was made flat is larger."""
     given, wanted = int(found["given"]), int(found["wanted"])
@@ -76,6 +80,7 @@ _ANSWERS: tuple[tuple[re.Pattern[str], Callable[[Setting, re.Match[str]], Settin
         (r"input\.size\(-1\) must be equal to input_size\. Expected (?P<wanted>\d+)", _with_last),
         (r"shapes cannot be multiplied \(\d+x(?P<given>\d+) and (?P<wanted>\d+)x\d+\)", _multiplied),
         (r"size mismatch, .*\((?P<given>\d+)\).*\((?P<wanted>\d+)x\d+\)", _multiplied),
+        (r"Input batch size \d+ doesn't match hidden0 batch size (?P<wanted>\d+)", _with_batch),
         (r"Kernel size can't be greater than actual input size", _larger),
         (r"Output size is too small", _larger),
         (r"Padding size should be less than the corresponding input dimension", _larger),
