@@ -393,3 +393,19 @@ print(start, taken, where, object(), time.ctime())
     answer = verified(text, forced(text), verifier)
     assert answer.verdict is Verdict.REFUTED, answer.evidence
     assert time.monotonic() - began < 20
+
+
+def test_what_nobody_has_written_is_the_same_in_every_run(verifier: Verifier) -> None:
+    text = """\
+import numpy as np
+import torch
+
+first, second = np.empty(3), torch.empty(3)
+x = torch.ones(2)
+x.add_(1)  # <- TCL602, discarded
+full = [np.full(3, 7.0), torch.full((3,), 7.0), np.full(3000, 7.0), torch.full((3000,), 7.0)]
+del full
+print(first, second, np.empty(3), torch.empty(3), torch.Tensor(3), np.empty(3000).sum(), torch.empty(3000).sum())
+"""
+    answer = verified(text, forced(text), verifier)
+    assert answer.verdict is Verdict.REFUTED, answer.evidence

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from . import altered, altering, clock, guard, instrument, kernel
+from . import altered, altering, blank, clock, guard, instrument, kernel
 from .observe import EVERYTHING, Observer, Writes
 
 try:
@@ -124,6 +124,7 @@ def warm(*, forks: bool) -> dict[str, Any]:
     `forks`: this process runs many scripts, each in a fork, and what one of them would do first is done here.
     """
     torch.set_num_threads(1)
+    blank.memory()
     if forks:
         _exercise()
     if numpy is not None:
@@ -147,6 +148,12 @@ class Printed(io.StringIO):
         return len(text)
 
 
+def _steady() -> None:
+    """Make the same of what a script could find otherwise in each run: the time, and what nobody has written."""
+    clock.Clock().install()
+    blank.arrays()
+
+
 def _peak() -> int:
     """The most kilobytes that this process has used so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss if resource is not None else 0
@@ -156,7 +163,7 @@ def run(request: dict[str, Any], directory: str) -> str:
     """Instrument, guard and execute. The result is one JSON object; its `failed` says why there are no observations."""
 
     def protected() -> tuple[guard.Guard, list[str]]:
-        clock.Clock().install()
+        _steady()
         return guard.protect(directory, float(request["seconds"]), int(request["memory"]), device=request["device"])
 
     return _run(request, protected)
@@ -173,7 +180,7 @@ def series(directory: str) -> Callable[[dict[str, Any]], str]:
             limits = (seconds * MOST_SECONDS, int(request["memory"]))
             guarded.append(guard.protect(directory, *limits, device=request["device"]))
         guarded[0][0].blocked = []
-        clock.Clock().install()
+        _steady()
         guard.alarm(seconds)
         return guarded[0]
 
