@@ -50,7 +50,7 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
             known = held.over == part.field if part.field else part.name.removeprefix("self.") in held.parts
             # Who sets both the part and the optimizer anew does that for the two of them, and not for this method.
             field = part.field or part.name.removeprefix("self.")
-            known = known and all(field in fields and method != part.method for method, fields in held.renewed)
+            known = known and all(field in fields and method != part.whole for method, fields in held.renewed)
             if not known or part.method in held.calls or not used:
                 continue
             step = min(used, key=lambda write: write.site)

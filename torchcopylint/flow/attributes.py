@@ -30,6 +30,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FIELD,
     GLOBAL,
+    INFERENCE,
     LOCAL,
     NO_TENSOR,
     OUTPUT,
@@ -125,17 +126,19 @@ def _bind_element(m: Machine, field: Value, holder: Object, name: str) -> None:
         return
     owner = holder.type
     known = m.world.element_of(owner, name)
-    if known is None and holder.owner == "self":
+    if known is None and holder.owner in ("self", ARGUMENT):
         # Who makes an object sees by himself what he has put into it.
         name += APPENDED
         known = m.world.element_of(owner, name)
-    if known is None or known.kind is Kind.UNKNOWN:
+    # What an unknown network returned in inference mode is no less an inference tensor.
+    flags = known.flags & {INFERENCE, OUTPUT} if known is not None and INFERENCE in known.flags else frozenset[str]()
+    if known is None or (known.kind is Kind.UNKNOWN and not flags):
         return
     ref = field.refs[0]
     inner = m.number("slot", (ref, ANY_ELEMENT))
     text = f"{m.state.object(ref).text}[...]"
     shares = (Share(inner, How.OWN, -1, inner),)
-    made = known._replace(shares=shares, text=text, owner=FIELD, flags=frozenset({PLACEHOLDER}))
+    made = known._replace(shares=shares, text=text, owner=FIELD, flags=flags | {PLACEHOLDER})
     m.state.set_object(inner, made)
     memory.bind(m, (ref, ANY_ELEMENT), Value((inner,), known.kind), -1)
     for slot, part in m.world.parts_of_element(owner, name).items() if known.kind is Kind.TUPLE else ():

@@ -15,7 +15,7 @@ from torchcopylint.flow import (
     collecting,
     devices,
     entries,
-    grads,
+    frozen,
     keeping,
     memory,
     naming,
@@ -29,12 +29,13 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
     FIELD,
-    TENSORS,
+    PLACEHOLDER,
     UNKNOWN,
     Fact,
     How,
     Kind,
     Object,
+    Part,
     Share,
     Slot,
     Sure,
@@ -49,8 +50,6 @@ MAX_KEPT = 12
 """So many arguments that one function keeps are told of."""
 MAX_DEPTH = 2
 """How deep what is kept is looked into: `self.storage.append((obs, action))`."""
-MAX_TERMS = 20
-_ARITHMETIC = frozenset({"+", "-", "*", "/"})
 _KEEPING = frozenset({How.STATE, How.VIEW, How.INDEX, How.ROW, How.DETACH, How.DATA, How.NUMPY, How.FROM_NUMPY})
 """Ways to share by which something new is kept that sits on the argument's memory."""
 Paths = dict[int, tuple[str, tuple[str, ...]]]
@@ -74,19 +73,6 @@ class Kept(NamedTuple):
     always: bool
     when: str = ""
     shallow: bool = False
-
-
-class Added(NamedTuple):
-    """The function adds the argument `added`, or what stands in it (`inside`), to the slot of `keeper`.
-
-    Where it is `collected`, it is put into the list that stands in the slot.
-    """
-
-    keeper: str
-    path: tuple[str, ...]
-    added: str
-    inside: bool
-    collected: bool = False
 
 
 # -- what a function keeps
@@ -120,7 +106,10 @@ def _kept(
     """What an object that stands in a place of the keeper, since a site, is of another argument."""
     share, when, obj = _of_argument(m, ref, place[0], paths), "", m.state.object(ref)
     kind, shallow = obj.kind, False
-    if share is None:
+    listed = _parameters_in(m, ref, paths) if share is None else None
+    if listed is not None:
+        share = listed
+    elif share is None:
         entry = entries.dict_of(m, ref, paths)
         if entry is None or paths[entry[0].storage][0] == place[0]:
             return None
@@ -131,6 +120,19 @@ def _kept(
         return None
     made = share.site if told and how is not None else -1
     return Kept(*place, source, how, kind, obj.text, made, not uses.on_some_paths(m, site), when, shallow)
+
+
+def _parameters_in(m: Machine, ref: int, paths: Paths) -> Share | None:
+    """How the elements of a list or dictionary are an argument's parameters, if that is all that stands there:
+    `self.named = dict(model.named_parameters())`."""
+    slots_of = m.state.slot_names(ref) if m.state.object(ref).kind in (Kind.LIST, Kind.DICT) else ()
+    held = m.state.refs_of(slots_of[0]) if len(slots_of) == 1 and slots_of[0][1] == ANY_ELEMENT else ()
+    found = [m.state.object(one) for one in held]
+    if not found or any(obj.kind is not Kind.PARAMETER or len(obj.shares) != 1 for obj in found):
+        return None
+    shares = {obj.shares[0]._replace(of=-1, site=-1, sure=True, region=()) for obj in found}
+    alike = len(shares) == 1 and found[0].shares[0].how is How.PARAMETERS and not found[0].shares[0].when
+    return found[0].shares[0] if alike and found[0].shares[0].storage in paths else None
 
 
 def _held(m: Machine, refs: Iterable[int], depth: int) -> Iterator[int]:
@@ -166,107 +168,6 @@ def _is_set_elsewhere(m: Machine, name: str, keeper: str) -> bool:
     )
 
 
-def added(m: Machine) -> tuple[Added, ...]:
-    """The sums in fields to which a unit adds an argument as it is, scaled at most: `self.sum += loss * n`."""
-    if m.unit.owner < 0 or not m.unit.parameters:
-        return ()
-    found: dict[Added, None] = {}
-    stores: list[t.StoreAttribute | t.StoreItem] = [*m.index.of(t.StoreAttribute), *m.index.of(t.StoreItem)]
-    for event in stores:
-        made = m.unit.definitions[event.value] if event.value >= 0 else None
-        place = _place(m, event)
-        if place is None or not isinstance(made, t.Augment | t.Operate) or made.symbol.rstrip("=") != "+":
-            continue
-        if len(place) > 1 and m.world.has_sums_of_its_own:
-            # What stands in the container may be of that class.
-            continue
-        if isinstance(made, t.Augment):
-            terms = [made.value]
-        else:
-            own = [register for register in made.operands if _reads(m, register, event)]
-            terms = [register for register in made.operands if register not in own] if own else []
-        for name, inside in (found for register in terms for found in _terms(m, register)):
-            found[Added(m.unit.first, place, name, inside)] = None
-    found.update(dict.fromkeys(_collected(m)))
-    return tuple(found)
-
-
-def _collected(m: Machine) -> Iterator[Added]:
-    """The lists in fields into which a unit puts what stands in an argument: `self.series[name].append(value)`.
-
-    Or, where the list is one of several in a field, the argument itself, alone or with others.
-    """
-    for event in m.index.of(t.Invoke):
-        if event.name == "append" and len(event.arguments) == 1:
-            place = _list_in_field(m, m.unit.definitions[event.base] if event.base >= 0 else None)
-            item = event.arguments[0].register
-            made = m.unit.definitions[item] if item >= 0 else None
-            items = t.operands(made) if isinstance(made, t.Make) else (item,)
-            for name, inside in (term for one in items for term in _terms(m, one)) if place else ():
-                if inside or len(place) > 1:
-                    yield Added(m.unit.first, place, name, inside, collected=True)
-
-
-def _list_in_field(m: Machine, event: t.Event | None) -> tuple[str, ...]:
-    """The slots that lead from `self` to the list that an expression is; empty if it is none of a field."""
-    element = isinstance(event, t.Item) or (isinstance(event, t.Invoke) and event.name == "setdefault")
-    if isinstance(event, t.Item | t.Invoke) and element:
-        event = m.unit.definitions[event.base] if event.base >= 0 else None
-    if not isinstance(event, t.Attribute) or not _is_self(m, m.unit.definitions[event.base]):
-        return ()
-    return (f".{event.name}", ANY_ELEMENT) if element else (f".{event.name}",)
-
-
-def _place(m: Machine, event: t.StoreAttribute | t.StoreItem) -> tuple[str, ...] | None:
-    """The slots that lead from `self` to what an event sets, if it sets a field of it or an item of a field."""
-    base = m.unit.definitions[event.base] if event.base >= 0 else None
-    if isinstance(event, t.StoreAttribute):
-        return (f".{event.name}",) if _is_self(m, base) else None
-    if isinstance(base, t.Attribute) and _is_self(m, m.unit.definitions[base.base] if base.base >= 0 else None):
-        return (f".{base.name}", "[*]")
-    return None
-
-
-def _is_self(m: Machine, event: t.Event | None) -> bool:
-    return isinstance(event, t.Load) and event.name == m.unit.first
-
-
-def _reads(m: Machine, register: int, event: t.StoreAttribute | t.StoreItem) -> bool:
-    made = m.unit.definitions[register] if register >= 0 else None
-    same = isinstance(event, t.StoreAttribute) and isinstance(made, t.Attribute) and made.name == event.name
-    return same and isinstance(made, t.Attribute) and _is_self(m, m.unit.definitions[made.base])
-
-
-def _terms(m: Machine, register: int) -> list[tuple[str, bool]]:
-    """The parameters that a term is made of by arithmetic alone, and whether it is something in them."""
-    found: list[tuple[str, bool]] = []
-    pending = [(register, False)]
-    names = {parameter.name for parameter in m.unit.parameters[1:]}
-    for _ in range(MAX_TERMS):
-        if not pending:
-            break
-        current, inside = pending.pop()
-        event = m.unit.definitions[current] if current >= 0 else None
-        if isinstance(event, t.Operate) and event.symbol in _ARITHMETIC:
-            pending += [(operand, inside) for operand in event.operands]
-        elif isinstance(event, t.Load):
-            bound = uses.bindings_before(m, event)
-            if not bound and event.name in names:
-                found.append((event.name, inside))
-            elif len(bound) == 1 and uses.from_iteration(m, bound[0]):
-                pending.append((_iterated(m, bound[0]), True))
-        elif isinstance(event, t.Invoke) and event.name in ("items", "values") and inside:
-            pending.append((event.base, True))
-    return found
-
-
-def _iterated(m: Machine, register: int) -> int:
-    event = m.unit.definitions[register]
-    while isinstance(event, t.Unpack):
-        event = m.unit.definitions[event.value]
-    return event.iterable if isinstance(event, t.Iterate) else t.NO_REGISTER
-
-
 # -- what a call makes of it
 
 
@@ -275,8 +176,9 @@ def take(m: Machine, unit: int, items: tuple[Kept, ...], bound: dict[str, Value]
     collected: dict[int, list[Value]] = {}
     for item in items:
         if outer.is_outer(item.keeper):
-            bound = {**bound, item.keeper: outer.value_of(m, unit, item.keeper)}
-        keeper = _keeper(m, bound, item.keeper, item.path[:-1])
+            held = outer.list_of if item.path == (ANY_ELEMENT,) else outer.value_of
+            bound = {**bound, item.keeper: held(m, unit, item.keeper)}
+        keeper = keeper_of(m, bound, item.keeper, item.path[:-1])
         value = bound.get(item.kept, UNKNOWN)
         if keeper is None or not value.refs or (item.when and devices.is_away(m, value)):
             continue
@@ -287,12 +189,14 @@ def take(m: Machine, unit: int, items: tuple[Kept, ...], bound: dict[str, Value]
         else:
             _keep_in_field(m, (keeper, item.path[-1]), value, site, always=item.always)
     for keeper, values in collected.items():
-        _collect(m, keeper, values, site)
+        collect(m, keeper, values, site)
 
 
 def _alias(m: Machine, item: Kept, value: Value, keeper: int, site: int) -> Value:
     """What a function makes of an argument and keeps; made inside of the function, if that is of this file."""
     made = Object(item.kind, Sure.LIKELY, text=f"{m.state.object(keeper).text}{item.path[-1]}")
+    if item.how is How.PARAMETERS and item.kind in CONTAINERS:
+        return _list_of_parameters(m, made, value, site)
     if item.how in (How.STATE, How.DETACH):
         made = made._replace(leaf=Fact.YES, requires_grad=Fact.NO)
     if item.shallow:
@@ -302,7 +206,25 @@ def _alias(m: Machine, item: Kept, value: Value, keeper: int, site: int) -> Valu
     return memory.alias(m, value._replace(root=None), at, how, made, when=item.when, tag=tag)
 
 
-def _collect(m: Machine, keeper: int, values: list[Value], site: int) -> None:
+def _list_of_parameters(m: Machine, made: Object, module: Value, site: int) -> Value:
+    """A list or dictionary of all parameters of a module."""
+    trained = Fact.UNKNOWN if any(frozen.is_switched(m, ref) for ref in module.refs) else Fact.LIKELY
+    if any(m.state.object(ref).requires_grad is Fact.NO for ref in module.refs):
+        trained = Fact.NO
+    one = Object(Kind.PARAMETER, Sure.LIKELY, leaf=Fact.YES, requires_grad=trained, flags=frozenset({PLACEHOLDER}))
+    one = one._replace(text=f"a parameter of {m.state.object(module.refs[0]).text}")
+    tag = f"kept by {site} {made.text}"
+    each = memory.alias(
+        m, module._replace(root=None), site, How.PARAMETERS, one, region=(Part("each"),), tag=f"{tag}[*]"
+    )
+    shared = m.state.object(each.refs[0])
+    m.state.set_object(each.refs[0], shared._replace(shares=tuple(s._replace(sure=True) for s in shared.shares)))
+    held = memory.fresh(m, site, made._replace(owner=FIELD), tag)
+    slots.bind_slot(m, (held.refs[0], ANY_ELEMENT), each._replace(root=None), site)
+    return held
+
+
+def collect(m: Machine, keeper: int, values: list[Value], site: int) -> None:
     """Values are put into a container together, as a tuple if they are several."""
     obj = m.state.object(keeper)
     if obj.kind is Kind.LIST:
@@ -352,37 +274,7 @@ def with_rest(
     return bound
 
 
-def add(
-    m: Machine, items: tuple[Added, ...], bound: dict[str, Value], gathered: dict[str, list[Value]], site: int
-) -> None:
-    """A call adds its arguments, also those that the function gets `gathered`, to the sums and lists that it keeps."""
-    if not m.runs.sites:
-        return
-    for item in items:
-        given = bound.get(item.added, UNKNOWN)
-        keeper = _keeper(m, bound, item.keeper, item.path[:-1])
-        if keeper is None:
-            continue
-        values = gathered.get(item.added, _elements(m, given)) if item.inside else [given]
-        # Of several, what carries a graph is told of.
-        for value in sorted(values, key=lambda one: runs.carries(m, one.refs)):
-            if not any(m.state.object(ref).kind in (*TENSORS, Kind.UNKNOWN) for ref in value.refs):
-                continue
-            if item.collected:
-                listed = _list_of(m, (keeper, item.path[-1]), site)
-                if listed is not None:
-                    _collect(m, listed, [value], site)
-                continue
-            slot: Slot = (keeper, item.path[-1])
-            text = naming.key_text(m, value.root) or m.state.object(value.refs[0]).text
-            total = slots.slot_value(m, slot)
-            place = f"{m.state.object(keeper).text}{'' if item.path[-1].startswith('[') else item.path[-1]}"
-            runs.accumulate(m, site, total, value, place, text, "sum")
-            made = grads.result_of(m, Object(Kind.TENSOR, Sure.LIKELY, text=place), [total, value], True)
-            slots.bind_slot(m, slot, memory.fresh(m, site, made, f"sum {item.path}"), site)
-
-
-def _keeper(m: Machine, bound: dict[str, Value], parameter: str, path: tuple[str, ...]) -> int | None:
+def keeper_of(m: Machine, bound: dict[str, Value], parameter: str, path: tuple[str, ...]) -> int | None:
     """The object of the caller's that keeps an argument, if it is known which one."""
     value = bound.get(parameter, UNKNOWN)
     for step in path:
@@ -393,26 +285,3 @@ def _keeper(m: Machine, bound: dict[str, Value], parameter: str, path: tuple[str
         else:
             value = slots.slot_value(m, (value.refs[0], step))
     return value.refs[0] if len(value.refs) == 1 else None
-
-
-def _list_of(m: Machine, slot: Slot, site: int) -> int | None:
-    """The list in a slot; where the program has put none there yet, a call that fills it does so."""
-    held = slots.slot_value(m, slot)
-    if len(held.refs) == 1 and m.state.object(held.refs[0]).kind is Kind.LIST:
-        return held.refs[0]
-    if slot[1] != ANY_ELEMENT or any(m.state.object(ref).kind is not Kind.UNKNOWN for ref in held.refs):
-        return None
-    made = Object(Kind.LIST, Sure.LIKELY, text=f"{m.state.object(slot[0]).text}[...]", owner=FIELD)
-    value = memory.fresh(m, site, made, "list in a field")
-    slots.bind_slot(m, slot, value, site)
-    return value.refs[0]
-
-
-def _elements(m: Machine, value: Value) -> list[Value]:
-    return [
-        slots.slot_value(m, slot)
-        for ref in value.refs
-        if m.state.object(ref).kind in CONTAINERS
-        for slot in m.state.slot_names(ref)
-        if slot[1].startswith("[")
-    ]

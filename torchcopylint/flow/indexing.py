@@ -209,7 +209,9 @@ def region_of(m: Machine, index: t.Index) -> Region:
             if bounds == [None, None] and part.step == t.NO_REGISTER:
                 parts.append(Part("all"))
             elif part.step != t.NO_REGISTER:
-                parts.append(Part("?"))
+                step = bound(m, part.step)
+                told = Bound.UNTOLD not in (*bounds, step)
+                parts.append(Part("stride", tuple(bounds), step) if told else Part("?"))
             else:
                 parts.append(Part("slice", bounds[0], bounds[1]))
             continue
@@ -272,7 +274,10 @@ def names_of(part: Part) -> list[str]:
     """The names that say which part it is: `i` of `x[i]`, `start` and `n` of `x[start : start + n]`."""
     if part.kind == "name":
         return [str(part.value)]
-    bounds = (part.value, part.upper) if part.kind == "slice" else ()
+    if part.kind == "?" and isinstance(part.value, tuple):
+        return [name for behind in part.value for name in names_of(behind)]
+    ends = part.value if part.kind == "stride" and isinstance(part.value, tuple) else (part.value,)
+    bounds = (*ends, part.upper) if part.kind in ("slice", "stride") else ()
     return [name for bound in bounds if isinstance(bound, str) for name in _IDENTIFIER.findall(bound)]
 
 

@@ -108,9 +108,10 @@ class Bound(Enum):
 
 
 class Part(NamedTuple):
-    """One step into a storage: `kind` is `int`, `slice`, `name` (of an index), `field`, `all`, `each` or `?`.
+    """One step into a storage: `kind` is `int`, `slice`, `stride`, `name` (of an index), `field`, `all`, `each` or `?`.
 
-    `each` is one of many in a loop that visits all of them: what holds for one turn holds for every part.
+    `each` is one of many in a loop that visits all of them: what holds for one turn holds for every part. A `stride`
+    has the bounds of a slice as its value, and its step behind them. A `?` for `...` has the parts that follow it.
     """
 
     kind: str
@@ -421,7 +422,10 @@ def overlap(a: Region, b: Region) -> Fact:
     answer = Fact.YES
     for one, two in zip(a, b, strict=False):
         if "?" in (one.kind, two.kind):
-            answer = Fact.UNKNOWN
+            behind = _behind_dots(one, two)
+            if behind is Fact.NO:
+                return Fact.NO
+            answer = min(answer, behind)
             continue
         if one.kind == two.kind == "each" and _other_turns(one.value, two.value):
             answer = Fact.UNKNOWN
@@ -433,6 +437,17 @@ def overlap(a: Region, b: Region) -> Fact:
         if not _surely_meet(one, two):
             answer = Fact.UNKNOWN
     return answer
+
+
+def _behind_dots(one: Part, two: Part) -> Fact:
+    """Whether `x[..., :2]` and `x[..., 2:]` overlap: they are compared from the end, where both have as many parts."""
+    mine, other = one.value, two.value
+    if not isinstance(mine, tuple) or not isinstance(other, tuple) or len(mine) != len(other):
+        return Fact.UNKNOWN
+    # A new dimension among the parts shifts those before it.
+    if any(part.kind == "?" for part in (*mine, *other)):
+        return Fact.UNKNOWN
+    return overlap(mine, other)
 
 
 def _other_turns(one: object, two: object) -> bool:
@@ -447,6 +462,8 @@ def _disjoint(one: Part, two: Part) -> bool:
     if one.kind == two.kind == "int":
         # Counted from the same end; `x[0]` and `x[-1]` may be one.
         return _is_count(one.value) == _is_count(two.value)
+    if one.kind == two.kind == "stride":
+        return _interleave(one, two)
     if one.kind == two.kind == "slice":
         upper, lower = one.upper, two.value
         if upper is None or lower is None or upper is Bound.UNTOLD:
@@ -457,6 +474,15 @@ def _disjoint(one: Part, two: Part) -> bool:
         above = _is_count(two.upper) and one.value >= two.upper  # type: ignore[operator]
         return below or above
     return False
+
+
+def _interleave(one: Part, two: Part) -> bool:
+    """Whether two strided parts take turns: `x[::2]` and `x[1::2]`."""
+    starts = [part.value[0] or 0 if isinstance(part.value, tuple) else None for part in (one, two)]
+    step = one.upper
+    if step != two.upper or not _is_count(step) or not step or not all(_is_count(start) for start in starts):
+        return False
+    return (starts[0] - starts[1]) % step != 0  # type: ignore[operator]
 
 
 def _surely_meet(one: Part, two: Part) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import memory
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import GLOBAL, UNKNOWN, Kind, Value
+from torchcopylint.flow.model import GLOBAL, UNKNOWN, Kind, Object, Sure, Value
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -40,9 +40,32 @@ def keepers(m: Machine) -> dict[int, tuple[str, tuple[str, ...]]]:
     return dict(sorted(found.items()))
 
 
+def named(name: str) -> str:
+    """What a summary calls an outer name."""
+    return f"{_MARK}{name}"
+
+
+def told(parameter: str) -> str:
+    """The name that a summary means, as the user wrote it."""
+    return parameter.removeprefix(_MARK)
+
+
 def is_outer(parameter: str) -> bool:
     """Whether what a summary calls a parameter is an outer name."""
     return parameter.startswith(_MARK)
+
+
+def list_of(m: Machine, unit: int, parameter: str) -> Value:
+    """The list that a call of a unit finds under an outer name, also where that is a closure's own."""
+    key = key_of(m, unit, parameter)
+    if key is None or not key.startswith("%"):
+        return value_of(m, unit, parameter)
+    cell = m.state.cell(key)
+    if cell is None:
+        made = memory.fresh(m, -1, Object(Kind.LIST, Sure.LIKELY, text=told(parameter)), key)
+        memory.bind(m, key, made, -1)
+        return made
+    return Value(cell.refs, cell.kind, cell.const, cell.marks, key)
 
 
 def value_of(m: Machine, unit: int, parameter: str) -> Value:
@@ -58,6 +81,26 @@ def value_of(m: Machine, unit: int, parameter: str) -> Value:
         memory.bind(m, name, m.world.outer(m, name), -1)
         cell = m.state.cell(name)
     return Value(cell.refs, cell.kind, cell.const, cell.marks, name) if cell is not None else UNKNOWN
+
+
+def key_of(m: Machine, unit: int, parameter: str) -> str | None:
+    """The name under which a caller keeps what a call of a unit finds under an outer name.
+
+    That is the name itself, where it means the same; and one that nobody can write, where it belongs to a function that
+    has returned the unit, a closure.
+    """
+    name = told(parameter)
+    if not m.world.is_own(unit):
+        return None
+    owner = _owner(m.world, unit, name)
+    if owner == m.unit.number or (name not in m.unit.bound and _owner(m.world, m.unit.number, name) == owner):
+        return name
+    around = m.unit.number
+    while around > 0:
+        if around == owner:
+            return None
+        around = m.world.unit(around).parent
+    return f"%{owner} {name}" if owner > 0 else None
 
 
 def _owner(world: World, unit: int, name: str) -> int:

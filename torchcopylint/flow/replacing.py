@@ -82,7 +82,7 @@ def found(m: Machine) -> Iterator[Relation]:
         field = aliasing.field_of(m, frozenset({base})) or _field_of_whole(m, base)
         new = part.kind == "field" and base == me and _is_made_here(m, (me, f".{part.value}"))
         if (field or (new and not _tells_optimizer(m))) and exclusion.is_told_by_kind(m, site):
-            yield PartReplaced(site, text, field, m.unit.name, sure)
+            yield PartReplaced(site, text, field, m.unit.name, m.unit.qualname, sure)
 
 
 def _field_of_whole(m: Machine, base: int) -> str:
@@ -147,8 +147,9 @@ def _knows(m: Machine, optimizer: int, part: Object) -> bool:
 
 
 def _renewed(m: Machine, name: str) -> tuple[tuple[str, frozenset[str]], ...] | None:
-    """The other methods that set a field of that name, each with all fields that it sets. `None` if somebody sets it
-    who is no method of a class that has to do with this one.
+    """The other methods that set a field of that name, by class and name, each with all fields that it sets.
+
+    `None` if somebody sets it who is no method of a class that has to do with this one.
 
     What has nothing to do with this class, or is a part of the constructor, does not count.
     """
@@ -159,7 +160,7 @@ def _renewed(m: Machine, name: str) -> tuple[tuple[str, frozenset[str]], ...] | 
     if any(unit.owner < 0 for unit in setters):
         return None
     mine = [unit for unit in setters if unit.owner in family]
-    return tuple((unit.name, _sets(m.world.index(unit))) for unit in mine)
+    return tuple((unit.qualname, _sets(m.world.index(unit))) for unit in mine)
 
 
 def _only_begins(m: Machine, unit: t.Unit) -> bool:
@@ -178,7 +179,7 @@ def _adding_groups(m: Machine) -> tuple[tuple[str, frozenset[str]], ...] | None:
         if any(event.name == "add_param_group" for event in index.of(t.Invoke)):
             if unit.owner != m.unit.owner or unit.name == "__init__":
                 return None
-            found.append((unit.name, _sets(index)))
+            found.append((unit.qualname, _sets(index)))
     return tuple(found)
 
 

@@ -35,6 +35,7 @@ from torchcopylint.flow.model import (
     Value,
     join_objects,
 )
+from torchcopylint.flow.references import FunctionReference
 
 if TYPE_CHECKING:
     from torchcopylint.flow.machine import Machine
@@ -82,6 +83,8 @@ class ReturnedPart(NamedTuple):
     """The element of what the method's object keeps that stands there, as text: `self.images[...]`."""
     same: str = ""
     """Of what stands in a part: the slot of another part that is the very same: `return loss, {"loss": loss}`."""
+    function: int = -1
+    """The unit of the function inside of this one that stands there: `return add, mean`."""
 
 
 def saved_arguments(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
@@ -120,6 +123,13 @@ def save_arguments(m: Machine, result: Value, held: Iterable[Value], site: int, 
             m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
 
 
+def inner_function(m: Machine, values: list[Value]) -> int:
+    """The unit of the one function inside of this one that some values all are, else -1."""
+    units = {value.const.unit if isinstance(value.const, FunctionReference) else -1 for value in values}
+    number = units.pop() if len(units) == 1 else -1
+    return number if number >= 0 and m.world.is_own(number) and m.world.unit(number).parent == m.unit.number else -1
+
+
 def parts_of(
     m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], values: list[Value], depth: int = 2
 ) -> tuple[ReturnedPart, ...]:
@@ -137,6 +147,11 @@ def parts_of(
     graphs: list[set[int]] = []
     for name in names.pop()[:MAX_PARTS]:
         cells = [m.state.cell((ref, name)) for ref in refs]
+        function = inner_function(m, [Value(const=cell.const) if cell is not None else Value() for cell in cells])
+        if function >= 0:
+            found.append(ReturnedPart(name, (), Object(), len(found), function=function))
+            graphs.append(set())
+            continue
         held = [Value(cell.refs, cell.kind) for cell in cells if cell is not None and cell.refs]
         if len(held) == len(refs):
             graph = {n for value in held for ref in value.refs for n in m.state.object(ref).graph if n >= 0}

@@ -131,8 +131,9 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
         return join_values(found)
     if PARTS in obj.flags:
         return _part(m, base, obj, key, site, text)
-    if LISTS in obj.flags and key is not None:
-        return slot_value(m, (ref, f"[{key!r}]"), Object(Kind.LIST, Sure.PROVEN))
+    if LISTS in obj.flags:
+        slot = (ref, f"[{key!r}]" if key is not None else ANY_ELEMENT)
+        return slot_value(m, slot, Object(Kind.LIST, Sure.PROVEN))
     return _another(m, Object(owner=obj.owner), site, text)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import (
+    adding,
     aliasing,
     carrying,
     field_reads,
@@ -49,6 +50,7 @@ from torchcopylint.flow.returned import (
     OTHERWISE,
     Returned,
     ReturnedPart,
+    inner_function,
     parts_of,
     returned_by,
     save_arguments,
@@ -98,7 +100,7 @@ class Summary(NamedTuple):
     unknown: bool = False
     parts: tuple[ReturnedPart, ...] = ()
     kept: tuple[handing.Kept, ...] = ()
-    added: tuple[handing.Added, ...] = ()
+    added: tuple[adding.Added, ...] = ()
     hangs: tuple[hanging.Hanging, ...] = ()
     pairs: tuple[tuple[str, str, str], ...] = ()
     replaced: tuple[replacing.Replaced, ...] = ()
@@ -161,7 +163,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         unknown=unit.is_generator or (not m.returned and _is_stub(unit)),
         parts=parts_of(m, paths, m.returned),
         kept=handing.kept(m, paths, told=not file),
-        added=handing.added(m),
+        added=adding.added(m),
         hangs=hanging.of(m, frozenset(item.slot[1:] for item in carries)),
         carries=carries,
         pairs=tuple(sorted(m.pairs)),
@@ -173,7 +175,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         yields=yielding.of(m, paths),
         put_back=field_uses.put_back(m),
         saves=saved_arguments(m, paths),
-        function=-1 if file else _returned_function(m),
+        function=-1 if file else inner_function(m, m.returned),
     )
 
 
@@ -184,12 +186,6 @@ def _as_declared(m: Machine, returned: tuple[Returned, ...], result: Object) -> 
         return returned, result
     known = tuple(item._replace(when="") if item.when == "unknown" else item for item in returned)
     return tuple(dict.fromkeys(known)), result._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
-
-
-def _returned_function(m: Machine) -> int:
-    found = {value.const.unit if isinstance(value.const, FunctionReference) else -1 for value in m.returned}
-    number = found.pop() if len(found) == 1 else -1
-    return number if number >= 0 and m.world.is_own(number) and m.world.unit(number).parent == m.unit.number else -1
 
 
 def _is_added(m: Machine, write: Write, storage: int) -> bool:
@@ -274,7 +270,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     handing.take(
         m, reference.unit, summary.kept, handing.with_rest(m, unit, summary.kept, bound, arguments, site), site
     )
-    handing.add(m, summary.added, bound, handing.rest(unit, bound, arguments), site)
+    adding.add(m, reference.unit, summary.added, bound, handing.rest(unit, bound, arguments), site)
     leaving.take(m, summary.left, bound, site)
     frozen.take(m, summary.switched, bound)
     if summary.trains:
@@ -359,6 +355,10 @@ def _result(
     inputs = [*arguments.positional, *arguments.keywords.values()]
     result = one_result(m, summary.returned, summary.result, bound, inputs, site, name)
     for order, part in enumerate(summary.parts if len(result.refs) == 1 else ()):
+        if part.function >= 0:
+            function = Value(kind=Kind.FUNCTION, const=FunctionReference(part.function))
+            slots.bind_slot(m, (result.refs[0], part.slot), function, site)
+            continue
         held = one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot, order)
         held = lending.take(m, part.lent, bound.get("self"), held)
         slots.bind_slot(m, (result.refs[0], part.slot), held, site)

@@ -120,13 +120,15 @@ class OptimizerHeld(NamedTuple):
 class PartReplaced(NamedTuple):
     """At `site`, `method` sets `name`, a part with parameters of the module that `field` has held since before.
 
-    With an empty `field`, `name` is itself a field of `self`, which gets what the method has made.
+    With an empty `field`, `name` is itself a field of `self`, which gets what the method has made. `whole` is the name
+    of the method with that of its class.
     """
 
     site: int
     name: str
     field: str
     method: str
+    whole: str
     sure: Sure
 
 
