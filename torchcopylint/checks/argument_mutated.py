@@ -8,7 +8,7 @@ from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import PLAIN_HOWS, confidence, suffers_caller, written_point
 from torchcopylint.flow.facts import CallerSuffers, UnitFacts
-from torchcopylint.flow.model import TENSORS
+from torchcopylint.flow.model import TENSORS, How
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -18,7 +18,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if not isinstance(fact, CallerSuffers) or fact.name in seen:
             continue
         write = unit.writes[fact.site]
-        plain = {link.how for link in write.chain} <= PLAIN_HOWS
+        plain = {link.how for link in write.chain} <= PLAIN_HOWS | {How.PARAMETER}
         if write.kind not in TENSORS or not plain or not suffers_caller(unit, write):
             continue
         seen.add(fact.name)

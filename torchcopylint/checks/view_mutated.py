@@ -39,6 +39,8 @@ from torchcopylint.flow.model import FIELD, How
 _FORMS = DIRECT_FORMS | {"statistics"}
 _WANTED = frozenset({"operand", "argument", "return"})
 PARTS = frozenset({How.INDEX, How.ROW})
+_SHARING = PLAIN_HOWS | {How.CONDITIONAL, How.ASSIGNED, How.PARAMETER}
+"""Ways to share of which a pair is told: of a detached one another rule tells."""
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -124,7 +126,9 @@ def _says_so(unit: UnitFacts, write: Write) -> bool:
 def _plain(read: ReadAfter) -> bool:
     # Where a name holds a copy on one path and the very object on the other, as of the best so far, both were meant.
     surely = read.certain or (read.partly and [link.result for link in read.links if link.how is None] == [read.name])
-    return surely and read.hows <= PLAIN_HOWS | {How.CONDITIONAL, How.ASSIGNED} and read.consumer != "swap"
+    return (
+        surely and read.hows <= PLAIN_HOWS | {How.CONDITIONAL, How.ASSIGNED, How.PARAMETER} and read.consumer != "swap"
+    )
 
 
 def _wanted_apart(read: ReadAfter, owns: list[ReadAfter], ours: set[int]) -> bool:

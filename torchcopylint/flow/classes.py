@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property, reduce
 from typing import NamedTuple
 
-from torchcopylint.flow import held_functions, kinds, packages, training_fields
+from torchcopylint.flow import children, held_functions, kinds, packages, training_fields
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.index import UnitIndex
 from torchcopylint.flow.machine import Machine
@@ -80,7 +80,7 @@ class Classes:
         self._element_parts: dict[tuple[int, str], dict[str, Object]] = {}
         self._traced: dict[tuple[int, str], bool] = {}
         self._switched: set[tuple[int, str]] = set()
-        self._children: dict[int, Mapping[str, str]] = {}
+        self._children: dict[int, Mapping[str, children.Child]] = {}
         self.held_functions: held_functions.Held = {}
         self._registered: dict[int, dict[str, bool]] = {}
         self._trained_by: dict[int, training_fields.Trained] = {}
@@ -431,12 +431,12 @@ class Classes:
                 # The constructor has shown what it is after it was put there.
                 fields[name] = fields[name]._replace(kind=Kind.MODULE, sure=Sure.LIKELY)
 
-    def note_children(self, number: int, found: Mapping[str, str]) -> None:
+    def note_children(self, number: int, found: Mapping[str, children.Child]) -> None:
         """What a constructor puts into the lists of modules of its object: see `children`."""
         self._children[number] = found
 
-    def children_of(self, number: int) -> Mapping[str, str]:
-        """The classes of the modules in lists that a class of this file keeps in fields, by the fields' names."""
+    def children_of(self, number: int) -> Mapping[str, children.Child]:
+        """What the modules are in lists that a class of this file keeps in fields, by the fields' names."""
         return self._children.get(number, {})
 
     def trained_by(self, number: int) -> training_fields.Trained:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import exclusion, naming, passing_by, reading, slots, uses
@@ -18,6 +18,28 @@ _PASSING = frozenset(
     {"items", "values", "get", "pop", "view", "flatten", "to", "cpu", "cuda", "detach", "clone", "float"}
 )
 """Methods whose result is what the receiver holds, or a value of it."""
+
+
+_ASKING = frozenset({"parameters", "named_parameters"})
+
+
+def called_modules(units: Iterable[t.Unit]) -> frozenset[tuple[int, str]]:
+    """The fields, by class and name, that methods call like a function and ask for parameters: they hold networks,
+    whatever has made them. `self.net = build(dim)`, `self.net(x)`, `SGD(self.net.parameters())`."""
+    called: set[tuple[int, str]] = set()
+    asked: set[tuple[int, str]] = set()
+    for unit in units:
+        for event in unit.definitions if unit.owner >= 0 else ():
+            base = unit.definitions[event.base] if isinstance(event, t.Invoke) and event.base >= 0 else None
+            if not isinstance(event, t.Invoke):
+                continue
+            if isinstance(base, t.Load) and base.name == unit.first:
+                called.add((unit.owner, event.name))
+            elif isinstance(base, t.Attribute) and event.name in _ASKING:
+                holder = unit.definitions[base.base] if base.base >= 0 else None
+                if isinstance(holder, t.Load) and holder.name == unit.first:
+                    asked.add((unit.owner, base.name))
+    return frozenset(called & asked)
 
 
 def put_back(m: Machine) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from torchcopylint.flow.model import (
     SWITCHED,
     TENSORS,
     UNKNOWN,
+    WRITES_INPUT,
     Cell,
     Fact,
     How,
@@ -247,8 +248,16 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child",
         return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(Part("each"),), tag=tag)
     part = Part("int", key) if isinstance(key, int) and not isinstance(key, bool) else Part("each")
     switched = ref | 1 in m.switched or SWITCHED in m.state.object(ref).flags
-    made = children.type_of(m.state.object(ref))
-    one = Object(Kind.MODULE, Sure.LIKELY, text=text, type=made, flags=frozenset({SWITCHED} if switched else ()))
+    child = children.of(m.state.object(ref))
+    flags = {SWITCHED} if switched else set()
+    one = Object(
+        Kind.MODULE,
+        Sure.LIKELY,
+        text=text,
+        type=child.type,
+        config=(("inplace", True),) if child.inplace else (),
+        flags=frozenset(flags | {WRITES_INPUT} if child.writes_input else flags),
+    )
     return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(part,), tag=tag)
 
 

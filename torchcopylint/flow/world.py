@@ -9,12 +9,14 @@ glances at its loops; it is run to the end if it has any, or wants to know anyth
 from __future__ import annotations
 
 import builtins
+from functools import cached_property
 
 from torchcopylint.flow import (
     children,
     comparing,
     custom,
     evaluating,
+    field_uses,
     frozen,
     heirs,
     idioms,
@@ -81,6 +83,15 @@ class World(Parameters):
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
 
     # -- running
+
+    @cached_property
+    def _called_modules(self) -> frozenset[tuple[int, str]]:
+        return field_uses.called_modules(self.program.units)
+
+    def is_called_module(self, type_name: str, name: str) -> bool:
+        """Whether the methods of a class show that a field holds a network: see `field_uses`."""
+        local = self.local_class(type_name) if self._called_modules else None
+        return local is not None and any((current, name) in self._called_modules for current in self.lineage(local))
 
     def run(self) -> None:
         """Run every unit of the file."""
