@@ -26,6 +26,7 @@ from torchcopylint.flow.facts import DataAccess, GradientRead, VolatileUsed
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    ARCHIVE,
     ARGUMENT,
     CONTAINERS,
     FIELD,
@@ -130,8 +131,10 @@ def _bind_element(m: Machine, field: Value, holder: Object, name: str) -> None:
         # Who makes an object sees by himself what he has put into it.
         name += APPENDED
         known = m.world.element_of(owner, name)
-    # What an unknown network returned in inference mode is no less an inference tensor.
-    flags = known.flags & {INFERENCE, OUTPUT} if known is not None and INFERENCE in known.flags else frozenset[str]()
+    # What an unknown network returned in inference mode is no less an inference tensor; and of what `numpy.load`
+    # returns, a method shows that it is an array.
+    flags = known.flags & {ARCHIVE, INFERENCE, OUTPUT} if known is not None else frozenset[str]()
+    flags = flags if flags != {OUTPUT} else frozenset()
     if known is None or (known.kind is Kind.UNKNOWN and not flags):
         return
     ref = field.refs[0]

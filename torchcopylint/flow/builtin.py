@@ -159,6 +159,8 @@ def _dict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     made = memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="..."))
     for ref in source.refs:
         obj = m.state.object(ref)
+        if len(source.refs) == 1 and obj.kind in (Kind.UNKNOWN, Kind.DICT):
+            containers.note_copy(m, made.refs[0], ref)
         if obj.kind is Kind.DICT:
             containers.copy_elements(m, ref, made.refs[0], event.site)
         elif obj.type in (containers.NAMED, containers.ZIP) or obj.kind is Kind.LIST:

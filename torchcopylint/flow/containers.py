@@ -7,6 +7,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    LOCAL,
     Fact,
     How,
     Kind,
@@ -91,6 +92,7 @@ def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke
             return shallow_copy(m, base, event.site, text)
         made = memory.fresh(m, event.site, Object(Kind.DICT, obj.sure, text=text))
         copy_elements(m, ref, made.refs[0], event.site)
+        note_copy(m, made.refs[0], ref)
         return made
     if name == "update":
         for source in arguments.positional[1:2]:
@@ -103,6 +105,13 @@ def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke
         slots.clear(m, ref)
         return Value(kind=Kind.NONE)
     return unknowns.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
+
+
+def note_copy(m: Machine, made: int, source: int) -> None:
+    """A dictionary is made as a copy of another one: of that, keys may stand in it that nobody here has named."""
+    obj = m.state.object(source)
+    if obj.kind is Kind.UNKNOWN or obj.owner not in ("", LOCAL):
+        m.shallow_of[made] = source
 
 
 def shallow_copy(m: Machine, base: Value, site: int, text: str) -> Value:

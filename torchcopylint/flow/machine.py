@@ -118,6 +118,8 @@ class Machine:
         self.reaches_unknown = True
         self.flights: dict[int, str] = {}
         self.queues: dict[int, tuple[int, str]] = {}
+        self.shallow_of: dict[int, int] = {}
+        """What a dictionary is a copy of, of which nobody knows what stands in it: there stands the same in both."""
         self.saved_fields: dict[tuple[int, int], Region] = {}
         self.dirty: dict[int, int] = {}
         self.kept_for_backward: list[int] = []

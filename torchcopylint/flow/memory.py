@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import kinds
 from torchcopylint.flow.facts import DataAccess, Discarded
 from torchcopylint.flow.model import (
+    ARCHIVE,
     BUFFERS,
     CONTAINERS,
     EITHER,
@@ -174,6 +175,12 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", flag:
                 _note_written(m, ref, kind, sure)
                 if kind is Kind.TENSOR and ref in m.dropped:
                     _note_dropped(m, ref, sure, by)
+
+
+def evidence_array(m: Machine, value: Value) -> None:
+    """Its use shows that what `numpy.load` returned is an array, and no archive of several."""
+    if value.refs and all(ARCHIVE in m.state.object(ref).flags for ref in value.refs):
+        refine(m, value, Kind.ARRAY, Sure.LIKELY)
 
 
 def may_be_made_anew(obj: Object) -> bool:

@@ -38,6 +38,7 @@ from torchcopylint.flow import (
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
+    ARCHIVE,
     CONTAINERS,
     EITHER,
     INFERENCE,
@@ -141,6 +142,9 @@ def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
         m.note_evidence(base, frozenset({name}))
     elif _is_computed_output(m, base, name):
         memory.refine(m, base, Kind.TENSOR, Sure.LIKELY, by=name)
+    elif table.array_method(name) is not None and ARCHIVE in m.state.object(base.refs[0]).flags:
+        # An archive of several arrays has none of their methods.
+        memory.evidence_array(m, base)
     else:
         obj = m.state.object(base.refs[0])
         computed = isinstance(made, t.Operate) and name in OF_COMPUTED
@@ -255,7 +259,11 @@ def _computed_of_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, 
         return rest.positional[0]._replace(root=None)
     if event.name == "copy":
         made = obj._replace(text=naming.text_of(m, event.out), owner="", saved=frozenset(), flags=frozenset())
-        return memory.fresh(m, event.site, made)
+        result = memory.fresh(m, event.site, made)
+        if obj.kind is Kind.UNKNOWN and isinstance(m.unit.definitions[event.base], t.Item):
+            # One of several records, if what stands in it is asked for by name; a table is not one of several.
+            m.shallow_of[result.refs[0]] = base.refs[0]
+        return result
     # Whatever has a method `item` or `tolist`, what it returns has no graph.
     plain = op is not None and op.result in PLAIN_RESULTS
     config = devices.kept(m, event.name, arguments) if op is not None else ()

@@ -219,6 +219,7 @@ def _is_sum(m: Machine, event: t.Augment, target: Value, value: Value) -> bool:
 
 def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
     """`target op= value`: in place for tensors and arrays, a new value for numbers, an extension for lists."""
+    memory.evidence_array(m, target)
     kind = kind_of(target, m.state)
     name = naming.text_of(m, event.target)
     if kind in BUFFERS and event.symbol != "@=" and not target.plain:

@@ -11,6 +11,7 @@ from torchcopylint.flow.classes import MAX_ELEMENTS, SELF, Classes
 from torchcopylint.flow.machine import Machine
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    ARCHIVE,
     ARGUMENT,
     CONTAINERS,
     EXPANDED,
@@ -144,6 +145,9 @@ class Parameters(Classes):
             kind, sure = kinds.from_name(parameter.name)
             if kind is Kind.TENSOR:
                 kind, sure = Kind.UNKNOWN, Sure.NOT
+        if kind is Kind.UNKNOWN and ARCHIVE in called.flags:
+            # What `numpy.load` returned, and a method of arrays would show that it is one.
+            return Object(flags=frozenset({ARCHIVE}))
         if kind is Kind.UNKNOWN and OUTPUT in called.flags:
             # What a network returned, and what is done to it here may show that it is a tensor.
             return Object(requires_grad=called.requires_grad, leaf=called.leaf, flags=frozenset({OUTPUT}))

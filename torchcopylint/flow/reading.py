@@ -43,12 +43,17 @@ def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -
         _report_reads(m, value, naming.key_text(m, value.root), site, consumer, target, whole=False)
         aliasing.note_use(m, value, site, consumer)
     for ref in value.refs:
-        if m.state.object(ref).kind in CONTAINERS:
+        kind = m.state.object(ref).kind
+        if kind in CONTAINERS or (consumer == "return" and kind is Kind.UNKNOWN):
             _read_elements(m, ref, site, consumer, target, MAX_DEPTH)
 
 
 def _read_elements(m: Machine, ref: int, site: int, consumer: str, target: str, depth: int) -> None:
-    for slot in m.state.slot_names(ref):
+    names = m.state.slot_names(ref)
+    if names and m.state.object(ref).kind is Kind.UNKNOWN:
+        # What has an item by name is a dictionary, or a record.
+        names = [slot for slot in names if slot[1].startswith("['")]
+    for slot in names:
         cell = m.state.cell(slot)
         if cell is None:
             continue

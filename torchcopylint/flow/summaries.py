@@ -8,6 +8,7 @@ from torchcopylint.flow import (
     adding,
     aliasing,
     carrying,
+    cutting,
     field_reads,
     field_uses,
     frozen,
@@ -114,6 +115,8 @@ class Summary(NamedTuple):
     """The fields of the object it is called on that a method loads into a module."""
     saves: tuple[str, ...] = ()
     """The arguments that backward over the result needs as they were."""
+    cut: tuple[str, ...] = ()
+    """The arguments of which only values are used, without their graph."""
     function: int = -1
     """The unit of the function inside of this one that is returned, whichever way it returns."""
 
@@ -175,6 +178,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         yields=yielding.of(m, paths),
         put_back=field_uses.put_back(m),
         saves=saved_arguments(m, paths),
+        cut=cutting.cut(m),
         function=-1 if file else inner_function(m, m.returned),
     )
 
@@ -303,6 +307,9 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
     target = follow(m, value, item.path)
     if not target.refs:
         return False
+    if item.form != "assign" and not item.path:
+        # Nobody writes an archive of several arrays.
+        memory.evidence_array(m, target)
     if item.tensor and not any(ref in m.dropped for ref in target.refs):
         # Of what has been dropped of it before, a callee is no witness.
         memory.evidence_tensor(m, target)
@@ -352,7 +359,9 @@ def _result(
         return Value(kind=Kind.NONE)
     if summary.function >= 0:
         return Value(kind=Kind.FUNCTION, const=FunctionReference(summary.function))
+    without = [bound.get(name) for name in summary.cut]
     inputs = [*arguments.positional, *arguments.keywords.values()]
+    inputs = [value for value in inputs if not any(value is other for other in without)]
     result = one_result(m, summary.returned, summary.result, bound, inputs, site, name)
     for order, part in enumerate(summary.parts if len(result.refs) == 1 else ()):
         if part.function >= 0:

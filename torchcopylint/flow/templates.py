@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from torchcopylint.flow import devices
 from torchcopylint.flow.model import (
+    ARCHIVE,
     EXPANDED,
     INFERENCE,
     OUTPUT,
@@ -16,7 +17,7 @@ from torchcopylint.flow.model import (
     join_objects,
 )
 
-_PASSED_ON = frozenset({INFERENCE, EXPANDED, OUTPUT})
+_PASSED_ON = frozenset({ARCHIVE, INFERENCE, EXPANDED, OUTPUT})
 
 
 def unplaced(obj: Object) -> Object:
