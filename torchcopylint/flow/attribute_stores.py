@@ -218,13 +218,19 @@ def set_requires_grad(m: Machine, ref: int, wanted: bool | None) -> None:
     m.state.set_object(ref, obj._replace(requires_grad=fact, leaf=leaf, flags=obj.flags - {GRADLESS}))
 
 
+def _leaves_some(index: t.Index) -> bool:
+    """Whether what stands at one end of a list is deleted, which leaves the other: `del best[3:]`."""
+    part = index[0] if len(index) == 1 else None
+    return isinstance(part, t.Slice) and (part.lower == t.NO_REGISTER) is not (part.upper == t.NO_REGISTER)
+
+
 @handles(t.DeleteItem)
 def _delete_item(m: Machine, event: t.DeleteItem) -> None:
     if event.name:
         for ref in m.value(event.base).refs:
             sharing.let_go(m, (ref, f".{event.name}"), UNKNOWN)
             m.state.put((ref, f".{event.name}"), None)
-    else:
+    elif not _leaves_some(event.subscript):
         # `del kept[:]`; of `del kept[0]` nobody knows what is left.
         for ref in m.value(event.base).refs:
             if m.state.object(ref).kind is Kind.LIST:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import (
     aliasing,
     attributes,
+    collecting,
     collectives,
     containers,
     generators,
@@ -178,6 +179,23 @@ def _dict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
 @special("collections.deque")
 def _deque(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     return _list(m, arguments, event, "list")
+
+
+@special("heapq.heappush", "bisect.insort", "bisect.insort_left", "bisect.insort_right")
+def _put_in_order(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """A list gets one item more, wherever in it."""
+    for ref in arguments.at(0).refs:
+        if m.state.object(ref).kind is Kind.LIST:
+            collecting.put(m, (ref, ANY_ELEMENT), arguments.at(1), event.site, "append")
+    return Value(kind=Kind.NONE)
+
+
+@special("heapq.heappushpop", "heapq.heapreplace")
+def _exchange(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """A list gets one item more, and gives one back: another one, or the same."""
+    _put_in_order(m, arguments, event, name)
+    held = arguments.at(0)
+    return slots.element(m, held, None, event.site, receiver_text(m, event)) if len(held.refs) == 1 else Value()
 
 
 @special("collections.defaultdict")

@@ -68,6 +68,8 @@ OF_COMPUTED = frozenset({"cpu", "cuda", "float", "long", "half", "double", "nump
 """Methods of the result of an operator that no array, number or text has, and modules are no operands."""
 _OF_TENSORS_AND_MODULES = frozenset({"requires_grad_", "backward"})
 """Methods that show a tensor once it is no module, nor what wraps one."""
+_OF_MODULES = OF_COMPUTED - {"numpy"} | {"apply", "bfloat16", "cpu", "share_memory_", "to_empty", "type", "xpu"}
+"""Methods of tensors that modules have as well."""
 ARGUMENT_WRITERS = {"shuffle": 1, "readinto": 1, "recv_into": 1}
 """Methods of whatever object that write one of their arguments in place: generators, files, sockets."""
 
@@ -142,6 +144,10 @@ def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
         m.note_evidence(base, frozenset({name}))
     elif _is_computed_output(m, base, name):
         memory.refine(m, base, Kind.TENSOR, Sure.LIKELY, by=name)
+    elif m.flights and name not in _OF_MODULES and any(mark.write in m.flights for mark in base.marks):
+        # What was sent to the host without waiting is a tensor or a module.
+        if table.tensor_method(name) is not None:
+            memory.refine(m, base, Kind.TENSOR, Sure.LIKELY, by=name)
     elif table.array_method(name) is not None and ARCHIVE in m.state.object(base.refs[0]).flags:
         # An archive of several arrays has none of their methods.
         memory.evidence_array(m, base)

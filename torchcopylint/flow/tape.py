@@ -290,11 +290,12 @@ class Delete(NamedTuple):
 
 
 class DeleteItem(NamedTuple):
-    """`del base.name` or `del base[...]` (then `name` is empty)."""
+    """`del base.name` or `del base[subscript]` (then `name` is empty)."""
 
     base: int
     name: str
     site: int
+    subscript: Index = ()
 
 
 class Yield(NamedTuple):

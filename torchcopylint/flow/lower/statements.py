@@ -168,8 +168,8 @@ def _delete(b: UnitBuilder, node: Node) -> None:
             b.emit(t.DeleteItem(base, target.attr.value, b.site(target)))
         elif kind(target) == "Subscript":
             base = expressions.lower_expression(b, target.value)
-            expressions.lower_index(b, target.slice)
-            b.emit(t.DeleteItem(base, "", b.site(target)))
+            index = expressions.lower_index(b, target.slice)
+            b.emit(t.DeleteItem(base, "", b.site(target), index))
 
 
 def _break(b: UnitBuilder, node: Node) -> None:
