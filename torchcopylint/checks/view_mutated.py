@@ -29,6 +29,7 @@ from torchcopylint.flow.facts import (
     EditedAlone,
     EntryWritten,
     FieldIsGlobal,
+    FieldsTwins,
     PartHandedOut,
     ReadAfter,
     UnitFacts,
@@ -103,6 +104,29 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
             shared = Point(Role.SHARED, fact.site, "shared.name", values)
             sure = at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure))
             yield Report(write.site, (shared, written_point(write)), values, sure)
+    yield from _twins(methods, writes)
+
+
+def _twins(methods: Sequence[UnitFacts], writes: Sequence[tuple[UnitFacts, Write]]) -> Iterator[Report]:
+    """Where a constructor has given one tensor to two fields, and methods treat them as two: both are written in place,
+    or one is, and somewhere they are operands of one operation."""
+    twins = [one for unit in methods for one in unit.facts if isinstance(one, FieldsTwins)]
+    for fact in twins:
+        mine: dict[str, list[tuple[UnitFacts, Write]]] = {fact.field: [], fact.other: []}
+        for unit, write in writes:
+            for field, hits in mine.items():
+                if unit.name != "__init__" and write.root == f"{unit.receiver}.{field}":
+                    hits.append((unit, write))
+        hit = [*mine[fact.field], *mine[fact.other]]
+        if not hit or not (all(mine.values()) or fact.met):
+            continue
+        unit, write = min(hit, key=lambda pair: pair[1].site)
+        names = [f"{unit.receiver}.{field}" for field in (fact.field, fact.other)]
+        name, source = names if write.root == names[0] else reversed(names)
+        values = {"name": name, "op": write.op, "source": source, "result": name}
+        shared = Point(Role.SHARED, fact.site, "shared.name", values)
+        sure = at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure))
+        yield Report(write.site, (shared, written_point(write)), values, sure)
 
 
 def _as_two_entries(fact: EntryWritten) -> Report:

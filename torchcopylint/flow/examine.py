@@ -40,6 +40,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     spent_fields,
     switching,
     transforms,
+    twin_fields,
     two_modes,
     uses,
     windows,
@@ -160,6 +161,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += replacing.found(m)
     found += rescaling.found(m)
     found += lent_parts.found(m)
+    found += twin_fields.found(m)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,

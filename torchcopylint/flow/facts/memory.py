@@ -90,6 +90,19 @@ class FieldIsGlobal(NamedTuple):
     sure: Sure
 
 
+class FieldsTwins(NamedTuple):
+    """At `site`, the constructor has given to the field `other` the very tensor that it gives to `field`.
+
+    Nobody else in the file sets either. `met` is whether they are operands of one operation somewhere in the class.
+    """
+
+    site: int
+    field: str
+    other: str
+    met: bool
+    sure: Sure
+
+
 class ReadAfter(NamedTuple):
     """At `site`, `name` was read after `write` had changed its memory.
 

@@ -48,6 +48,7 @@ from torchcopylint.flow.facts.memory import (
     FieldCollected,
     FieldIsGlobal,
     FieldMet,
+    FieldsTwins,
     GeneratorReused,
     Kept,
     OutAliases,
@@ -97,7 +98,7 @@ Relation: TypeAlias = (
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
     " | TensorCopied | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
-    " | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal"
+    " | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins"
 )
 
 
