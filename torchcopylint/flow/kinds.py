@@ -117,9 +117,10 @@ _MODEL_MAKERS = re.compile(
     r"^torchvision\.models\.(?:[a-z]+\.)*[a-z][a-z0-9_]*$|^timm\.create_model$|^timm\.models\.create_model$|^torch\.hub\.load$"
     r"|^transformers\.(?:Auto)?Model\w*\.from_pretrained$|^transformers\.\w+Model\w*\.from_pretrained$|^segmentation_models_pytorch\.[A-Z]\w*$"
 )
-_OPTIMIZER_NAME = re.compile(r"(?:^|_)(?:optim|optimizer|opt)(?:_?\w{1,6})?$|optimi[sz]er", re.I)
+_OPTIMIZER_NAME = re.compile(r"(?:^|_)(?:optim|optimizer|opt(?!ion|s$))(?:_?\w{1,6})?$|optimi[sz]er", re.I)
 _LOSS_NAME = re.compile(
-    r"(?:^|_)(?:loss|losses|nll|kl|err[DG]?)(?:_\w+)?\d?$|^(?:loss|err)[A-Z_]?\w{0,8}$|_loss$", re.I
+    r"(?:^|_)(?:loss|losses|nll|kl|err[DG]?)(?:_\w+)?\d?$|^loss[A-Z_]?\w{0,8}$|^err(?:or)?(?:(?-i:[A-Z_])\w{0,8})?$|_loss$",
+    re.I,
 )
 _NOT_TENSOR_NAME = re.compile(
     r"(?:^|_)(?:args?|cfg|config|opt|opts|hps|task|hparams|options|params|dataset|datasets|loader|dataloader|datamodule|trainer|card|batch_data"
