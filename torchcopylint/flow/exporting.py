@@ -110,9 +110,10 @@ def _function(world: World, number: int) -> FunctionFacts:
 
 
 def _part(world: World, part: ReturnedPart) -> ReturnedPart:
-    """A part of what a function returns, as others know it. What a method's object lends is told of in its own file."""
+    """A part of what a function returns, as others know it: its own functions have numbers of this file, and what a
+    method's object lends is told of there."""
     inner = tuple(_part(world, one) for one in part.inner)
-    return part._replace(result=global_type(world, part.result), inner=inner, lent="")
+    return part._replace(result=global_type(world, part.result), inner=inner, lent="", function=-1)
 
 
 def _class(world: World, info: t.ClassInfo) -> ClassFacts:
