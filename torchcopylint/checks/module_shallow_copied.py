@@ -9,6 +9,7 @@ from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence, written_point, written_since
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleShallow, Relation, UnitFacts
+from torchcopylint.flow.model import Sure
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -72,7 +73,8 @@ def _averages(methods: Sequence[UnitFacts], paired: Sequence[FieldsPaired]) -> I
                 site=fact.copied,
                 points=(Point(Role.SHARED, fact.copied, "shared.shallow", names), written_point(write)),
                 values={**names, "cause": write.cause or write.op},
-                confidence=confidence(fact.sure),
+                # What has parameters, or a state, of which averages are made is a model.
+                confidence=confidence(max(fact.sure, Sure.LIKELY)),
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import keeping, naming, reading, slots, uses
+from torchcopylint.flow import keeping, naming, reading, slots, uses, whichever
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Collected, FieldCollected
 from torchcopylint.flow.model import (
@@ -136,6 +136,10 @@ def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, for
                 mark = _overwritten(m, earlier, sat_on, cell, share)
                 if mark is not None and _note(m, slot, cell, share, mark, earlier.site, site, form):
                     return
+    for cell in _leaves(m, now, MAX_DEPTH):
+        hit = whichever.overwritten(m, before, cell)
+        if hit is not None and _note(m, slot, cell, *hit, before.site, site, form):
+            return
 
 
 def _of_earlier_turns(m: Machine, cell: Cell, site: int) -> Cell:

@@ -17,11 +17,17 @@ if TYPE_CHECKING:
 
 
 def loaded(m: Machine, name: str, cell: Cell) -> Cell:
-    """What a name holds that was imported from the project: it is followed where it is first used."""
+    """What a name holds that was imported from the project: it is followed where it is used.
+
+    A function or a class is not put in the place of the name: on the path that has not used it yet, and before the
+    first turn of a loop that does, it would be another thing.
+    """
     assert isinstance(cell.const, Foreign)
     found = value(m, cell.const)
     if found.const == cell.const:
         return cell
+    if not found.refs:
+        return cell._replace(kind=found.kind, const=found.const)
     memory.bind(m, name, found, cell.site)
     return m.state.cell(name) or cell
 

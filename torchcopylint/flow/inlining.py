@@ -91,7 +91,7 @@ class Inliner:
     def expanded(self, m: Machine, base: int) -> Expanded | None:
         """A unit with its helpers in it, and its sites from `base` on; `None` if it has none that matter."""
         names = _TRAINING | _BUILDING if m.unit.name == "__init__" else _TRAINING
-        if m.unit.kind not in ("function", "module") or not (self._deals_in(m.unit, names) or self._adds_to_given(m)):
+        if m.unit.kind not in ("function", "module") or not (self.deals_in(m.unit, names) or self._adds_to_given(m)):
             return None
         return _Expansion(self, m).result(base)
 
@@ -108,7 +108,7 @@ class Inliner:
                     return True
         return False
 
-    def _deals_in(self, unit: t.Unit, names: frozenset[str]) -> bool:
+    def deals_in(self, unit: t.Unit, names: frozenset[str]) -> bool:
         """Whether a unit, or a function of the file that it calls, uses an attribute or method of one of some names."""
         pending, seen = [unit], {unit.number}
         while pending:
@@ -253,10 +253,14 @@ class _Expansion:
         if number is None or number in frame.units:
             return None
         helper = self.inliner.helper(number)
-        if helper is None or not self._fits(helper):
+        if helper is None or not self._matters(helper) or not self._fits(helper):
             return None
         given = self._arguments(helper, event, frame)
         return self._put(helper, event, frame, given) if given is not None else None
+
+    def _matters(self, helper: _Helper) -> bool:
+        """Whether a helper is worth its place: in a module's body, which is long as a rule, one that trains or writes."""
+        return self.m.unit.kind != "module" or self.inliner.deals_in(helper.unit, _TRAINING)
 
     def _fits(self, helper: _Helper) -> bool:
         """Whether there is room for it, and what it takes from outside means the same here."""

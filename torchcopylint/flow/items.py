@@ -6,6 +6,7 @@ from torchcopylint.flow import (
     attributes,
     collecting,
     containers,
+    dimensions,
     indexing,
     kinds,
     lending,
@@ -52,6 +53,9 @@ def _item(m: Machine, event: t.Item) -> None:
     text = naming.text_of(m, event.out)
     if event.base in m.data_reads:
         indexing.note_data_index(m, event)
+    if len(event.subscript) == 1 and isinstance(event.subscript[0], int) and dimensions.are_in(m, event.base):
+        m.set(event.out, Value(kind=Kind.NUMBER))
+        return
     if isinstance(base.const, Dotted) or not base.refs:
         m.set(event.out, UNKNOWN if isinstance(base.const, Dotted) else memory.unknown(m, event.site, text))
         return
@@ -157,6 +161,9 @@ def _unpack(m: Machine, event: t.Unpack) -> None:
     value = m.value(event.value)
     position = event.position if event.position >= 0 else None
     text = naming.text_of(m, event.out)
+    if position is not None and dimensions.are_in(m, event.value):
+        m.set(event.out, Value(kind=Kind.NUMBER))
+        return
     if not value.refs:
         m.set(event.out, memory.unknown(m, event.site, text))
         return

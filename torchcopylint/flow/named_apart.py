@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import naming
+from torchcopylint.flow import kinds, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldsPaired, ModulePaired
 from torchcopylint.flow.model import Kind, Sure
@@ -21,6 +21,8 @@ _APART = frozenset(
     | {"reference"}
 )
 """Words that set one of two models apart from the one that is trained."""
+_TRAINED = frozenset({"online", "current", "main"})
+"""Words that say so of the other one."""
 _OF_MODULES = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict", "requires_grad_"})
 
 
@@ -33,15 +35,17 @@ def found(m: Machine) -> Iterator[Relation]:
 
 
 def is_apart(name: str, source: str) -> bool:
-    """Whether a name is another one with a word more that sets it apart."""
+    """Whether a name is another one with a word more that sets it apart: `target_encoder`, of `online_encoder`."""
     words, others = name.lower().strip("_").split("_"), source.lower().strip("_").split("_")
     rest = [word for word in words if word not in _APART]
-    return rest == others and rest != words
+    return rest == [word for word in others if word not in _TRAINED] and rest != words
 
 
 def _names(m: Machine) -> Iterator[Relation]:
     for name, binds in m.index.binds.items():
         made = m.unit.definitions[binds[0].value] if len(binds) == 1 and binds[0].value >= 0 else None
+        if isinstance(made, t.Attribute) and binds[0].site not in m.index.on_arms:
+            yield from _of_field(m, name, made, binds[0].site)
         if not isinstance(made, t.Load) or not is_apart(name, made.name) or binds[0].site in m.index.on_arms:
             continue
         bound = binds[0].site
@@ -53,6 +57,23 @@ def _names(m: Machine) -> Iterator[Relation]:
         loads = (event for unit in units for event in m.world.index(unit).of(t.Load) if event.site > bound)
         if used and any(event.name == made.name for event in loads):
             yield ModulePaired(min(used), name, made.name, bound, FORM, Sure.LIKELY)
+
+
+def _of_field(m: Machine, name: str, made: t.Attribute, bound: int) -> Iterator[Relation]:
+    """A name for what a field of the object holds, that is switched off: `requires_grad(target_encoder, False)`."""
+    if naming.text_of(m, made.base) != m.unit.first or m.unit.owner < 0 or not is_apart(name, made.name):
+        return
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+    used = [call.site for call in calls if call.site > bound and _switches_off(m, call, name)]
+    used += [site for site in _asked(m, m.unit, name) if site > bound]
+    if used and _may_be_model(m, made.out):
+        yield ModulePaired(min(used), name, naming.text_of(m, made.out), bound, FORM, Sure.LIKELY)
+
+
+def _switches_off(m: Machine, call: t.Call | t.Invoke, name: str) -> bool:
+    given = [m.unit.definitions[argument.register] for argument in call.arguments if argument.register >= 0]
+    named = any(isinstance(one, t.Load) and one.name == name for one in given)
+    return named and any(isinstance(one, t.Const) and one.value is False for one in given)
 
 
 def _inside(m: Machine, number: int) -> Iterator[t.Unit]:
@@ -76,7 +97,15 @@ def _fields(m: Machine) -> Iterator[Relation]:
         if not isinstance(made, t.Attribute) or not is_apart(name, made.name) or stores[0].site in m.index.on_arms:
             continue
         me = m.unit.first
-        mine = naming.text_of(m, made.base) == me == naming.text_of(m, stores[0].base)
+        owner = naming.text_of(m, made.base)
+        mine = owner == me == naming.text_of(m, stores[0].base)
+        other = owner in {parameter.name for parameter in m.unit.parameters[1:]} and kinds.named_model(made.name)
+        if other and _may_be_model(m, stores[0].value):
+            # What another object trains: `self.prev_model = trainer.model`.
+            used = [site for site in _handed(m, name) if site > stores[0].site]
+            if used:
+                source = naming.text_of(m, made.out)
+                yield ModulePaired(min(used), f"{me}.{name}", source, stores[0].site, FORM, Sure.LIKELY)
         if mine and _may_be_model(m, stores[0].value):
             asked = any(_uses(m, one, _OF_MODULES) for one in (name, made.name))
             used = [site for site in _uses(m, name) if site > stores[0].site] if asked else []
@@ -104,4 +133,18 @@ def _uses(m: Machine, field: str, names: frozenset[str] = frozenset()) -> list[i
             owner = unit.definitions[held.base] if isinstance(held, t.Attribute) and held.base >= 0 else None
             if isinstance(held, t.Attribute) and held.name == field and isinstance(owner, t.Load):
                 found += [site] if owner.name == unit.first else []
+    return found
+
+
+def _handed(m: Machine, field: str) -> list[int]:
+    """Where methods of a class hand what a field holds to a function, call it, or call a method of it."""
+    found = _uses(m, field)
+    for unit in m.world.program.units:
+        if unit.owner == m.unit.owner and unit.kind == "function":
+            index = m.world.index(unit)
+            calls: list[t.Call | t.Invoke] = [*index.of(t.Call), *index.of(t.Invoke)]
+            for call in calls:
+                given = [unit.definitions[argument.register] for argument in call.arguments if argument.register >= 0]
+                if any(isinstance(one, t.Attribute) and one.name == field for one in given):
+                    found.append(call.site)
     return found

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchcopylint.flow import aliasing, alternatives, exclusion, first_turns, naming, transfers, turns, uses
+from torchcopylint.flow import (
+    aliasing,
+    alternatives,
+    exclusion,
+    first_turns,
+    naming,
+    over_turns,
+    transfers,
+    turns,
+    uses,
+)
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Link, ReadAfter, ReadAfterCut, Write
 from torchcopylint.flow.model import (
@@ -221,7 +231,8 @@ def _read_after(
     if derived:
         below_read = ()
     region = m.regions[mark.write].get(share.storage | 1, ())
-    there = certain and _is_one(ref, obj, share) and overlap(region, share.region) is Fact.YES
+    met = overlap(region, share.region) is Fact.YES or over_turns.are_hit(m, region, mark.write, share.region, site)
+    there = certain and met and _is_one(ref, obj, share)
     hit = {other for other in value.refs if _is_hit(m, other, share, region)}
     each = (whole and _is_element(value.root)) or len(hit) == len(value.refs)
     each = each or alternatives.are_all_hit(m, value, written)

@@ -145,6 +145,8 @@ def result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inp
         return memory.fresh(m, at.site, made)
     if op.name.endswith(_CAPSULES) and first.refs:
         return memory.alias(m, first, at.site, How.VIEW, Object(Kind.OTHER, Sure.PROVEN, text=_text(at)))
+    if op.result == "size" and len(arguments.positional) > 1:
+        return Value(kind=Kind.NUMBER)
     if op.result in _RESULT_KINDS:
         return Value(kind=_RESULT_KINDS[op.result])
     if op.name.startswith("numpy.random.") and _draws_one(m, op, arguments):
