@@ -259,7 +259,7 @@ class _Expansion:
         return self._put(helper, event, frame, given) if given is not None else None
 
     def _matters(self, helper: _Helper) -> bool:
-        """Whether a helper is worth its place: in a module's body, which is long as a rule, one that trains or writes."""
+        """Whether a helper is worth its place: in a module's body, which is long as a rule, one that trains."""
         return self.m.unit.kind != "module" or self.inliner.deals_in(helper.unit, _TRAINING)
 
     def _fits(self, helper: _Helper) -> bool:
