@@ -91,9 +91,18 @@ class Inliner:
     def expanded(self, m: Machine, base: int) -> Expanded | None:
         """A unit with its helpers in it, and its sites from `base` on; `None` if it has none that matter."""
         names = _TRAINING | _BUILDING if m.unit.name == "__init__" else _TRAINING
-        if m.unit.kind not in ("function", "module") or not (self.deals_in(m.unit, names) or self._adds_to_given(m)):
-            return None
-        return _Expansion(self, m).result(base)
+        if m.unit.kind == "module":
+            matters = self._calls_trainer(m)
+        else:
+            matters = m.unit.kind == "function" and (self._deals_in(m.unit, names) or self._adds_to_given(m))
+        return _Expansion(self, m).result(base) if matters else None
+
+    def _calls_trainer(self, m: Machine) -> bool:
+        """Whether the body of a module, which is long as a rule, calls something that trains or writes itself."""
+        calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+        numbers = {number for call in calls if (number := _called(m, call)) is not None}
+        units = [self.world.program.units[number] for number in numbers if self.helper(number) is not None]
+        return any(self._deals_in(unit, _TRAINING) for unit in units)
 
     def _adds_to_given(self, m: Machine) -> bool:
         """Whether a unit changes, in place, elements of what a function of the file has given it: `votes[k] += x`."""
@@ -108,7 +117,7 @@ class Inliner:
                     return True
         return False
 
-    def deals_in(self, unit: t.Unit, names: frozenset[str]) -> bool:
+    def _deals_in(self, unit: t.Unit, names: frozenset[str]) -> bool:
         """Whether a unit, or a function of the file that it calls, uses an attribute or method of one of some names."""
         pending, seen = [unit], {unit.number}
         while pending:
@@ -253,14 +262,10 @@ class _Expansion:
         if number is None or number in frame.units:
             return None
         helper = self.inliner.helper(number)
-        if helper is None or not self._matters(helper) or not self._fits(helper):
+        if helper is None or not self._fits(helper):
             return None
         given = self._arguments(helper, event, frame)
         return self._put(helper, event, frame, given) if given is not None else None
-
-    def _matters(self, helper: _Helper) -> bool:
-        """Whether a helper is worth its place: in a module's body, which is long as a rule, one that trains."""
-        return self.m.unit.kind != "module" or self.inliner.deals_in(helper.unit, _TRAINING)
 
     def _fits(self, helper: _Helper) -> bool:
         """Whether there is room for it, and what it takes from outside means the same here."""
