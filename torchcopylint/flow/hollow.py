@@ -1,4 +1,4 @@
-"""Modules without parameters: what they make of something without a graph has none."""
+"""Modules without parameters that require grad: what they make of something without a graph has none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.kinds import MODULE_BASES, PARAMETER_NAMES
-from torchcopylint.flow.model import LOCAL, Kind, Object, Sure
+from torchcopylint.flow.model import LOCAL, Fact, Kind, Object, Sure
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ _REGISTERING = frozenset(["register_parameter", "add_module", "register_module",
 
 
 def is_hollow(world: World, number: int) -> bool:
-    """Whether the instances of a class hold nothing but numbers, texts, plain tensors, and layers of torch without
-    parameters, so that they train nothing.
+    """Whether the instances of a class hold nothing but numbers, texts, plain tensors, parameters without a gradient,
+    and layers of torch without parameters, so that they train nothing.
 
     A field that is set to a parameter of the constructor holds a number if that is what the default is.
     """
@@ -109,6 +109,9 @@ def _worked_with(units: list[t.Unit]) -> set[str]:
 def _is_plain(world: World, number: int, obj: Object) -> bool:
     if obj.kind in _PLAIN or (obj.kind is Kind.TENSOR and obj.requires_grad <= 0):
         return True
+    if obj.kind is Kind.PARAMETER:
+        # Statistics that are registered as parameters, to be saved: `nn.Parameter(zeros, requires_grad=False)`.
+        return obj.requires_grad is Fact.NO
     layer = table.module_class(obj.type) if obj.kind is Kind.MODULE and obj.type else None
     if layer is not None:
         return not layer.parameters and not layer.nested and not layer.container
@@ -120,4 +123,7 @@ def _is_plain(world: World, number: int, obj: Object) -> bool:
     made = next((e for e in outer if isinstance(e, t.Function) and e.unit == initial), None)
     default = dict(made.defaults).get(obj.text, t.NO_REGISTER) if made is not None else t.NO_REGISTER
     constant = outer[default] if default != t.NO_REGISTER else None
+    if isinstance(constant, t.Make):
+        # A shape: `shape=()`.
+        return all(item >= 0 and isinstance(outer[item], t.Const) for item in constant.items)
     return isinstance(constant, t.Const) and isinstance(constant.value, int | float | str)
