@@ -68,7 +68,7 @@ class UnitIndex:
         for branch in self.of(t.Branch):
             if self.loops.get(branch.site):
                 bound = [[e.value for e in t.events(arm) if isinstance(e, t.Bind)] for arm in branch.arms]
-                made = [[self.unit.definitions[value] for value in values if value >= 0] for values in bound]
+                made = [[one for value in values for one in self._displayed(value)] for values in bound]
                 computed = tuple(
                     [e.site for e in arm if isinstance(e, t.Make) or (e is not None and e.site in self.computing)]
                     for arm in made
@@ -76,6 +76,12 @@ class UnitIndex:
                 if any(computed):
                     found[branch.site] = computed
         return found
+
+    def _displayed(self, register: int) -> list[t.Event | None]:
+        """What has made the value of a register, and what is written out in it: `([x], True)`."""
+        event = self.unit.definitions[register] if register >= 0 else None
+        inner = [one for item in event.items for one in self._displayed(item)] if isinstance(event, t.Make) else []
+        return [event, *(one for one in inner if isinstance(one, t.Make))]
 
     @cached_property
     def counting(self) -> frozenset[int]:
