@@ -7,14 +7,18 @@ from collections.abc import Iterator
 from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence, kept_gradient, order_of, read_point, written_since
-from torchcopylint.flow.facts import ReadAfter, UnitFacts
+from torchcopylint.flow.facts import GradientKept, ReadAfter, UnitFacts
 
 INTO_HELPERS = True
+_ZEROING = "zero_grad(set_to_none=False)"
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report gradients that are read under a name or in a container of their own after they were overwritten."""
     seen: set[int] = set()
+    for fact in unit.facts:
+        if isinstance(fact, GradientKept):
+            yield _in_state(fact)
     reads = [fact for fact in unit.facts if isinstance(fact, ReadAfter) and kept_gradient(unit, fact)]
     # What is taken from a kept gradient once it has been overwritten is the same fault.
     kept = {read.write for read in reads if 0 <= read.bound < read.write}
@@ -37,3 +41,13 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             values={"name": ".grad" if name == "..." else name, "cause": write.cause or write.op},
             confidence=confidence(read.sure),
         )
+
+
+def _in_state(fact: GradientKept) -> Report:
+    """An optimizer does not know how its gradients are zeroed: in place, by some."""
+    values = {"name": fact.name, "source": fact.source, "target": "", "cause": _ZEROING}
+    kept, read = (
+        Point(Role.KEPT, fact.site, "kept.gradient", {"name": fact.source}),
+        Point(Role.READ, fact.read, "read.operand", values),
+    )
+    return Report(fact.site, (kept, read), values, confidence(fact.sure), "state")

@@ -23,6 +23,7 @@ from torchcopylint.flow import (  # noqa: F401  (each registers what its events 
     items,
     iteration,
     keeping,
+    kept_gradients,
     lasting,
     lent_parts,
     mapping,
@@ -162,6 +163,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += rescaling.found(m)
     found += lent_parts.found(m)
     found += twin_fields.found(m)
+    found += kept_gradients.found(m)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,

@@ -100,6 +100,16 @@ class OptimizerStale(NamedTuple):
     loaded: bool = False
 
 
+class GradientKept(NamedTuple):
+    """At `site`, an optimizer puts a gradient, `source`, into its state as `name`, and computes with that at `read`."""
+
+    site: int
+    name: str
+    source: str
+    read: int
+    sure: Sure
+
+
 class OptimizerHeld(NamedTuple):
     """At `site`, the constructor leaves an optimizer in `field` that is over the module in the field `over`.
 

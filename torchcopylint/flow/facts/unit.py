@@ -72,6 +72,7 @@ from torchcopylint.flow.facts.training import (
     FieldAliased,
     FieldRead,
     FieldsPaired,
+    GradientKept,
     LoadedByAssignment,
     ModuleKept,
     ModulePaired,
@@ -98,7 +99,7 @@ Relation: TypeAlias = (
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
     " | TensorCopied | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
-    " | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins"
+    " | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept"
 )
 
 
