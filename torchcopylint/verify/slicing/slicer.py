@@ -89,7 +89,9 @@ def slice_of(
                     alone,
                     otherwise=lambda: slice_of(text, told, page, device=device, project=project, instead=True),
                 )
-            slicer = _Slicer(whole.source, finding, confirm, device, conditional=conditional)
+            # Of a long program, what it takes to leave parts of it out is not tried again.
+            brief = instead and whole.rows > _MANY_ROWS
+            slicer = _Slicer(whole.source, finding, confirm, device, conditional=conditional, brief=brief)
             other = whole.above and not elsewhere and not instead
             return Slice(
                 finding.code,
@@ -128,9 +130,17 @@ def _words(confirm: str) -> tuple[str, ...]:
 
 class _Slicer:
     def __init__(
-        self, source: Source, finding: Finding, confirm: tuple[str, ...], device: str, *, conditional: bool
+        self,
+        source: Source,
+        finding: Finding,
+        confirm: tuple[str, ...],
+        device: str,
+        *,
+        conditional: bool,
+        brief: bool = False,
     ) -> None:
         self.source = source
+        self._brief = brief
         self.finding = finding
         self.confirm = confirm
         self.device = device
@@ -240,7 +250,7 @@ class _Slicer:
                     if wanted is not None and asked.get(plan.label, 0) < _ASKED:
                         asked[plan.label] = asked.get(plan.label, 0) + 1
                         waiting.insert(0, (plan, wanted))
-        if not self._failed:
+        if not self._failed and not self._brief:
             yield from self._skipping(size, seed, seen)
             yield from self._learning(size, seed, seen)
         self._worked, self._failed = None, True
