@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from torchcopylint.verify.slicing.asking import asked
@@ -48,6 +50,23 @@ def test_a_layer_gets_what_it_asks_for(name: str) -> None:
         assert wanted is not None, (setting, message)
         setting = wanted
     pytest.fail(f"{setting} does not do")
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.Sequential(nn.Conv2d(3, 4, 11, stride=4), nn.MaxPool2d(3), nn.MaxPool2d(3)),
+        nn.Sequential(nn.Conv2d(3, 4, 1), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(784, 2)),
+    ],
+)
+def test_an_image_whose_channels_are_known_gets_the_side_that_is_asked_for(layer: Any) -> None:
+    setting = PLAIN
+    for _ in range(8):
+        try:
+            layer(torch.randn(2, 3, setting.spatial, setting.spatial))
+        except RuntimeError as error:
+            setting = asked(setting, str(error), "y = layer(x)") or setting
+    layer(torch.randn(2, 3, setting.spatial, setting.spatial))
 
 
 def test_what_says_nothing_of_inputs_changes_nothing() -> None:

@@ -10,6 +10,7 @@ from torchcopylint.verify.slicing.sizes import Setting
 
 _SIDES = (28, 32, 64, 84, 96, 128, 224, 256)
 """Usual sides of images."""
+_SPATIAL = Setting(0, 0, 0).spatial
 _MOST = 2048
 """No input has a dimension that is larger."""
 
@@ -30,7 +31,7 @@ def asked(setting: Setting, message: str, line: str) -> Setting | None:
 
 
 def _is_small(setting: Setting) -> bool:
-    return max(setting.size, setting.last, setting.second) <= _MOST
+    return max(setting.size, setting.last, setting.second, setting.spatial) <= _MOST
 
 
 def _with_channels(setting: Setting, found: re.Match[str]) -> Setting:
@@ -58,15 +59,19 @@ def _with_batch(setting: Setting, found: re.Match[str]) -> Setting:
 def _multiplied(setting: Setting, found: re.Match[str]) -> Setting | None:
     """A matrix does not fit: its last dimension is another one, or an image that was made flat is larger."""
     given, wanted = int(found["given"]), int(found["wanted"])
-    if setting.dimensions < 4:
+    if setting.dimensions < 4 and setting.last != wanted:
         return replace(setting, last=wanted)
-    side = setting.size * (wanted / max(given, 1)) ** 0.5
+    before = setting.size if setting.dimensions >= 4 else setting.spatial
+    side = before * (wanted / max(given, 1)) ** 0.5
     near = min(_SIDES, key=lambda number: abs(number - side))
-    return replace(setting, size=near if near != setting.size else round(side))
+    side = near if near != before else round(side)
+    return replace(setting, size=side) if setting.dimensions >= 4 else replace(setting, last=0, spatial=side)
 
 
 def _larger(setting: Setting, found: re.Match[str]) -> Setting | None:
-    return replace(setting, size=next((side for side in (32, 64, 128, 256) if side > setting.size), setting.size))
+    before = max(setting.size, setting.spatial) if setting.spatial != _SPATIAL else setting.size
+    side = next((side for side in (32, 64, 128, 256) if side > before), 0)
+    return replace(setting, size=side, spatial=side) if side else None
 
 
 _ANSWERS: tuple[tuple[re.Pattern[str], Callable[[Setting, re.Match[str]], Setting | None]], ...] = tuple(
