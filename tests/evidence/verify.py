@@ -18,17 +18,19 @@ from tests.evidence.replay import Place, place, rows
 from torchcopylint import Finding, check_paths
 from torchcopylint.base.verification import Verification
 from torchcopylint.pages import Page, load_pages
+from torchcopylint.project.neighbours import Neighbours
 from torchcopylint.verify.run import Verifier
 from torchcopylint.verify.slicing.slicer import slice_of
 
 
 class Judged(NamedTuple):
-    """A finding that is told today and was judged, with the row of the table and the text of its file."""
+    """A finding that is told today and was judged, with the row of the table, the text of its file and its project."""
 
     where: Place
     row: dict[str, str]
     finding: Finding
     text: str
+    project: Neighbours
 
 
 def told(folders: list[Path], wanted: list[dict[str, str]]) -> Iterator[Judged]:
@@ -41,6 +43,7 @@ def told(folders: list[Path], wanted: list[dict[str, str]]) -> Iterator[Judged]:
         root = next((folder / source for folder in folders if (folder / source).is_dir()), None)
         if root is None:
             continue
+        project = Neighbours(str(root))
         os.chdir(root)
         try:
             files = sorted({where.path for where in of_source if Path(where.path).is_file()})
@@ -52,12 +55,12 @@ def told(folders: list[Path], wanted: list[dict[str, str]]) -> Iterator[Judged]:
             start = finding.span.start.row
             where = Place(source, finding.filename, start, finding.code, finding.variant)
             if where in of_source:
-                yield Judged(where, of_source.pop(where), finding, texts[where.path])
+                yield Judged(where, of_source.pop(where), finding, texts[where.path], project)
 
 
 def verified(judged: Judged, page: Page, verifier: Verifier) -> Verification:
     """The verdict on one finding."""
-    return verifier.verify(slice_of(judged.text, judged.finding, page), page)
+    return verifier.verify(slice_of(judged.text, judged.finding, page, project=judged.project), page)
 
 
 def main() -> None:
