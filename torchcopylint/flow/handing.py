@@ -6,7 +6,7 @@ adds the loss to a sum. A summary says so, and a call does the same to what the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import (
@@ -173,7 +173,7 @@ def _is_set_elsewhere(m: Machine, name: str, keeper: str) -> bool:
 
 def take(m: Machine, unit: int, items: tuple[Kept, ...], bound: dict[str, Value], site: int) -> None:
     """A call of a unit leaves its arguments where that keeps them."""
-    collected: dict[int, list[Value]] = {}
+    collected: dict[int, list[tuple[Value, str]]] = {}
     for item in items:
         if outer.is_outer(item.keeper):
             held = outer.list_of if item.path == (ANY_ELEMENT,) else outer.value_of
@@ -182,14 +182,16 @@ def take(m: Machine, unit: int, items: tuple[Kept, ...], bound: dict[str, Value]
         value = bound.get(item.kept, UNKNOWN)
         if keeper is None or not value.refs or (item.when and devices.is_away(m, value)):
             continue
+        text = naming.key_text(m, value.root) or m.state.object(value.refs[0]).text
         if item.how is not None:
             value = _alias(m, item, value, keeper, site)
         if item.path[-1] == ANY_ELEMENT:
-            collected.setdefault(keeper, []).append(value)
+            collected.setdefault(keeper, []).append((value, text))
         else:
             _keep_in_field(m, (keeper, item.path[-1]), value, site, always=item.always)
-    for keeper, values in collected.items():
-        collect(m, keeper, values, site)
+    for keeper, held_there in collected.items():
+        values, names = zip(*held_there, strict=True)
+        collect(m, keeper, list(values), site, names)
 
 
 def _alias(m: Machine, item: Kept, value: Value, keeper: int, site: int) -> Value:
@@ -199,6 +201,11 @@ def _alias(m: Machine, item: Kept, value: Value, keeper: int, site: int) -> Valu
         return _list_of_parameters(m, made, value, site)
     if item.how in (How.STATE, How.DETACH):
         made = made._replace(leaf=Fact.YES, requires_grad=Fact.NO)
+    if item.how in (How.VIEW, How.INDEX, How.ROW) and len(value.refs) == 1:
+        # A view hangs on the graph of what it is a view of.
+        of = m.state.object(value.refs[0])
+        leaf = Fact.NO if of.requires_grad > 0 else Fact.UNKNOWN
+        made = made._replace(requires_grad=of.requires_grad, leaf=leaf, graph=of.graph)
     if item.shallow:
         made = made._replace(flags=made.flags | {"shallow"})
     at = item.site if item.site >= 0 else site
@@ -224,14 +231,14 @@ def _list_of_parameters(m: Machine, made: Object, module: Value, site: int) -> V
     return held
 
 
-def collect(m: Machine, keeper: int, values: list[Value], site: int) -> None:
-    """Values are put into a container together, as a tuple if they are several."""
+def collect(m: Machine, keeper: int, values: list[Value], site: int, names: Sequence[str] = ()) -> None:
+    """Values, of the `names` that the caller has for them, are put into a container, as a tuple if they are several."""
     obj = m.state.object(keeper)
     if obj.kind is Kind.LIST:
         # Other methods of the object that it belongs to hand out what stands in it.
         m.state.set_object(keeper, obj._replace(owner=FIELD))
-    for value in values:
-        text = naming.key_text(m, value.root) or m.state.object(value.refs[0]).text
+    for position, value in enumerate(values):
+        text = names[position] if names else naming.key_text(m, value.root) or m.state.object(value.refs[0]).text
         part, text = brought.by(m, value, text)
         runs.accumulate(m, site, Value((keeper,), obj.kind), part, obj.text, text, "collected")
     together = values[0]
