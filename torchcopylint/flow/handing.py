@@ -115,6 +115,9 @@ def _kept(
             return None
         share, when, kind, shallow = entry[0], entry[1], Kind.STATE_DICT, True
     how = None if ref == share.storage else How.STATE if shallow else share.how
+    if how in (How.VIEW, How.INDEX, How.ROW) and obj.requires_grad is Fact.NO:
+        # A view of what was detached, or one that was made with recording off.
+        how = How.DETACH
     source, inside = paths[share.storage]
     if inside:
         return None
