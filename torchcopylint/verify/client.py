@@ -81,6 +81,11 @@ class Child:
         answer = self._answer(seconds + 10)
         return str(answer.get("end", "")), str(answer.get("text", ""))
 
+    def rest(self) -> None:
+        """Have no process of a script left, when a finding is done with. Raises `ChildEnded`."""
+        if self.hello.forks:
+            self.ask({"rest": True}, 0.0)
+
     def _read(self) -> None:
         assert self._process.stdout is not None
         part = b"-"

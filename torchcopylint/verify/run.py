@@ -86,6 +86,12 @@ class Verifier:
 
     def verify(self, piece: Slice, page: Page | None = None) -> Verification:
         """The verdict on one slice. `page` is its rule's, by default the one of its code. Raises nothing."""
+        try:
+            return self._first_or_other(piece, page)
+        finally:
+            self._rest()
+
+    def _first_or_other(self, piece: Slice, page: Page | None) -> Verification:
         first = self._verified(piece, page)
         if piece.otherwise is None or first.verdict in _SETTLED:
             return first
@@ -95,6 +101,15 @@ class Verifier:
             return second
         self.counted = counted
         return first
+
+    def _rest(self) -> None:
+        """Leave no process of a script behind."""
+        with self._lock:
+            try:
+                if self._child is not None:
+                    self._child.rest()
+            except (ChildEnded, OSError):
+                self._child = None
 
     def _verified(self, piece: Slice, page: Page | None) -> Verification:
         self.counted = None

@@ -2,8 +2,9 @@
 
 Request: {"script": str, "marks": [{row, end_row, column, end_column}], "alter": {"kind": str, "marks": [int]},
 "seed": int, "seconds": float, "memory": int, "device": str, "quiet": bool, "few": bool, "looks": [str],
-"within": [int], "scout": bool}. Answer: {"end": str, "text": str}, where `end` says how the script's process ended and
-`text` is what it wrote, untouched: only the parent decides whether it is well formed.
+"within": [int], "scout": bool}, or {"rest": true}, after which no process of a script is left. Answer: {"end": str,
+"text": str}, where `end` says how the script's process ended and `text` is what it wrote, untouched: only the parent
+decides whether it is well formed.
 
 Scripts that are only tried, to see which inputs get how far, share a process: those with `scout`, until one comes
 without. What is to be judged runs again in one of its own, which is then that of its altered twins as well, unless the
@@ -55,6 +56,10 @@ def main(arguments: list[str]) -> int:
     try:
         for line in sys.stdin:
             request = json.loads(line)
+            if request.get("rest"):
+                served.end()
+                _say(out, {"end": "answered"})
+                continue
             if not forks:
                 _say(out, _here(request, running.run, arguments[-1]))
                 return 0
