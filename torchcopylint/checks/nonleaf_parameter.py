@@ -9,6 +9,8 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import NonleafKept, UnitFacts
 
+INTO_HELPERS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each computed tensor that is given to an optimizer, or set on a module in place of its parameter."""

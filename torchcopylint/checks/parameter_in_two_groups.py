@@ -9,6 +9,8 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import ParameterTwice, UnitFacts
 
+INTO_HELPERS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each optimizer that is given some parameter in two groups, or twice in one."""

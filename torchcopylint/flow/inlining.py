@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from torchcopylint.flow import constants, naming
+from torchcopylint.flow import constants, kinds, naming
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Kind
 from torchcopylint.flow.modes import GRAD_MODES
@@ -94,7 +94,9 @@ class Inliner:
         if m.unit.kind == "module":
             matters = self._calls_trainer(m)
         else:
-            matters = m.unit.kind == "function" and (self._deals_in(m.unit, names) or self._adds_to_given(m))
+            matters = m.unit.kind == "function" and (
+                self._deals_in(m.unit, names) or self._adds_to_given(m) or self._gives_to_optimizer(m)
+            )
         return _Expansion(self, m).result(base) if matters else None
 
     def _calls_trainer(self, m: Machine) -> bool:
@@ -103,6 +105,12 @@ class Inliner:
         numbers = {number for call in calls if (number := _called(m, call)) is not None}
         units = [self.world.program.units[number] for number in numbers if self.helper(number) is not None]
         return any(self._deals_in(unit, _TRAINING) for unit in units)
+
+    def _gives_to_optimizer(self, m: Machine) -> bool:
+        """Whether a unit builds an optimizer, and calls a function of the file that may tell of what."""
+        calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+        builds = any(kinds.is_optimizer_class(m.dotted_of(call)) for call in calls)
+        return builds and any(_called(m, call) is not None for call in calls)
 
     def _adds_to_given(self, m: Machine) -> bool:
         """Whether a unit changes, in place, elements of what a function of the file has given it: `votes[k] += x`."""
