@@ -160,7 +160,7 @@ class TestStartUp:
             check=True,
         )
         modules = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line}
-        assert "torchcopylint.flow.world" in modules
+        assert "torchcopylint.flow.files.world" in modules
         slow = {"asyncio", "distributed", "libcst", "multiprocessing", "platformdirs", "pathspec", "tomllib"}
         assert modules.isdisjoint(slow)
         own = {name.removeprefix("torchcopylint.") for name in modules if name.startswith("torchcopylint.")}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from torchcopylint.flow import callforms
+from torchcopylint.flow.values import callforms
 from torchcopylint.knowledge import table
 
 # Canonical names.

@@ -14,7 +14,7 @@ from torchcopylint import check_paths, check_source
 from torchcopylint.analysis import DEFAULT_LIMITS, Limits, followed, span_of
 from torchcopylint.base.finding import Finding, Span
 from torchcopylint.cli.main import run
-from torchcopylint.flow.outside import ModuleFacts
+from torchcopylint.flow.values.outside import ModuleFacts
 from torchcopylint.pages import load_pages
 from torchcopylint.project import modules as modules_module
 from torchcopylint.project.dependencies import Dependencies, Dependency, Used

@@ -13,8 +13,8 @@ from test_flow import CASES, Case
 from torchcopylint.analysis import DEFAULT_LIMITS
 from torchcopylint.base.packed import NotPacked, pack, unpack
 from torchcopylint.flow.model import Fact, Kind, Sure
-from torchcopylint.flow.outside import Base, Name
 from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.values.outside import Base, Name
 from torchcopylint.project.modules import Modules
 
 FLOW = "torchcopylint.flow"
@@ -45,13 +45,13 @@ def same(one: object, other: object) -> bool:
         *({}, {1: "a", "b": (2,)}, Fact.YES, (Kind.TENSOR, Kind.TENSOR, Sure.HINT), Dotted("torch.ones")),
         *(Name(Kind.TENSOR, const=Dotted("a.b")), {"f": Base("A", path="/a.py"), "g": (Base("B"), "b", 1)}),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_what_is_packed_is_unpacked(value: object) -> None:
     assert same(unpack(pack(value), FLOW), value)
 
 
-@pytest.mark.parametrize("value", [object(), [1], {1, 2}, int, (print,), range(3)], ids=repr)
+@pytest.mark.parametrize("value", [object(), [1], {1, 2}, int, (print,), range(3)], ids=lambda one: type(one).__name__)
 def test_other_values_are_not_packed(value: object) -> None:
     with pytest.raises(TypeError):
         pack(value)
@@ -76,8 +76,8 @@ def test_a_text_makes_nothing_but_data_of_the_package(name: str) -> None:
     "text",
     [
         *("", "[", "null", "[]", "[[], []]", "[[], [9]]", "[[], [-1]]", "[[], [true]]", "[[], [2, 1]]", "[[], [6, 1]]"),
-        *('[["torchcopylint.flow.outside:Base"], [6]]', '[["torchcopylint.flow.model:Fact"], [6, "?"]]'),
-        *('[["torchcopylint.flow.outside:Base"], [6, 1, 2, 3, 4, 5, 6, 7]]', "[" * 5000),
+        *('[["torchcopylint.flow.values.outside:Base"], [6]]', '[["torchcopylint.flow.model:Fact"], [6, "?"]]'),
+        *('[["torchcopylint.flow.values.outside:Base"], [6, 1, 2, 3, 4, 5, 6, 7]]', "[" * 5000),
     ],
 )
 def test_a_damaged_text_is_an_error(text: str) -> None:

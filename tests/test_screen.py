@@ -12,7 +12,8 @@ import pytest
 from conftest import Lint, write
 
 from torchcopylint.analysis import Unreadable, analyse
-from torchcopylint.flow import kinds, signs
+from torchcopylint.flow import signs
+from torchcopylint.flow.values import kinds
 from torchcopylint.knowledge import table
 from torchcopylint.pages import Example, load_pages
 from torchcopylint.screen import spares

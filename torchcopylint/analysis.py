@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import libcst
 
     from torchcopylint.flow.facts import FileFacts
+    from torchcopylint.flow.files.world import World
     from torchcopylint.flow.lower import Lowered
-    from torchcopylint.flow.outside import ModuleFacts
-    from torchcopylint.flow.world import World
+    from torchcopylint.flow.values.outside import ModuleFacts
     from torchcopylint.narrate import Told
 
 
@@ -131,7 +131,7 @@ def _followed(text: str, module: libcst.Module, around: Surroundings | None) -> 
 def world_of(lowered: Lowered, around: Surroundings | None) -> World:
     """A lowered file, run among the other files of its project."""
     from torchcopylint.flow.examine import run
-    from torchcopylint.flow.outside import Outside
+    from torchcopylint.flow.values.outside import Outside
 
     return run(lowered.program, Outside(around, around.path) if around is not None else None)
 
@@ -196,7 +196,7 @@ class Followed:
 
     def summary(self) -> ModuleFacts:
         """What other files may know: plain data, without the tree."""
-        from torchcopylint.flow.exporting import exported
+        from torchcopylint.flow.files.exporting import exported
 
         return exported(self.world)
 
@@ -207,7 +207,7 @@ class Followed:
 
 def summary_of(lowered: Lowered, around: Surroundings) -> ModuleFacts:
     """What other files may know of a lowered file."""
-    from torchcopylint.flow.exporting import exported
+    from torchcopylint.flow.files.exporting import exported
 
     world = world_of(lowered, around)
     summary = exported(world)

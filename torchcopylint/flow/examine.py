@@ -3,50 +3,28 @@
 from __future__ import annotations
 
 from torchcopylint.base.recursion import deep_recursion
-from torchcopylint.flow import (  # noqa: F401  (each registers what its events mean)
-    aliasing,
+from torchcopylint.flow import (
     asking,
-    attribute_stores,
-    attributes,
-    builtin,
-    callbacks,
-    callers,
-    calls,
-    carrying,
-    conditional,
-    conditions,
-    consumers,
-    control,
-    definitions,
-    fields,
-    gathered,
-    items,
-    iteration,
-    keeping,
-    kept_gradients,
-    lasting,
-    lent_parts,
-    mapping,
-    named_apart,
-    names,
-    operators,
-    passes,
-    processes,
-    properties,
-    replacing,
-    rescaling,
-    restoring,
-    setting,
-    sharing,
-    spent_fields,
-    switching,
-    transforms,
-    twin_fields,
-    two_modes,
-    uses,
-    windows,
 )
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import (  # noqa: F401  (each registers what its events mean)
+    carrying,
+    switching,
+)
+from torchcopylint.flow.events import (  # noqa: F401  (each registers what its events mean)
+    attribute_stores,
+    builtin,
+    calls,
+    conditions,
+    control,
+    items,
+    iteration,
+    names,
+    operators,
+    processes,
+    properties,
+    setting,
+)
 from torchcopylint.flow.facts import (
     Accumulated,
     Collected,
@@ -59,13 +37,51 @@ from torchcopylint.flow.facts import (
     UnitFacts,
     WithHelpers,
 )
-from torchcopylint.flow.inlining import Inliner
-from torchcopylint.flow.machine import Machine
+from torchcopylint.flow.files.world import World
+from torchcopylint.flow.graphs import (
+    callbacks,
+    gathered,
+    kept_gradients,
+    passes,
+    spent_fields,
+    two_modes,
+)
+from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers what its events mean)
+    attributes,
+    callers,
+    fields,
+    transforms,
+)
+from torchcopylint.flow.interprocedural.summaries import argument_paths
 from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, Fact, How, Kind, Object, Share, Value
-from torchcopylint.flow.outside import Outside
+from torchcopylint.flow.program import (
+    consumers,
+    mapping,
+    named_apart,
+    restoring,
+)
 from torchcopylint.flow.references import ClassReference, FunctionReference
-from torchcopylint.flow.summaries import argument_paths
-from torchcopylint.flow.world import World
+from torchcopylint.flow.running import (  # noqa: F401  (each registers what its events mean)
+    definitions,
+)
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import (  # noqa: F401  (each registers what its events mean)
+    aliasing,
+    conditional,
+    keeping,
+    lasting,
+    lent_parts,
+    replacing,
+    sharing,
+    twin_fields,
+    windows,
+)
+from torchcopylint.flow.tapes import (
+    rescaling,
+    uses,
+)
+from torchcopylint.flow.tapes.inlining import Inliner
+from torchcopylint.flow.values.outside import Outside
 
 
 def examine(program: t.Program) -> FileFacts:

@@ -12,9 +12,9 @@ from collections.abc import Collection
 from functools import cache
 from typing import NamedTuple
 
-from torchcopylint.flow import kinds
-from torchcopylint.flow.modules import STATE_METHODS
-from torchcopylint.flow.unknowns import BACKWARD_NAMES
+from torchcopylint.flow.autograd.unknowns import BACKWARD_NAMES
+from torchcopylint.flow.networks.modules import STATE_METHODS
+from torchcopylint.flow.values import kinds
 from torchcopylint.knowledge import table
 
 TABLES = ("functions", "modules", "numpy", "overlay", "tensor")

@@ -24,7 +24,7 @@ from torchcopylint.source.text import Undecodable, decode, refuse_null
 
 if TYPE_CHECKING:
     from torchcopylint.flow.lower import Lowered
-    from torchcopylint.flow.outside import ModuleFacts
+    from torchcopylint.flow.values.outside import ModuleFacts
 
 MAX_DEPTH = 60
 """So many files may wait for one another; what lies behind them is unknown."""

@@ -23,7 +23,7 @@ from torchcopylint.project.dependencies import Dependencies, Dependency, Lookup,
 if TYPE_CHECKING:
     import sqlite3
 
-    from torchcopylint.flow.outside import ModuleFacts
+    from torchcopylint.flow.values.outside import ModuleFacts
     from torchcopylint.project.graph import DigestNow, Places
 
 _FACTS = "torchcopylint.flow"

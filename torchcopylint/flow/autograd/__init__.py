@@ -1,0 +1,1 @@
+"""Leaves, graphs and gradients over time, and what torch refuses."""

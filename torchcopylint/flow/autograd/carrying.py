@@ -1,0 +1,190 @@
+"""What a method computes of what its last call has left in a field: `out, self.hidden = self.rnn(x, self.hidden)`.
+
+Then each call hangs on the graph of the one before. If backward runs in between, it has freed that by then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import hanging
+from torchcopylint.flow.facts import BackwardAgain
+from torchcopylint.flow.graphs import runs
+from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.storages import keeping, slots
+from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes.left import Left, touched
+from torchcopylint.flow.values import memory, naming
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchcopylint.flow.running.machine import Machine
+
+
+class Carried(NamedTuple):
+    """Each call leaves in `slot` of the object something computed from what the last call has left there, at `site`."""
+
+    slot: str
+    site: int
+
+
+def carried(m: Machine) -> tuple[Carried, ...]:
+    """The fields that a method, run already, carries on from call to call, whichever way it goes."""
+    if m.unit.owner < 0 or m.unit.kind != "function" or not m.unit.parameters or m.unit.name == "__init__":
+        return ()
+    me = m.unit.first
+    stores: dict[str, list[t.StoreAttribute]] = {}
+    for event in m.index.of(t.StoreAttribute):
+        if _is_own(m, event.base):
+            stores.setdefault(event.name, []).append(event)
+    cut = _cut(m) if stores else frozenset()
+    found = []
+    for name, events in stores.items():
+        if name in cut or any(event.site in m.kept_fields for event in events):
+            # Of a running average it is said where it is kept.
+            continue
+        if not all(_goes_on(m, event) or _only_begins(m, event) for event in events):
+            continue
+        last = [event for event in events if _goes_on(m, event) and not uses.on_some_paths(m, event.site)]
+        if last and _holds_graph(m, (m.number("argument", me), f".{name}")):
+            found.append(Carried(f".{name}", last[-1].site))
+    return tuple(found)
+
+
+def _is_own(m: Machine, register: int) -> bool:
+    made = m.unit.definitions[register] if register >= 0 else None
+    return isinstance(made, t.Load) and made.name == m.unit.first
+
+
+def _goes_on(m: Machine, event: t.StoreAttribute) -> bool:
+    """Whether a field is set to what is computed from what it held, by what keeps the graph."""
+    return hanging.field_of(m, event.name) in hanging.sources(m, event.value, frozenset({event.name}))
+
+
+def _only_begins(m: Machine, event: t.StoreAttribute) -> bool:
+    """Whether a field is set anew where it has to be: `if self.h is None: self.h = zeros`."""
+    expression = uses.expression(m, event.value, "")
+    if any(isinstance(part, t.Attribute) and part.name == event.name for part in expression):
+        # Made of what the field held, and cut from it.
+        return False
+    for branch in m.index.of(t.Branch) if uses.on_some_paths(m, event.site) else ():
+        for arm in branch.arms:
+            if any(inner.site == event.site for inner in t.events(arm)):
+                asked = [inner for inner in arm if isinstance(inner, t.Assume)]
+                parts = [part for one in asked for part in uses.expression(m, one.register, "")]
+                if any(isinstance(part, t.Attribute) and part.name == event.name for part in parts):
+                    return True
+    return False
+
+
+def _cut(m: Machine) -> frozenset[str]:
+    """The fields that a method cuts, or has cut by another method of the same object."""
+    found: set[str] = set()
+    for event in m.index.of(t.Invoke):
+        base = m.unit.definitions[event.base] if event.base >= 0 else None
+        if isinstance(base, t.Attribute) and event.name == "detach_":
+            found.add(base.name)
+    for number in (m.world.method(m.unit.owner, name) for name in uses.own_calls(m)):
+        if number is not None and m.world.is_own(number):
+            found |= touched(m.world.unit(number))
+    return frozenset(found)
+
+
+def _holds_graph(m: Machine, slot: tuple[int, str]) -> bool:
+    """Whether what a field holds at the end is computed, and needs a gradient."""
+    held = [m.state.object(ref) for ref in _tensors(m, m.state.refs_of(slot))]
+    return bool(held) and all(obj.kind in TENSORS and obj.leaf is Fact.NO and obj.requires_grad > 0 for obj in held)
+
+
+def _tensors(m: Machine, refs: tuple[int, ...]) -> Iterator[int]:
+    for ref in refs:
+        if m.state.object(ref).kind in CONTAINERS:
+            for name in m.state.slot_names(ref):
+                yield from m.state.refs_of(name)
+        else:
+            yield ref
+
+
+def found(m: Machine) -> Iterator[BackwardAgain]:
+    """The fields that a method carries on after it has run backward over them itself: its next call runs over that."""
+    for item in carried(m) if m.runs.sites else ():
+        field = item.slot[1:]
+        slot = (m.number("argument", m.unit.first), item.slot)
+        held = [m.state.object(ref) for ref in _tensors(m, m.state.refs_of(slot))]
+        freed = [where for obj in held for where in runs.freed_at(obj.graph)]
+        if freed and not _let_go_between(m, field):
+            sure = min(obj.sure for obj in held)
+            register = m.index.calls.get(freed[0], -1)
+            event = m.unit.definitions[register] if register >= 0 else None
+            name = hanging.field_of(m, field)
+            if isinstance(event, t.Invoke) and name in hanging.sources(m, event.base, frozenset({field})):
+                yield BackwardAgain(freed[0], naming.text_of(m, event.base), freed[0], sure, name, item.site)
+
+
+def _let_go_between(m: Machine, field: str) -> bool:
+    """Whether somebody may set the field anew, or cut it, from call to call.
+
+    Not if a loop calls the method and nobody who does. A state that begins anew at times, in a method for that, goes
+    on from call to call in between, or it would not be kept.
+    """
+    units = m.world.program.units
+    others = [unit for unit in units if unit is not m.unit and unit.name != "__init__" and field in touched(unit)]
+    others = [unit for unit in others if not _is_strangers(m, unit, field)]
+    if not others:
+        return False
+    names = {unit.name for unit in others}
+    called = False
+    for unit in units:
+        for loop in m.world.index(unit).of(t.Loop):
+            inside = [event for event in t.events(loop.body) if isinstance(event, t.Invoke)]
+            if any(event.name == m.unit.name for event in inside) and not _has_inner(loop, m.unit.name):
+                called = True
+                sets = any(isinstance(e, t.StoreAttribute) and e.name == field for e in t.events(loop.body))
+                if sets or any(event.name in names for event in inside):
+                    return True
+    return not called and not all(_only_resets(m, unit, field) for unit in others)
+
+
+def _only_resets(m: Machine, unit: t.Unit, field: str) -> bool:
+    """Whether a method sets a field to what has nothing to do with what it held, and does nothing else to it."""
+    loads = [event for event in unit.definitions if isinstance(event, t.Attribute) and event.name == field]
+    return not loads and any(event.name == field for event in m.world.index(unit).of(t.StoreAttribute))
+
+
+def _is_strangers(m: Machine, unit: t.Unit, field: str) -> bool:
+    """Whether a method touches a field of that name of its own object only, which has nothing to do with this class."""
+    index = m.world.index(unit)
+    bases = [event.base for event in index.of(t.Attribute) if event.name == field]
+    bases += [event.base for event in index.of(t.StoreAttribute) if event.name == field]
+    return bool(bases) and all(keeping.is_strangers(m, unit, base) for base in bases)
+
+
+def _has_inner(loop: t.Loop, name: str) -> bool:
+    """Whether a loop in a loop calls a method of that name."""
+    inner = [event for event in t.events(loop.body) if isinstance(event, t.Loop)]
+    return any(isinstance(event, t.Invoke) and event.name == name for one in inner for event in t.events(one.body))
+
+
+def take(m: Machine, items: tuple[Carried, ...], unit: t.Unit, keeper: Value, result: Value, site: int) -> None:
+    """A call leaves what hangs on the graph that its result hangs on."""
+    if len(keeper.refs) != 1 or m.state.mode.recording is Fact.NO:
+        return
+    number = site * 8 + 7
+    m.module_saves[number] = keeper
+    graph = frozenset({number})
+    for ref in _tensors(m, result.refs):
+        obj = m.state.object(ref)
+        if hanging.may_hang(obj) and obj.requires_grad is not Fact.NO and obj.leaf <= 0:
+            graph |= obj.graph
+            m.state.set_object(ref, obj._replace(graph=obj.graph | {number}))
+    for item in items:
+        text = f"{m.state.object(keeper.refs[0]).text}{item.slot}"
+        made = Object(
+            Kind.TENSOR, Sure.LIKELY, leaf=Fact.NO, requires_grad=Fact.LIKELY, text=text, site=site, graph=graph
+        )
+        slots.bind_slot(m, (keeper.refs[0], item.slot), memory.fresh(m, site, made, f"carried {item.slot}"), site)
+        owner = naming.key_text(m, keeper.root) if keeper.root is not None else ""
+        if owner:
+            m.left_at[site] = Left(owner, item.slot[1:], unit.owner, unit.name)

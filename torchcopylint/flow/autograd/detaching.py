@@ -1,0 +1,79 @@
+"""`detach_()`: what is done with its result, and who holds what it cuts."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import DetachedInPlace
+from torchcopylint.flow.model import Fact, How, Value
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import writing
+from torchcopylint.flow.values import naming
+from torchcopylint.flow.values.sites import Arguments, Site
+from torchcopylint.knowledge.table import Op
+
+
+def in_place(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    """`x.detach_()`: the object is cut from its graph, and so is whoever else holds it."""
+    value = arguments.positional[0]
+    if len(value.refs) == 1:
+        ref = value.refs[0]
+        obj = m.state.object(ref)
+        view = next((s for s in obj.shares if s.how in (How.VIEW, How.INDEX, How.ROW) and s.sure and not s.when), None)
+        fact = DetachedInPlace(
+            site=at.site,
+            name=at.name,
+            result="",
+            consumer=_consumer(m, event.out, at.name),
+            view=view.site if view is not None else -1,
+            base=m.state.object(view.of).text if view is not None else "",
+            held=value.root is not None and naming.key_text(m, value.root) == at.name,
+            sure=obj.sure,
+        )
+        m.fact(fact._replace(result=_bound_name(m, event.out)))
+        _cut(m, value, at.site)
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(requires_grad=Fact.NO, leaf=Fact.YES, graph=frozenset()))
+    return value
+
+
+def _consumer(m: Machine, register: int, name: str) -> str:
+    """What is done with the result of `detach_()`."""
+    event = m.consumer_of(register)
+    if isinstance(event, t.Bind):
+        return "same" if event.name.partition("#")[0] == name else "bound"
+    if isinstance(event, t.StoreAttribute | t.StoreItem):
+        return "same" if naming.text_of(m, event.base) + _target(m, event) == name else "bound"
+    if isinstance(event, t.Discard) or event is None:
+        return "statement"
+    if isinstance(event, t.Make) and isinstance(m.consumer_of(event.out), t.Discard):
+        # Several statements in one: `h.detach_(), c.detach_()`.
+        return "statement"
+    if isinstance(event, t.Return):
+        return "return"
+    return "argument" if isinstance(event, t.Call | t.Invoke) and register not in t.operands(event)[:1] else "chain"
+
+
+def _target(m: Machine, event: t.StoreAttribute | t.StoreItem) -> str:
+    return f".{event.name}" if isinstance(event, t.StoreAttribute) else f"[{naming.index_text(m, event.subscript)}]"
+
+
+def _bound_name(m: Machine, register: int) -> str:
+    event = m.consumer_of(register)
+    if isinstance(event, t.Bind):
+        return event.name.partition("#")[0]
+    if isinstance(event, t.StoreAttribute | t.StoreItem):
+        return naming.text_of(m, event.base) + _target(m, event)
+    return ""
+
+
+def _cut(m: Machine, value: Value, site: int) -> None:
+    """`detach_()` takes the history away from every holder of the object."""
+    history = any(m.state.object(ref).graph or m.state.object(ref).requires_grad > 0 for ref in value.refs)
+    m.cuts[site] = history
+    writing.note_root(m, site, value.root)
+    for ref in value.refs:
+        for key in sorted(m.state.holders.get(ref, ()), key=repr):
+            cell = m.state.cell(key)
+            if cell is not None and ref in cell.refs:
+                writing.mark_cut(m, key, cell, site, own=key == value.root)

@@ -1,0 +1,85 @@
+"""Networks of which every parameter is switched off: what they make of something without a graph has none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import grads
+from torchcopylint.flow.model import SWITCHED, Fact, Kind, Object, Value
+from torchcopylint.flow.program import hollow
+from torchcopylint.flow.tapes import uses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from torchcopylint.flow.running.machine import Machine
+
+_ALL = frozenset({"parameters", "named_parameters"})
+
+
+def note_loop(m: Machine, wanted: bool | None, site: int) -> None:
+    """In a loop over all parameters of a module, `requires_grad` is switched: `for p in net.parameters(): ...`."""
+    loops = uses.loops_around(m, site)
+    if not loops or uses.on_some_paths(m, site):
+        return
+    loop = next(one for one in m.index.of(t.Loop) if one.site == loops[-1])
+    head = loop.body[0] if loop.body else None
+    made = m.unit.definitions[head.iterable] if isinstance(head, t.Iterate) else None
+    if isinstance(made, t.Invoke) and made.name in _ALL and not made.arguments:
+        for ref in m.value(made.base).refs:
+            if wanted is False and m.state.object(ref).kind is Kind.MODULE:
+                m.frozen.add(ref | 1)
+            else:
+                m.frozen.discard(ref | 1)
+
+
+def switched_arguments(m: Machine) -> tuple[str, ...]:
+    """The parameters of a unit, by their names, over whose own parameters it has gone to switch what they require."""
+    names = [parameter.name for parameter in m.unit.parameters] if m.switched else []
+    return tuple(name for name in names if m.number("argument", name) | 1 in m.switched)
+
+
+def take(m: Machine, names: Iterable[str], bound: Mapping[str, Value]) -> None:
+    """A call has switched what the parameters of these arguments require."""
+    for name in names:
+        m.switched.update(ref | 1 for ref in bound.get(name, Value()).refs)
+
+
+def is_switched(m: Machine, ref: int) -> bool:
+    """Whether a loop has gone over the parameters of a module: nobody knows which of them require gradients."""
+    return ref | 1 in m.switched or SWITCHED in m.state.object(ref).flags
+
+
+def note_part(m: Machine, ref: int, part: Value) -> None:
+    """A module is given a part, which has not been switched off with the others."""
+    parts = [m.state.object(held) for held in part.refs]
+    if any(one.kind in (Kind.MODULE, Kind.PARAMETER) and one.requires_grad is not Fact.NO for one in parts):
+        m.frozen.discard(ref | 1)
+        obj = m.state.object(ref)
+        if obj.kind is Kind.MODULE and obj.requires_grad is Fact.NO:
+            m.state.set_object(ref, obj._replace(requires_grad=Fact.UNKNOWN))
+
+
+def is_frozen(m: Machine, ref: int) -> bool:
+    """Whether all the parameters of a module are switched off, as far as its own unit, or the module's body, says."""
+    return m.state.object(ref).requires_grad is Fact.NO or ref | 1 in m.frozen
+
+
+def trains_nothing(m: Machine, function: Value, obj: Object) -> bool:
+    """Whether a network, as `obj` describes it, has no parameters that gradients could go to."""
+    local = m.world.local_class(obj.type)
+    off = obj.requires_grad is Fact.NO or (len(function.refs) == 1 and is_frozen(m, function.refs[0]))
+    return off or (local is not None and hollow.has_no_parameters(m.world, local))
+
+
+def made_by_frozen(m: Machine, given: Iterable[Value], made: Object) -> Object:
+    """What a function of the project has made, which is given frozen networks and no others: a graph that it has seen
+    comes from their parameters, if nothing else that it is given has one."""
+    values = list(given)
+    modules = [ref for value in values for ref in value.refs if m.state.object(ref).kind is Kind.MODULE]
+    if made.requires_grad <= 0 or not modules or not all(is_frozen(m, ref) for ref in modules):
+        return made
+    if any(obj.requires_grad > 0 for obj in grads.tensors_in(m, values)):
+        return made
+    return made._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)

@@ -1,0 +1,104 @@
+"""`.grad` over time: `backward()` adds to it in place, `zero_grad()` drops it, or fills it with zeros if told to.
+
+Only gradients that the unit has looked at are followed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.model import TENSORS, Fact, How, Kind, Mark, Slot, Value
+from torchcopylint.flow.storages import slots, writing
+from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values.sites import Arguments
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+
+def accumulated(m: Machine, numbers: frozenset[int], site: int) -> None:
+    """`backward()` runs over a graph: what it reaches gets more of a gradient, in place where there was one."""
+    if not m.gradients:
+        return
+    reached: set[int] = set()
+    for number in numbers:
+        reached.update(m.module_saves[number].refs if number in m.module_saves else ())
+        if number in m.saved_objects:
+            reached.add(m.saved_objects[number])
+    storages = {share.storage for ref in reached for share in m.state.object(ref).shares}
+    if all(number < 0 for number in numbers):
+        # A loss of unknown making, or of which nothing was saved: where one thing is trained, it is a loss of that.
+        looked_at = {share.storage for ref in m.gradients for share in m.state.object(ref).shares}
+        storages = looked_at if len({storage | 1 for storage in looked_at | _trained(m)}) == 1 else set()
+    _overwrite(m, storages, site, "backward()", reads_old=True)
+
+
+def _trained(m: Machine) -> set[int]:
+    """The storages of all networks and leaves that are known to be trained."""
+    found: set[int] = set()
+    for _, obj in m.state.objects():
+        network = obj.kind is Kind.MODULE and obj.requires_grad is not Fact.NO and slots.has_state(obj)
+        if network or (obj.kind in TENSORS and obj.leaf > 0 and obj.requires_grad > 0):
+            found.update(share.storage for share in obj.shares)
+    return found
+
+
+def zeroed(m: Machine, owner: Value, arguments: Arguments, site: int, text: str) -> None:
+    """`zero_grad()` of a module or optimizer; since torch 2.0 it drops the gradients unless told otherwise."""
+    if not m.gradients:
+        return
+    kept = arguments.positional[0] if arguments.positional else arguments.keywords.get("set_to_none")
+    storages = {share.storage for ref in owner.refs for share in m.state.object(ref).shares}
+    if kept is not None and kept.const is False:
+        _overwrite(m, storages, site, f"{text}.zero_grad(set_to_none=False)", reads_old=False)
+        return
+    for ref in sorted(m.gradients):
+        # Whosever gradients they are: what may be gone is not written by the next `backward()`.
+        m.state.put((ref, ".grad"), None)
+
+
+def dropped_in_loop(m: Machine) -> None:
+    """`p.grad = None`, where a loop goes over what has gradients, by whatever name one has looked at them before.
+
+    Who looks again has a gradient that is made anew; that the loop takes no turn at all is not meant.
+    """
+    m.gradients.clear()
+
+
+def zeroed_in_loop(m: Machine, gradient: Value, site: int) -> bool:
+    """`p.grad.zero_()`, where `p` is an element of what holds parameters: the loop zeroes the gradients of all of them.
+
+    Who goes over the same parameters elsewhere has the same gradients under another name. Returns whether there is one
+    who has.
+    """
+    key = gradient.root
+    if not isinstance(key, tuple) or key[1] != ".grad" or not uses.loops_around(m, site):
+        return False
+    shares = {share.storage for share in m.state.object(key[0]).shares if share.how is How.PARAMETERS}
+    others = [ref for ref in m.gradients if ref | 1 != key[0] | 1]
+    if not any(share.storage in shares for ref in others for share in m.state.object(ref).shares):
+        return False
+    _overwrite(m, shares, site, "zero_", reads_old=False)
+    return True
+
+
+def _overwrite(m: Machine, storages: set[int], site: int, cause: str, *, reads_old: bool) -> None:
+    """The gradients of what sits on some storages are written in place."""
+    held: list[int] = []
+    places: list[Slot] = []
+    for ref in sorted(m.gradients):
+        cell = m.state.cell((ref, ".grad"))
+        if cell is not None and len(cell.refs) == 1 and any(s.storage in storages for s in m.state.object(ref).shares):
+            held += cell.refs
+            places.append((ref, ".grad"))
+    if not held:
+        return
+    grads = Value(tuple(sorted(set(held))), Kind.TENSOR)
+    writing.write(m, grads, site, op=cause, form="gradient", name=cause, reads_old=reads_old, cause=cause)
+    for place in places:
+        # `.grad` is the gradient as it is now, and so is what takes it from there; who took it earlier has an old one.
+        cell = m.state.cell(place)
+        if cell is not None and Mark(site, False) in cell.marks:
+            m.state.put_cell(place, cell._replace(marks=cell.marks - {Mark(site, False)} | {Mark(site, True)}))
+    # Every one of them is written, not one of several.
+    m.certain_storages[site] = frozenset(s.storage for ref in grads.refs for s in m.state.object(ref).shares)

@@ -1,0 +1,413 @@
+"""Autograd: leaves, graphs, what backward keeps, what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import gradients, needed
+from torchcopylint.flow.facts import InferenceMisused, LeafWritten, RequiresGradRefused, Saved
+from torchcopylint.flow.graphs import last_turn, runs
+from torchcopylint.flow.model import (
+    CONTAINERS,
+    FIELD,
+    GRADLESS,
+    INFERENCE,
+    LOCAL,
+    RETAINS,
+    TENSORS,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Share,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.references import FunctionReference
+from torchcopylint.flow.storages import keeping
+from torchcopylint.flow.tapes import exclusion
+from torchcopylint.flow.values import dtypes, naming
+from torchcopylint.flow.values.modes import MODES_BY_NAME
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+    from torchcopylint.flow.values.sites import Arguments, Site
+    from torchcopylint.knowledge.table import Op
+
+MAX_GRAPH = 400
+"""So many saved values at most are followed up one graph."""
+GRAPH_HOWS = frozenset({How.VIEW, How.INDEX, How.ROW, How.CONDITIONAL, How.FIELD})
+"""Aliases that are views to autograd: writing one writes its base, graph and all."""
+
+
+def tensors_in(m: Machine, values: Iterable[Value]) -> list[Object]:
+    """The tensors among some values, elements of lists and tuples included."""
+    found = []
+    for value in values:
+        for ref in value.refs:
+            obj = m.state.object(ref)
+            if obj.kind in CONTAINERS:
+                for slot in m.state.slot_names(ref):
+                    cell = m.state.cell(slot)
+                    found += [m.state.object(r) for r in cell.refs] if cell is not None else []
+            else:
+                found.append(obj)
+    return found
+
+
+def result_of(m: Machine, made: Object, operands: Sequence[Value], differentiable: bool) -> Object:
+    """The result of an operation: whether it requires grad, whether it is a leaf, what lies behind it."""
+    if not differentiable or m.state.mode.recording is Fact.NO or m.state.mode.inference > 0:
+        return made._replace(requires_grad=Fact.NO, leaf=Fact.YES)
+    inputs = tensors_in(m, operands)
+    facts = [obj.requires_grad for obj in inputs if obj.kind in TENSORS or obj.requires_grad is not Fact.UNKNOWN]
+    unknown = any(obj.requires_grad is Fact.UNKNOWN for obj in inputs if obj.kind in (*TENSORS, Kind.UNKNOWN))
+    unknown = unknown or any(_is_unseen(m, value) for value in operands)
+    if any(fact > 0 for fact in facts):
+        best = max(facts)
+        graph = frozenset[int]().union(*(obj.graph for obj in inputs if obj.requires_grad > 0))
+        graph -= frozenset[int]().union(*(runs.on_some_paths(m, value) for value in operands))
+        if len(graph) > MAX_GRAPH:
+            graph = frozenset(sorted(graph)[-MAX_GRAPH:])
+        return made._replace(requires_grad=best, leaf=Fact.NO, graph=graph)
+    if unknown or m.state.mode.recording is Fact.UNKNOWN:
+        graph = frozenset[int]().union(*(obj.graph for obj in inputs if obj.requires_grad is Fact.UNKNOWN))
+        return made._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN, graph=graph)
+    return made._replace(requires_grad=Fact.NO, leaf=Fact.YES)
+
+
+def _is_unseen(m: Machine, value: Value) -> bool:
+    """Whether a value may hold tensors that nobody has seen: nothing is known of it, or of what it contains."""
+    if not value.refs:
+        return value.kind is Kind.UNKNOWN and value.const is None
+    return any(m.state.object(ref).kind in CONTAINERS and not m.state.slot_names(ref) for ref in value.refs)
+
+
+def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site) -> None:
+    """Backward will need some of an operation's inputs, or its output, as they are now."""
+    if not op.saves or len(result.refs) != 1 or m.state.mode.recording is Fact.NO:
+        return
+    outcome = m.state.object(result.refs[0])
+    if outcome.requires_grad <= 0:
+        return
+    ids = []
+    written = written_by(op, arguments)
+    for number, kept in enumerate(op.saved):
+        # A batch norm in training writes its running statistics and does not need them; else it is the other way round.
+        if kept.what == "indices" or kept.argument in written:
+            continue
+        value = result if kept.argument == -1 else _argument(op, arguments, kept.argument)
+        if kept.needed_by and not any(
+            obj.requires_grad > 0
+            for which in kept.needed_by
+            for obj in tensors_in(m, [_argument(op, arguments, which)])
+        ):
+            continue
+        name = at.name if kept.argument == 0 else naming.key_text(m, value.root) or "its result"
+        ids += save(m, value, at.site * 8 + number, Saved(at.site, at.op, kept.what, name))
+    if ids:
+        ref = result.refs[0]
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+
+
+def written_by(op: Op, arguments: Arguments) -> Sequence[int | str]:
+    """The arguments that a call writes: none, if it does so in training only and is told not to be, or not told."""
+    if not op.writes or "training" not in op.arguments:
+        return op.writes
+    training = arguments.at(op.arguments.index("training"))
+    if training.const is None and not training.refs:
+        training = arguments.keywords.get("training", training)
+    untold = training.const is None and not training.refs and training.root is None
+    return () if training.const is False or untold else op.writes
+
+
+def note_output(m: Machine, result: Value, at: Site, keeps: bool) -> None:
+    """An operation in place keeps what it has made of its input, or nothing."""
+    if keeps and len(result.refs) == 1 and m.state.object(result.refs[0]).requires_grad > 0:
+        ids = save(m, result, at.site * 8, Saved(at.site, at.op, "output", "its result"))
+        ref = result.refs[0]
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+
+
+def _argument(op: Op, arguments: Arguments, which: int | str) -> Value:
+    value = arguments.at(which)
+    if not value.refs and isinstance(which, int) and which < len(op.arguments):
+        return arguments.keywords.get(op.arguments[which], value)
+    return value
+
+
+def save(m: Machine, value: Value, number: int, saved: Saved) -> list[int]:
+    """A value is kept for backward under a number; returns the number if there is anything to keep."""
+    if not value.refs or len(value.refs) > 1:
+        return []
+    kept = m.state.object(value.refs[0])
+    if INFERENCE in kept.flags:
+        # Refused at once, by the operation itself.
+        m.fact(InferenceMisused(saved.site, saved.name, saved.op, kept.site, "saved", kept.sure))
+        return []
+    if m.in_loop:
+        m.saved_in_loop.append(number)
+        if number in m.saves:
+            last_turn.retire(m, number)
+    m.saves[number] = saved
+    m.saved_objects[number] = value.refs[0]
+    m.state.put(f"@spoilt{number}", frozenset())
+    for share in m.state.object(value.refs[0]).shares:
+        if not share.sure and share.how is not How.OWN:
+            continue
+        if share.how is How.FIELD:
+            # A part of a module has versions of its own, unlike a part of a tensor.
+            m.saved_fields[number, share.storage | 1] = share.region
+        owner = m.state.object(share.storage)
+        m.state.set_object(share.storage, owner._replace(saved=owner.saved | {number}))
+    return [number]
+
+
+def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *, view: bool = False) -> None:
+    """A tensor was written in place: refused on a leaf that requires grad; else its history goes on."""
+    _check_leaf(m, target, at, view)
+    if m.state.mode.recording is Fact.NO:
+        return
+    inputs = tensors_in(m, sources)
+    facts = [obj for obj in inputs if obj.requires_grad > 0]
+    if not facts:
+        if any(obj.kind in (*TENSORS, Kind.UNKNOWN) and obj.requires_grad is Fact.UNKNOWN for obj in inputs):
+            may_require_grad(m, target)
+        return
+    best = max(obj.requires_grad for obj in facts)
+    graph = frozenset[int]().union(*(obj.graph for obj in facts))
+    if all(m.state.object(ref).requires_grad <= 0 for ref in target.refs):
+        # What is written has a name of its own, or is told as what it is the result of.
+        source = next((obj.text for obj in facts if obj.text and "..." not in obj.text), "a computed value")
+        keeping.note_written(m, target, source, at.site)
+    for ref in target.refs:
+        for base in {ref, *_graph_bases(m, ref)}:
+            obj = m.state.object(base)
+            if obj.kind in TENSORS and obj.leaf is not Fact.NO and obj.requires_grad <= 0:
+                m.state.set_object(base, obj._replace(requires_grad=best, leaf=Fact.NO, graph=obj.graph | graph))
+            elif obj.kind in TENSORS:
+                m.state.set_object(base, obj._replace(graph=obj.graph | graph))
+
+
+def may_require_grad(m: Machine, target: Value) -> None:
+    """Something was written into a tensor, or may have been, and nobody knows whether that carries a graph."""
+    for ref in target.refs:
+        for base in {ref, *_graph_bases(m, ref)}:
+            obj = m.state.object(base)
+            if obj.kind in TENSORS and obj.requires_grad is Fact.NO:
+                m.state.set_object(base, obj._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN))
+
+
+def _graph_bases(m: Machine, ref: int) -> list[int]:
+    """The objects that an object is a view of, to autograd."""
+    bases: list[int] = []
+    current = ref
+    while len(bases) < 12:
+        above = [s for s in m.state.object(current).shares if s.how in GRAPH_HOWS and s.of != current]
+        if not above or above[0].of in bases:
+            break
+        current = above[0].of
+        bases.append(current)
+    return bases
+
+
+def _check_leaf(m: Machine, target: Value, at: Site, view: bool) -> None:
+    """Whichever of its objects the target is: the write is refused."""
+    mode = m.state.mode
+    if mode.recording <= 0 or mode.inference > 0:
+        return
+    found = [_leaf_written(m, ref, at, view) for ref in target.refs]
+    refused = [fact for fact in found if fact is not None]
+    if refused and any(fact.local is False for fact in refused) and switches_off(m):
+        return
+    if refused and len(refused) == len(found):
+        m.fact(min(refused, key=lambda fact: fact.sure))
+
+
+def switches_off(m: Machine) -> bool:
+    """Whether a unit, or what it calls of its file, sets what anything requires to something other than `True`.
+
+    Where somebody switches parameters off, those of a module that was handed in are not known to require grad.
+    """
+    called = [m.value(event.function).const for event in m.index.of(t.Call)]
+    units = [m.unit.number, *(one.unit for one in called if isinstance(one, FunctionReference))]
+    for number in units:
+        if m.world.is_own(number):
+            unit = m.world.unit(number)
+            stored = [event.value for event in m.world.index(unit).stores.get("requires_grad", ())]
+            invoked = [event for event in m.world.index(unit).of(t.Invoke) if event.name == "requires_grad_"]
+            stored += [argument.register for event in invoked for argument in event.arguments]
+            made = [unit.definitions[register] for register in stored if register >= 0]
+            if any(not isinstance(event, t.Const) or event.value is not True for event in made):
+                return True
+    return False
+
+
+def _leaf_written(m: Machine, ref: int, at: Site, view: bool) -> LeafWritten | None:
+    obj = m.state.object(ref)
+    if GRADLESS in obj.flags:
+        return None
+    if obj.kind in TENSORS and obj.leaf is Fact.YES and obj.requires_grad > 0:
+        return _leaf_fact(m, ref, obj, obj, at, view, -1)
+    unknown = obj.leaf is obj.requires_grad is Fact.UNKNOWN
+    if obj.kind in TENSORS and unknown and ref in m.unexplained_gradients:
+        # Nothing says what it is, but somebody has asked for its gradient, which leaves have that require one.
+        return _leaf_fact(m, ref, obj._replace(sure=min(obj.sure, Sure.LIKELY)), obj, at, view, -1)
+    current = ref
+    seen: set[int] = set()
+    while current not in seen:
+        seen.add(current)
+        above = [s for s in m.state.object(current).shares if s.of != current]
+        if len({s.of for s in above}) != 1 or above[0].how not in (How.VIEW, How.INDEX, How.ROW) or not above[0].sure:
+            return None
+        share: Share = above[0]
+        base = m.state.object(share.of)
+        if base.leaf is Fact.YES and base.requires_grad > 0 and base.kind in TENSORS:
+            return _leaf_fact(m, share.of, base, obj, at, True, share.site)
+        current = share.of
+    return None
+
+
+def _leaf_fact(m: Machine, ref: int, leaf: Object, obj: Object, at: Site, view: bool, viewed: int) -> LeafWritten:
+    sure = leaf.sure if leaf.requires_grad is Fact.YES else min(leaf.sure, Sure.LIKELY)
+    return LeafWritten(
+        site=at.site,
+        name=at.name or obj.text,
+        leaf=leaf.text,
+        op=at.op,
+        view=view,
+        out=at.form == "out",
+        made=leaf.site,
+        viewed=viewed,
+        assumed=m.state.mode.assumed,
+        local=_made_here(m, leaf),
+        sure=sure,
+        asked=ref in m.gradients or _nobody_switches(m, leaf),
+        aside=exclusion.is_aside(m, at.site),
+    )
+
+
+def _made_here(m: Machine, leaf: Object) -> bool:
+    """Whether a unit made a leaf itself, or the module that has it.
+
+    What converts modules makes them, too, and leaves it to its callers to switch grad mode off. What a loop has taken
+    out of something is not made here.
+    """
+    above = [m.state.object(s.of) for s in leaf.shares if s.how in (How.FIELD, How.PARAMETERS)]
+    if above and m.world.converts(m):
+        return False
+    made = [obj for obj in above or [leaf] if obj.owner in ("", LOCAL) and obj.site in m.index.computing]
+    return len(made) == len(above or [leaf])
+
+
+_SWITCHES = frozenset({*MODES_BY_NAME, "set_grad_enabled"})
+
+
+def _nobody_switches(m: Machine, leaf: Object) -> bool:
+    """Whether a leaf is what the constructor of a class that is no module has made, in a file that never speaks of grad
+    mode. Modules are written by those who call them; what a class makes for itself to be trained, it trains itself."""
+    if leaf.owner != FIELD or leaf.requires_grad is not Fact.YES or m.unit.owner < 0:
+        return False
+    if m.world.class_kind(m.unit.owner)[0] is not Kind.INSTANCE:
+        return False
+    events = (event for unit in m.world.program.units for event in unit.definitions)
+    asking = (event for event in events if isinstance(event, t.Attribute | t.Invoke | t.Load))
+    return not any(event.name in _SWITCHES for event in asking)
+
+
+def check_out(m: Machine, inputs: Sequence[Value], out: Value, at: Site) -> None:
+    """`out=` with an argument that requires grad is refused while autograd records."""
+    if m.state.mode.recording <= 0:
+        return
+    needing = [obj for obj in tensors_in(m, inputs) if obj.requires_grad > 0 and obj.kind in TENSORS]
+    if not needing:
+        return
+    worst = max(needing, key=lambda obj: obj.requires_grad)
+    sure = worst.sure if worst.requires_grad is Fact.YES else min(worst.sure, Sure.LIKELY)
+    m.fact(
+        LeafWritten(
+            at.site,
+            worst.text or at.name,
+            worst.text,
+            at.op,
+            False,
+            True,
+            worst.site,
+            -1,
+            m.state.mode.assumed,
+            _made_here(m, worst),
+            sure,
+            asked=_nobody_switches(m, worst),
+        )
+    )
+
+
+def backward(m: Machine, value: Value, site: int, arguments: Arguments, name: str, *, part: bool = False) -> None:
+    """`backward()` runs over a value's graph: it needs what was saved, and frees it unless told to keep it.
+
+    `part` is whether it stops at some of the inputs, so that nobody knows what is freed.
+    """
+    m.trains = True
+    retained = arguments.flag("retain_graph")
+    # A graph of the gradients hangs on this one, which stays by itself.
+    retain = retained is not False or arguments.flag("create_graph") is not False
+    needed.by_backward(m, value, site, "backward")
+    if len(value.refs) == 1:
+        gradients.accumulated(m, m.state.object(value.refs[0]).graph, site)
+    # `retain_variables` is its name of long ago.
+    retain = retain or "retain_variables" in arguments.keywords
+    m.reached_since = set() if m.reached_since is None else m.reached_since
+    part = part or "inputs" in arguments.keywords or arguments.flag("create_graph") is not False
+    runs.over(m, value, site, freed=not retain, name=name, part=part, retained=retained is True)
+    for ref in value.refs:
+        for number in m.state.object(ref).graph:
+            m.reaches_unknown = m.reaches_unknown and number not in m.saves
+            if number in m.module_saves:
+                m.reached.update(m.module_saves[number].refs)
+                m.reached_since.update(m.module_saves[number].refs)
+            if not retain and number >= 0:
+                m.state.put(f"@spoilt{number}", None)
+
+
+def of_gradient(m: Machine, made: Object, arguments: Arguments, site: int) -> Object:
+    """What a gradient is that is computed at a site: with `create_graph=True`, it has a graph of its own."""
+    if arguments.flag("create_graph") is not True or m.state.mode.recording <= 0:
+        return made
+    graph = runs.without(result_of(m, made, arguments.positional[:1], True).graph) | {runs.unknown_graph(site)}
+    return made._replace(leaf=Fact.NO, requires_grad=Fact.LIKELY, graph=graph)
+
+
+def retain_grad(m: Machine, value: Value) -> None:
+    """`retain_grad()`: a non-leaf keeps its gradient."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(flags=obj.flags | {RETAINS}))
+
+
+def note_switched(m: Machine, ref: int, wanted: bool | None, site: int, name: str) -> bool:
+    """`requires_grad` is set: torch refuses to switch it off for what is computed, and on for integers.
+
+    Whether it is surely left as it was: who catches that, or goes on in the next cell, has what was there before.
+    """
+    obj = m.state.object(ref)
+    if obj.kind not in TENSORS:
+        return False
+    if wanted is False and obj.leaf is Fact.NO and obj.requires_grad > 0 and not obj.flags & {INFERENCE}:
+        sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
+        m.fact(RequiresGradRefused(site, name, "nonleaf", obj.site, "", sure))
+        # On its other turns, a loop comes to others of the kind.
+        return m.in_loop
+    if wanted is True and obj.dtype in dtypes.INTEGERS:
+        m.fact(RequiresGradRefused(site, name, "integer", obj.site, obj.dtype, obj.sure))
+        return True
+    return False
+
+
+def note_made(m: Machine, dtype: str, at: Site) -> None:
+    """A factory is called with `requires_grad=True`."""
+    if dtype in dtypes.INTEGERS:
+        m.fact(RequiresGradRefused(at.site, f"{at.op}(...)", "integer", at.site, dtype, Sure.PROVEN))

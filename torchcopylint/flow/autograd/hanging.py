@@ -1,0 +1,235 @@
+"""On which of its arguments what a function returns hangs, by the graph of autograd: `y, h = model(x, h)`.
+
+Then what backward has run over before the call is a part of what comes back, and backward runs over it again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import distributions, grads
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    CONTAINERS,
+    PARTS,
+    PLACEHOLDER,
+    TENSORS,
+    Fact,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.storages import keeping, slots
+from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import memory, naming
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+MAX_STEPS = 80
+"""So many events are gone back over from what is returned to the parameters."""
+_COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "is", "not"})
+_DISCRETE = frozenset({"argmax", "argmin", "long", "int", "bool", "argsort", "one_hot", "zeros_like", "ones_like"})
+
+
+_GOING_THROUGH = frozenset({f"builtins.{name}" for name in ("zip", "enumerate", "reversed", "list", "tuple")})
+_LOOKING_THROUGH = frozenset({"items", "values"})
+
+
+class Hanging(NamedTuple):
+    """What stands in `slot` of what a function returns (or all of it) hangs on the graph of `parameter`.
+
+    Of a method, that may be a field as well, by its text: `self.hidden`.
+    """
+
+    slot: str
+    parameter: str
+
+
+Graphs: TypeAlias = "list[tuple[str, frozenset[int]]]"
+"""Slots of what a call returns, and the graphs behind them."""
+
+
+def of(m: Machine, fields: frozenset[str]) -> tuple[Hanging, ...]:
+    """Which parts of what a unit returns hang on which parameter, or on which of some fields, whichever way it
+    returns."""
+    if m.has_no_grad or m.unit.is_generator:
+        return ()
+    returns = [event for event in m.index.of(t.Return) if event.value >= 0]
+    found: set[Hanging] | None = None
+    for event in returns:
+        made = m.unit.definitions[event.value]
+        parts = {"": event.value}
+        if isinstance(made, t.Make) and made.kind == "tuple" and not any(made.stars):
+            parts = {f"[{position}]": register for position, register in enumerate(made.items)}
+        hanging = {Hanging(slot, name) for slot, register in parts.items() for name in sources(m, register, fields)}
+        found = hanging if found is None else found & hanging
+    return tuple(sorted(found or ()))
+
+
+def field_of(m: Machine, name: str) -> str:
+    """How a field of the object is called whose method this is."""
+    return f"{m.unit.first}.{name}"
+
+
+def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
+    """The parameters, and those of some fields, that a value is computed from by what keeps the graph."""
+    own = 1 if m.unit.owner >= 0 else 0
+    names = {parameter.name for parameter in m.unit.parameters[own:] if parameter.kind == "plain"}
+    found: set[str] = set()
+    pending, seen = [register], set[int]()
+    while pending and len(seen) < MAX_STEPS:
+        current = pending.pop()
+        event = m.unit.definitions[current] if current >= 0 and current not in seen else None
+        seen.add(current)
+        if isinstance(event, t.Load):
+            bound = uses.bindings_before(m, event)
+            pending += [*bound, *_appended(m, event.name, bound)]
+            if event.name in names and not any(_ends(m, event.name, one) for one in bound):
+                found.add(event.name)
+        elif isinstance(event, t.Attribute) and event.name in fields:
+            if naming.text_of(m, current) == field_of(m, event.name):
+                found.add(field_of(m, event.name))
+        elif isinstance(event, t.Operate) and event.symbol not in _COMPARISONS:
+            pending += event.operands
+        elif isinstance(event, t.Unpack):
+            of_own = _through_own(m, event.value, f"[{event.position}]")
+            pending += [event.value] if of_own is None else of_own
+        elif isinstance(event, t.Item):
+            pending.append(event.base)
+        elif isinstance(event, t.Iterate):
+            pending.append(event.iterable)
+        elif isinstance(event, t.Call) and m.dotted_of(event) in _GOING_THROUGH:
+            pending += [argument.register for argument in event.arguments]
+        elif isinstance(event, t.Make):
+            pending += [*event.items, *m.index.collected.get(current, ())]
+        elif isinstance(event, t.Invoke) and event.name in _LOOKING_THROUGH and not event.arguments:
+            pending.append(event.base)
+        elif isinstance(event, t.Call | t.Invoke) and (of_own := _through_own(m, current, "")) is not None:
+            pending += of_own
+        elif isinstance(event, t.Call | t.Invoke) and _keeps_graph(m, event):
+            pending += [argument.register for argument in event.arguments]
+            pending += [event.base] if isinstance(event, t.Invoke) else []
+    return found
+
+
+def _appended(m: Machine, name: str, bound: list[int]) -> list[int]:
+    """What is put into a list or dictionary that a name is bound to, by that name."""
+    if not any(isinstance(m.unit.definitions[register], t.Make) for register in bound if register >= 0):
+        return []
+    stored = [event.value for event in m.index.of(t.StoreItem) if naming.text_of(m, event.base) == name]
+    return stored + [
+        event.arguments[0].register
+        for event in m.index.of(t.Invoke)
+        if event.name == "append" and len(event.arguments) == 1 and naming.text_of(m, event.base) == name
+    ]
+
+
+def _through_own(m: Machine, register: int, slot: str) -> list[int] | None:
+    """The arguments that a part of what a network of the file returns hangs on, where a field holds it and is called,
+    or of what another method of the object does: `y, self.h = self.net(x, self.h)`; `None` of any other value."""
+    call = m.unit.definitions[register] if register >= 0 else None
+    base = m.unit.definitions[call.base] if isinstance(call, t.Invoke) and call.base >= 0 else None
+    if not isinstance(call, t.Invoke) or not isinstance(base, t.Load) or m.unit.owner < 0 or not m.unit.parameters:
+        return None
+    if base.name != m.unit.first:
+        return None
+    known = m.world.field_of(f"class#{m.unit.owner}", call.name)
+    forward = m.world.method_of(known, "forward") if known is not None and known.kind is Kind.MODULE else None
+    forward = m.world.method(m.unit.owner, call.name) if forward is None else forward
+    summary = m.world.summary(forward) if forward is not None else None
+    if forward is None or summary is None:
+        return None
+    names = [parameter.name for parameter in m.world.unit(forward).parameters[1:]]
+    given = dict(
+        zip(names, [one.register for one in call.arguments if not one.keyword and not one.stars], strict=False)
+    )
+    given |= {one.keyword: one.register for one in call.arguments if one.keyword}
+    return [given[one.parameter] for one in summary.hangs if one.slot in (slot, "") and one.parameter in given]
+
+
+def _ends(m: Machine, name: str, register: int) -> bool:
+    """Whether a binding takes the place of what the caller has passed under a name, or is made of it.
+
+    `if h is None: h = torch.zeros(2)` leaves what was passed as it is.
+    """
+    binds = [event for event in m.index.binds.get(name, ()) if event.value == register]
+    conditional = bool(binds) and all(uses.on_some_paths(m, event.site) for event in binds)
+    made = uses.expression(m, register, name)
+    return not conditional or any(isinstance(event, t.Load) and event.name == name for event in made)
+
+
+def _keeps_graph(m: Machine, event: t.Call | t.Invoke) -> bool:
+    if m.dotted_of(event).rpartition(".")[2] in _DISCRETE or (isinstance(event, t.Invoke) and event.name in _DISCRETE):
+        return False
+    if isinstance(event, t.Invoke):
+        base = m.unit.definitions[event.base]
+        if isinstance(base, t.Load) and base.name == m.unit.first:
+            known = m.world.field_of(f"class#{m.unit.owner}", event.name) if m.unit.owner >= 0 else None
+            return known is not None and table.module_class(known.type) is not None
+    elif _is_layer(m, event.function):
+        return True
+    return keeping.keeps_graph(m, event)
+
+
+def _is_layer(m: Machine, register: int) -> bool:
+    """Whether a register holds a layer of torch's, such as one that a loop takes out of a list of them."""
+    rows = [table.module_class(m.state.object(ref).type) for ref in m.value(register).refs]
+    return bool(rows) and all(row is not None and not row.container for row in rows)
+
+
+def graphs(m: Machine, items: tuple[Hanging, ...], bound: dict[str, Value]) -> Graphs:
+    """The graphs that the parts of what a call returns hang on, by the slots of the parts.
+
+    To be asked before the call changes anything: what it has made on an earlier turn of a loop is older afterwards.
+    """
+    found = []
+    for item in items if m.state.mode.recording > 0 else ():
+        given = [obj for obj in grads.tensors_in(m, [_given(m, item.parameter, bound)]) if obj.requires_grad > 0]
+        found.append((item.slot, frozenset[int]().union(*(obj.graph for obj in given))))
+    return found
+
+
+def _given(m: Machine, parameter: str, bound: dict[str, Value]) -> Value:
+    """What a call is given for a parameter, or what the field of the one whose method it is holds."""
+    name, _, field = parameter.partition(".")
+    value = bound.get(name, Value())
+    if not field:
+        return value
+    cell = m.state.cell((value.refs[0], f".{field}")) if len(value.refs) == 1 else None
+    return Value(cell.refs, cell.kind) if cell is not None else Value()
+
+
+def carry(m: Machine, hanging: Graphs, result: Value, site: int, bound: dict[str, Value]) -> None:
+    """A call returns what hangs on such graphs. What was passed and comes back holds what it held."""
+    if hanging and any(result.refs == value.refs for value in bound.values()):
+        return
+    for part, graph in hanging if len(result.refs) == 1 else ():
+        value = slots.slot_value(m, (result.refs[0], part)) if part else result
+        for ref in value.refs:
+            _hang(m, ref, graph, site, part)
+
+
+def may_hang(obj: Object) -> bool:
+    """Whether a part of what a call returns can hang on a graph: a tensor, or a distribution that is made of some."""
+    return obj.kind in (*TENSORS, Kind.UNKNOWN) or distributions.is_one(obj)
+
+
+def _hang(m: Machine, ref: int, graph: frozenset[int], site: int, slot: str) -> None:
+    obj = m.state.object(ref)
+    parts = PARTS in obj.flags
+    if obj.kind in CONTAINERS and not parts:
+        if not m.state.slot_names(ref):
+            one = Object(Kind.TENSOR, Sure.LIKELY, text=f"{obj.text}[...]", flags=frozenset({PLACEHOLDER}))
+            held = memory.fresh(m, site, one, f"each of {slot}")
+            slots.bind_slot(m, (ref, ANY_ELEMENT), held, site)
+        for name in m.state.slot_names(ref):
+            for inner in m.state.refs_of(name):
+                if inner != ref and m.state.object(inner).kind not in CONTAINERS:
+                    _hang(m, inner, graph, site, slot)
+    elif (parts or may_hang(obj)) and graph and obj.requires_grad is not Fact.NO:
+        sure = max(obj.requires_grad, Fact.LIKELY)
+        m.state.set_object(ref, obj._replace(graph=obj.graph | graph, requires_grad=sure, leaf=Fact.NO))

@@ -1,0 +1,81 @@
+"""What backward needs as it was saved, and who has written it since (rule 5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import Clobbered, Link
+from torchcopylint.flow.model import EARLIER, UNVERSIONED, Value
+from torchcopylint.flow.storages.reading import MAX_CHAIN
+from torchcopylint.flow.tapes import anew, exclusion, uses
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+
+def by_backward(m: Machine, value: Value, site: int, consumer: str) -> None:
+    """Backward runs, or may run later, over the graph of a value: what it saved and was spoilt is a fact (rule 5)."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        for saved in sorted(obj.graph):
+            spoilt = m.state.get(f"@spoilt{saved}")
+            if not isinstance(spoilt, frozenset):
+                continue
+            for written in sorted(spoilt):
+                if consumer == "return" and written in m.in_evaluation:
+                    # Written where the module is known not to be in training: nobody runs backward over that.
+                    continue
+                if written in m.writes and saved in m.saves and _comes_too_late(m, m.saves[saved].site, written, site):
+                    continue
+                if written in m.writes and saved in m.saves and not exclusion.exclude(m, m.saves[saved].site, written):
+                    sure = min(obj.sure, m.writes[written].sure)
+                    kept = m.saved_objects.get(saved, -1)
+                    links = _links_to(m, written, kept)
+                    certain = (saved & ~EARLIER, written) in m.met
+                    hidden = certain and _is_hidden(m, written, kept)
+                    m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure, certain, hidden))
+
+
+def _comes_too_late(m: Machine, saved: int, written: int, site: int) -> bool:
+    """Whether backward would have to come round once more, and the write is of its loop's last turn."""
+    loops = [uses.loops_around(m, one) for one in (saved, site, written)]
+    if site < written and loops[1] == loops[2] and _is_of_its_turn(m, site) and _is_of_its_turn(m, written):
+        # `for optimizer, loss in zip(optimizers, losses)`: the next turn has a loss, and an optimizer, of its own.
+        return True
+    if site >= written or not loops[0] == loops[1] == loops[2]:
+        return False
+    return exclusion.is_of_last_turn(m, written) or (saved < site and anew.each_turn(m, site))
+
+
+def _is_of_its_turn(m: Machine, site: int) -> bool:
+    """Whether the method called at a site is that of an element of what a loop goes through: another one each turn."""
+    call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    load = m.unit.definitions[call.base] if isinstance(call, t.Invoke) and call.base >= 0 else None
+    bound = uses.bindings_before(m, load) if isinstance(load, t.Load) else []
+    return bool(bound) and all(uses.from_iteration(m, register) for register in bound)
+
+
+def _is_hidden(m: Machine, written: int, saved: int) -> bool:
+    """Whether what was saved has a version counter of its own, from `.data`, which a write does not count on."""
+    current = saved
+    for _ in range(MAX_CHAIN):
+        above = [share for share in m.state.object(current).shares if share.of != current]
+        if len({share.of for share in above}) != 1:
+            return False
+        if above[0].how in UNVERSIONED:
+            chains = m.chains.get(written, {}).values()
+            return not any(current | 1 == number for chain in chains for number, _ in chain)
+        current = above[0].of
+    return False
+
+
+def _links_to(m: Machine, written: int, saved: int) -> tuple[Link, ...]:
+    """The links from the saved object down to the place that was written through, in program order."""
+    chains = m.chains.get(written, {})
+    for chain in chains.values():
+        numbers = [number for number, _ in chain]
+        if saved | 1 in numbers:
+            below = chain[: numbers.index(saved | 1)]
+            return tuple(reversed([link for _, link in below if link.how is not None]))
+    return tuple(reversed([link for _, link in next(iter(chains.values()), ()) if link.how is not None]))

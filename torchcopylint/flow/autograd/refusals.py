@@ -1,0 +1,139 @@
+"""Writes that torch refuses, or that mean something else than they say, because of how a tensor was made.
+
+A part of several (`chunk`, iteration), a view made while grad mode was off, an expanded tensor, an inference tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.autograd import grads
+from torchcopylint.flow.facts import ExpandedWritten, InferenceMisused, OutAliases, ViewRefused
+from torchcopylint.flow.model import (
+    CUSTOM_VIEW,
+    EXPANDED,
+    INFERENCE,
+    LOCAL,
+    NO_GRAD_VIEW,
+    PARTS,
+    TENSORS,
+    Fact,
+    How,
+    Object,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.values import naming
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+    from torchcopylint.flow.values.sites import Site
+    from torchcopylint.knowledge.table import Op
+
+EXPANDING = frozenset({"expand", "expand_as", "broadcast_to", "meshgrid"})
+"""Operations whose results repeat one memory along a dimension. What `broadcast_tensors` returns need not: `layout`."""
+_READING_AGAIN = {"mm": 0, "matmul": 0, "bmm": 0, "mv": 0, "addmm": 1, "addmv": 1, "baddbmm": 1}
+"""Products, and from which operand on `out=` must not be one; those that add take their first one as a start."""
+_FILLING = frozenset({"fill_", "zero_"})
+"""These give every element the same value, so it does not matter how often they meet it."""
+_VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW})
+MAX_VIEWS = 12
+
+
+def check(m: Machine, target: Value, sources: Sequence[Value], at: Site) -> None:
+    """A tensor is written in place: whichever of its objects it is, is the write refused?"""
+    if target.refs:
+        _check_expanded(m, target, at)
+    check_shape(m, target, sources, at)
+
+
+def check_shape(m: Machine, target: Value, sources: Sequence[Value], at: Site) -> None:
+    """A tensor's shape or its elements are written in place (`t_` and `add_` alike): is that refused?"""
+    if not target.refs:
+        return
+    check_inference(m, target, at)
+    if m.state.mode.recording <= 0 or m.state.mode.inference > 0:
+        return
+    found = [_refused(m, ref, sources, at) for ref in target.refs]
+    refused = [fact for fact in found if fact is not None]
+    if refused and len(refused) == len(found):
+        m.fact(min(refused, key=lambda fact: fact.sure))
+
+
+def check_out(m: Machine, op: Op, inputs: Sequence[Value], out: Value, at: Site) -> None:
+    """`out=` may be an operand of what works element by element. These read it again after they have begun to write."""
+    short = op.name.rpartition(".")[2]
+    first = _READING_AGAIN.get(short)
+    if first is None or not out.refs or any(ref & 1 for ref in out.refs):
+        # What earlier turns of a loop have made is several objects under one number.
+        return
+    for value in inputs[first:]:
+        if value.refs == out.refs and (len(out.refs) == 1 or value.root == out.root):
+            obj = m.state.object(out.refs[0])
+            name = naming.key_text(m, out.root) or obj.text
+            m.fact(OutAliases(at.site, name, at.op, max(obj.sure, Sure.LIKELY)))
+            return
+
+
+def _refused(m: Machine, ref: int, sources: Sequence[Value], at: Site) -> ViewRefused | None:
+    why, viewed, current, seen = "", -1, ref, {ref}
+    needs = m.state.object(ref).requires_grad
+    for _ in range(MAX_VIEWS):
+        obj = m.state.object(current)
+        if NO_GRAD_VIEW in obj.flags and not why:
+            why, viewed = "no_grad", obj.site
+        if CUSTOM_VIEW in obj.flags and not why:
+            why, viewed = "custom", obj.site
+        above = [s for s in obj.shares if s.of != current]
+        if len({s.of for s in above}) != 1 or above[0].how not in _VIEWS or not above[0].sure or above[0].of in seen:
+            break
+        if above[0].how is How.ROW and not why:
+            why, viewed = "multi", above[0].site
+        current = above[0].of
+        seen.add(current)
+    base = m.state.object(current)
+    inputs = [obj.requires_grad for obj in grads.tensors_in(m, sources) if obj.kind in TENSORS]
+    needs = max(needs, base.requires_grad, *inputs)
+    tensor = base.kind in TENSORS or PARTS in base.flags
+    if why == "custom" and needs is Fact.UNKNOWN:
+        # Who writes a function of its own for autograd hands it tensors that require grad.
+        needs, tensor, base = Fact.LIKELY, True, base._replace(sure=Sure.LIKELY)
+    if not why or needs <= 0 or not tensor or (why == "multi" and _is_leaf(base)):
+        return None
+    sure = base.sure if needs is Fact.YES else min(base.sure, Sure.LIKELY)
+    local = base.owner in ("", LOCAL)
+    return ViewRefused(at.site, at.name, at.op, why, base.text, viewed, m.state.mode.assumed, local, sure)
+
+
+def _is_leaf(base: Object) -> bool:
+    """A view of a leaf is refused for that reason already."""
+    return base.leaf is Fact.YES and base.requires_grad > 0
+
+
+def check_inference(m: Machine, target: Value, at: Site, least: Sure = Sure.NOT) -> None:
+    """A tensor that was made in inference mode is written in place outside of it: that is refused.
+
+    `least` is how surely its use shows that it is a tensor.
+    """
+    objects = [m.state.object(ref) for ref in target.refs]
+    if m.state.mode.inference is Fact.NO and all(INFERENCE in obj.flags for obj in objects):
+        obj = objects[0]
+        sure = min(max(o.sure, least) for o in objects)
+        m.fact(InferenceMisused(at.site, at.name, at.op, obj.site, "written", sure))
+
+
+def _check_expanded(m: Machine, target: Value, at: Site) -> None:
+    if len(target.refs) != 1 or at.op in _FILLING:
+        return
+    obj = m.state.object(target.refs[0])
+    # What lies in a field lies in the object that has the field as well: one tensor, on two storages.
+    above = {s.of for s in obj.shares if s.of != target.refs[0] and s.how is How.INDEX}
+    base = m.state.object(next(iter(above))) if len(above) == 1 and at.form == "augmented" else obj
+    part = at.form == "item" or base is not obj
+    if EXPANDED in base.flags:
+        m.fact(
+            ExpandedWritten(
+                at.site, base.text if part and base is not obj else at.name, at.op, base.site, part, obj.sure
+            )
+        )

@@ -1,0 +1,48 @@
+"""Running statistics: the forward pass of a normalisation writes its buffers, as long as it is in training mode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.model import Kind, Sure, Value
+from torchcopylint.flow.storages import slots, writing
+from torchcopylint.flow.values.sites import STATISTICS, Arguments
+from torchcopylint.flow.values.state import TRAINING
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+MODE = "training"
+MAX_DEPTH = 3
+"""So many levels of modules in modules change their mode together, as far as anything is known of them."""
+
+
+def set_mode(m: Machine, module: Value, name: str, arguments: Arguments, depth: int = MAX_DEPTH) -> None:
+    """`train()` or `eval()` of a module, which holds for those in it."""
+    told = arguments.keywords.get("mode", arguments.at(0))
+    unknown = told.const is None and (told.root is not None or bool(told.refs))
+    training = name == "train" and told.const is not False
+    for ref in module.refs if depth and not unknown else ():
+        obj = m.state.object(ref)
+        if obj.kind is Kind.MODULE:
+            others = tuple(pair for pair in obj.config if pair[0] != MODE)
+            m.state.set_object(ref, obj._replace(config=(*others, (MODE, training))))
+            for slot in m.state.slot_names(ref):
+                set_mode(m, Value(m.state.refs_of(slot)), name, arguments, depth - 1)
+
+
+def update(m: Machine, module: Value, row: table.ModuleOp, site: int, name: str) -> None:
+    """A layer has been called: if that was in training, its statistics are others now."""
+    if not row.writes_buffers or m.state.get(TRAINING) is False:
+        return
+    for ref in module.refs if len(module.refs) == 1 else ():
+        obj = m.state.object(ref)
+        if obj.sure is not Sure.PROVEN or dict(obj.config).get(MODE) is False:
+            continue
+        for buffer in row.buffers:
+            # Of a buffer that nobody has looked at there is nothing to say.
+            if m.state.refs_of((ref, f".{buffer}")):
+                value = slots.slot_value(m, (ref, f".{buffer}"))
+                text = f"{name}.{buffer}"
+                writing.write(m, value, site, op=f"{name}(...)", form=STATISTICS, name=text, also=True)

@@ -1,0 +1,65 @@
+"""Calls of what nobody knows: they look at their arguments, make something, and train by their name."""
+
+from __future__ import annotations
+
+from torchcopylint.flow.autograd import grads, stepping
+from torchcopylint.flow.graphs import runs
+from torchcopylint.flow.model import BLANK, INFERENCE, Fact, Object, Value
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import reading, slots
+from torchcopylint.flow.values import kinds, memory, naming
+from torchcopylint.flow.values.sites import Arguments
+
+BACKWARD_NAMES = frozenset({"backward", "manual_backward"})
+SCALED_LOSS = "scale_loss"
+"""`with amp.scale_loss(loss, optimizer) as scaled:` is for running backward over the loss."""
+
+
+def call_unknown(m: Machine, arguments: Arguments, site: int, name: str, receiver: Value | None = None) -> Value:
+    """Nobody knows what is called: it looks at its arguments, and makes something.
+
+    `receiver` is the object whose method it is, if what it trains by its name may be held there.
+    """
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        reading.read(m, value, site, "argument", name)
+        slots.field_read(m, value.root, site, "argument", name)
+    stepping.maybe_trains(m, arguments, site, name, receiver)
+    stepping.maybe_step(m, arguments, site, name)
+    maybe_backward(m, arguments, site, name)
+    maybe_filled(m, arguments)
+    if name.rpartition(".")[2] == SCALED_LOSS and arguments.positional:
+        return arguments.positional[0]._replace(root=None)
+    # What a criterion computes of an output is a tensor, of which nobody knows more.
+    judged = m.state.mode.inference > 0 and kinds.named_criterion(name) and len(arguments.positional) > 1
+    flags = frozenset({INFERENCE}) if judged else frozenset[str]()
+    return memory.fresh(m, site, Object(text=f"{name}(...)", graph=graph_behind(m, arguments, name), flags=flags))
+
+
+def graph_behind(m: Machine, arguments: Arguments, name: str) -> frozenset[int]:
+    """The graph of what an unknown call makes, if it makes a tensor: what its arguments were computed from.
+
+    Whether backward has run over it already is left out, as nobody knows whether the call cuts the graph; but what is
+    called a loss or a criterion is there to be differentiated.
+    """
+    if m.state.mode.recording is Fact.NO:
+        return frozenset()
+    inputs = grads.tensors_in(m, [*arguments.positional, *arguments.keywords.values()])
+    keeps = kinds.named_criterion(name)
+    graph = frozenset[int]().union(*(obj.graph if keeps else runs.without(obj.graph) for obj in inputs))
+    return graph if len(graph) <= grads.MAX_GRAPH else frozenset(sorted(graph)[-grads.MAX_GRAPH :])
+
+
+def maybe_filled(m: Machine, arguments: Arguments) -> None:
+    """`reduce(out, parts)`: what was made to be filled may be filled by whoever it is handed to, with a graph."""
+    if m.state.mode.recording is Fact.NO:
+        return
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        if value.refs and all(BLANK in m.state.object(ref).flags for ref in value.refs):
+            grads.may_require_grad(m, value)
+
+
+def maybe_backward(m: Machine, arguments: Arguments, site: int, name: str) -> None:
+    """`accelerator.backward(loss)`, `self.manual_backward(loss)`: somebody else runs backward over a loss."""
+    if name.rpartition(".")[2] in BACKWARD_NAMES and arguments.positional:
+        loss = arguments.positional[0]
+        grads.backward(m, loss, site, arguments, naming.key_text(m, loss.root) or "the loss")

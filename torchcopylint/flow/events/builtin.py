@@ -1,0 +1,268 @@
+"""Builtins, `itertools` and `collections`: functions of Python with a meaning of their own."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import grads
+from torchcopylint.flow.events.iteration import iterate
+from torchcopylint.flow.interprocedural import attributes, partials
+from torchcopylint.flow.library import containers
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    BUFFERS,
+    LISTS,
+    TENSORS,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.program import generators, ownership
+from torchcopylint.flow.references import FunctionReference, Super
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.running.special import EACH, SPECIAL, Handler, receiver_text, special
+from torchcopylint.flow.storages import aliasing, collecting, collectives, reading, slots
+from torchcopylint.flow.values import memory, naming
+from torchcopylint.flow.values.sites import Arguments
+from torchcopylint.flow.values.state import kind_of
+
+
+@special("builtins.isinstance", "builtins.hasattr", "builtins.callable", "builtins.issubclass", "builtins.id")
+def _metadata(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return Value(kind=Kind.NUMBER)
+
+
+@special("builtins.len", "torch.is_tensor", "torch.numel", "builtins.type")
+def _length(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return Value(kind=Kind.NUMBER) if name != "type" else Value(kind=Kind.OTHER)
+
+
+@special("builtins.int", "builtins.float", "builtins.bool", "builtins.round", "builtins.abs", "builtins.hash")
+def _number(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for value in arguments.positional:
+        reading.read(m, value, event.site, "look", name)
+    if name in ("abs", "round") and arguments.positional and kind_of(arguments.positional[0], m.state) in BUFFERS:
+        obj = m.state.object(arguments.positional[0].refs[0])
+        return memory.fresh(m, event.site, grads.result_of(m, Object(obj.kind, obj.sure), arguments.positional, True))
+    return Value(kind=Kind.NUMBER)
+
+
+@special("builtins.slice")
+def _slice(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return Value(kind=Kind.OTHER)
+
+
+@special("builtins.str", "builtins.repr", "builtins.format")
+def _string(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for value in arguments.positional:
+        reading.read(m, value, event.site, "look", name)
+    return Value(kind=Kind.STRING)
+
+
+@special("builtins.range")
+def _range(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return containers.iterator(m, event.site, Value(kind=Kind.NUMBER))
+
+
+@special("builtins.enumerate", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "builtins.reversed")
+def _enumerate(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    if name.rpartition(".")[2] == "enumerate":
+        generators.note_taken(m, arguments.at(0), event.site)
+        return containers.lazily(m, event.site, containers.NUMBERED, arguments.at(0))
+    return arguments.at(0)
+
+
+@special("builtins.zip", "itertools.product")
+def _zip(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for source in arguments.positional:
+        generators.note_taken(m, source, event.site)
+    aliasing.note_zip(m, arguments.positional, event.site)
+    return containers.lazily(m, event.site, containers.ZIP, *arguments.positional)
+
+
+@special("builtins.list", "builtins.tuple", "builtins.sorted", "builtins.iter", "builtins.set")
+def _list(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    kind = {"tuple": Kind.TUPLE, "set": Kind.SET, "iter": Kind.ITERATOR}.get(name, Kind.LIST)
+    if not arguments.positional:
+        return memory.fresh(m, event.site, Object(kind, Sure.PROVEN, text="..."))
+    source = arguments.positional[0]
+    if len(source.refs) == 1 and m.state.object(source.refs[0]).kind in (Kind.LIST, Kind.TUPLE) and name != "sorted":
+        made = memory.fresh(m, event.site, Object(kind, Sure.PROVEN, text="..."))
+        _copy_in_order(m, source.refs[0], made.refs[0], event.site)
+        return made
+    generators.note_taken(m, source, event.site)
+    item = iterate(m, source, event.site, receiver_text(m, event))
+    made = containers.iterator(m, event.site, item, "list", kind)
+    ownership.note_taken(m, [source], made)
+    return made
+
+
+def _copy_in_order(m: Machine, source: int, target: int, site: int) -> None:
+    for slot in m.state.slot_names(source):
+        cell = m.state.cell(slot)
+        if cell is not None:
+            held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+            slots.bind_slot(m, (target, slot[1]), held, site, weak=slot[1] == ANY_ELEMENT)
+
+
+@special("itertools.chain")
+def _chain(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    items = [iterate(m, v, event.site, "...", str(i)) for i, v in enumerate(arguments.positional)]
+    made = containers.iterator(m, event.site, slots.join_values(items))
+    ownership.note_taken(m, arguments.positional, made)
+    return made
+
+
+@special("itertools.repeat")
+def _repeat(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    use = m.consumer_of(event.out)
+    if isinstance(use, t.Call | t.Invoke) and m.dotted_of(use) in _HOLDING and len(arguments.positional) > 1:
+        slots.note_repeated(m, arguments.at(0), event.site, "multiplied", naming.text_of(m, event.out), event.out)
+    return containers.iterator(m, event.site, arguments.at(0))
+
+
+_HOLDING = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "builtins.list"})
+"""What keeps all that it is given."""
+
+
+@special("builtins.filter", "builtins.map")
+def _filter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    if name == "filter":
+        source = arguments.at(1)
+        if not any(ref | 1 in m.wholes for ref in source.refs):
+            return source
+        # Some of a module's parameters: no longer every one of them.
+        made = containers.iterator(m, event.site, iterate(m, source, event.site, "..."), "filtered")
+        generators.note_made(m, made, event.site)
+        return made
+    return containers.iterator(m, event.site, memory.fresh(m, event.site, Object(text="...", flags=EACH), "mapped"))
+
+
+@special("builtins.next")
+def _next(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return iterate(m, arguments.at(0), event.site, receiver_text(m, event))
+
+
+@special("builtins.dict", "collections.OrderedDict")
+def _dict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    source = arguments.at(0)
+    if len(source.refs) == 1 and m.state.object(source.refs[0]).kind is Kind.STATE_DICT:
+        return containers.shallow_copy(m, source, event.site, naming.text_of(m, event.out))
+    made = memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="..."))
+    for ref in source.refs:
+        obj = m.state.object(ref)
+        if len(source.refs) == 1 and obj.kind in (Kind.UNKNOWN, Kind.DICT):
+            containers.note_copy(m, made.refs[0], ref)
+        if obj.kind is Kind.DICT:
+            containers.copy_elements(m, ref, made.refs[0], event.site)
+        elif obj.type in (containers.NAMED, containers.ZIP) or obj.kind is Kind.LIST:
+            # Pairs of a key and a value, as in `dict(model.named_parameters())`.
+            pairs = iterate(m, Value((ref,)), event.site, "...").refs
+            for pair in (pair for pair in pairs if m.state.object(pair).kind is Kind.TUPLE):
+                held = slots.slot_value(m, (pair, "[1]"))
+                slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held._replace(root=None), event.site, weak=True)
+    for key, value in arguments.keywords.items():
+        if key != "**":
+            slots.bind_slot(m, (made.refs[0], f"[{key!r}]"), value, event.site)
+    return made
+
+
+@special("collections.deque")
+def _deque(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return _list(m, arguments, event, "list")
+
+
+@special("heapq.heappush", "bisect.insort", "bisect.insort_left", "bisect.insort_right")
+def _put_in_order(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """A list gets one item more, wherever in it."""
+    for ref in arguments.at(0).refs:
+        if m.state.object(ref).kind is Kind.LIST:
+            collecting.put(m, (ref, ANY_ELEMENT), arguments.at(1), event.site, "append")
+    return Value(kind=Kind.NONE)
+
+
+@special("heapq.heappushpop", "heapq.heapreplace")
+def _exchange(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """A list gets one item more, and gives one back: another one, or the same."""
+    _put_in_order(m, arguments, event, name)
+    held = arguments.at(0)
+    return slots.element(m, held, None, event.site, receiver_text(m, event)) if len(held.refs) == 1 else Value()
+
+
+@special("collections.defaultdict")
+def _defaultdict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    factory = arguments.at(0).const
+    flags = frozenset({LISTS}) if factory == "builtins.list" else frozenset[str]()
+    made = memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="...", flags=flags))
+    if isinstance(factory, FunctionReference) and m.world.is_own(factory.unit):
+        # `lambda: zeros` hands out the one object that `zeros` is, `lambda: torch.zeros(2)` makes one for each key.
+        returned = [held for held in m.world.unit(factory.unit).tape if isinstance(held, t.Return)]
+        loaded = [m.world.unit(factory.unit).definitions[held.value] for held in returned if held.value >= 0]
+        outer = m.state.cell(loaded[0].name) if len(loaded) == 1 and isinstance(loaded[0], t.Load) else None
+        if outer is not None:
+            place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
+            held = Value(outer.refs, outer.kind)
+            slots.note_repeated(m, held, event.site, "fromkeys", place)
+            slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site)
+    return made
+
+
+@special("builtins.dict.fromkeys", "collections.OrderedDict.fromkeys")
+def _fromkeys(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
+    slots.note_repeated(m, arguments.at(1), event.site, "fromkeys", place)
+    return containers.iterator(m, event.site, arguments.at(1), "fromkeys", Kind.DICT)
+
+
+@special("builtins.sum", "builtins.max", "builtins.min")
+def _sum(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for value in arguments.positional:
+        reading.read(m, value, event.site, "argument", name)
+    summed = [_of_values(m, value) for value in arguments.positional]
+    inputs = [obj for obj in grads.tensors_in(m, summed) if obj.kind in TENSORS or obj.requires_grad > 0]
+    if inputs:
+        known = all(obj.kind in TENSORS for obj in inputs)
+        made = Object(text=f"{name}(...)")
+        made = made._replace(kind=Kind.TENSOR, sure=min(obj.sure for obj in inputs)) if known else made
+        return memory.fresh(m, event.site, grads.result_of(m, made, summed, True))
+    return memory.unknown(m, event.site, f"{name}(...)")
+
+
+def _of_values(m: Machine, value: Value) -> Value:
+    """The dictionary whose values an iterator goes through, in its place: `sum(losses.values())`."""
+    lazy = len(value.refs) == 1 and m.state.object(value.refs[0]).type == containers.VALUES
+    return slots.slot_value(m, (value.refs[0], ".0")) if lazy else value
+
+
+@special("builtins.super")
+def _super(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return Value(kind=Kind.OTHER, const=Super(m.unit.owner))
+
+
+@special("builtins.getattr")
+def _getattr(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    attribute = arguments.at(1).const
+    if isinstance(attribute, str) and arguments.at(0).refs:
+        return attributes.attribute(m, arguments.at(0), attribute, event.site, receiver_text(m, event))
+    return memory.unknown(m, event.site, f"{name}(...)")
+
+
+@special("builtins.print")
+def _print(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for value in arguments.positional:
+        reading.read(m, value, event.site, "look", name)
+        slots.field_read(m, value.root, event.site, "look", name)
+    return Value(kind=Kind.NONE)
+
+
+def _collective(function: str) -> Handler:
+    return lambda m, arguments, event, name: collectives.fill(m, function, arguments, event.site, name)
+
+
+for _name in collectives.FILLED:
+    SPECIAL[_name] = _collective(_name)
+
+
+@special("functools.partial")
+def _partial(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return partials.make(m, arguments, event.site, name)

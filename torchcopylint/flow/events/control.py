@@ -1,0 +1,288 @@
+"""What is left of a tape: `with`, and results that are dropped, returned or yielded."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import needed
+from torchcopylint.flow.facts import Discarded, GradModeUnused
+from torchcopylint.flow.model import CONTAINERS, LOCAL, TENSORS, Fact, How, Kind, Sure, Value
+from torchcopylint.flow.program import ownership
+from torchcopylint.flow.running.machine import Machine, handles
+from torchcopylint.flow.storages import collecting, reading, slots
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import imports, memory, naming
+from torchcopylint.flow.values.modes import GRAD_MODES
+from torchcopylint.flow.values.state import MODE, Mode
+from torchcopylint.knowledge import table
+
+# -- with
+
+
+@handles(t.Enter)
+def _enter(m: Machine, event: t.Enter) -> None:
+    manager = m.value(event.manager)
+    # `set_grad_enabled` has taken effect when it was called.
+    m.entered[event.manager] = m.modes_before.get(event.manager, m.state.mode)
+    m.guards += raises_on_purpose(m, event.manager)
+    m.on_purpose += raises_on_purpose(m, event.manager)
+    m.failing += _expects_failure(m, event.manager)
+    if manager.kind is Kind.MODE and isinstance(manager.const, Mode):
+        if manager.const.recording is Fact.NO:
+            m.has_no_grad = True
+        m.state.put(MODE, manager.const)
+    elif isinstance(manager.const, Dotted) and table.canonical(manager.const) in GRAD_MODES:
+        m.fact(GradModeUnused(event.site, naming.text_of(m, event.manager), "with"))
+        # The statement raises; what stands in it is judged as it is meant.
+        m.state.put(MODE, GRAD_MODES[table.canonical(manager.const)])
+    m.set(event.out, manager)
+
+
+@handles(t.Exit)
+def _exit(m: Machine, event: t.Exit) -> None:
+    m.guards -= raises_on_purpose(m, event.manager)
+    m.on_purpose -= raises_on_purpose(m, event.manager)
+    m.failing -= _expects_failure(m, event.manager)
+    if event.manager in m.entered:
+        m.state.put(MODE, m.entered[event.manager])
+
+
+def raises_on_purpose(m: Machine, manager: int) -> int:
+    """1 for `pytest.raises(...)` and its like, whose body is there to fail, else 0."""
+    made = m.unit.definitions[manager]
+    if isinstance(made, t.Invoke):
+        return int(made.name in ("raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "suppress"))
+    return 0
+
+
+def _expects_failure(m: Machine, manager: int) -> int:
+    """1 for `pytest.raises(...)` and its like, in whose body something surely fails, else 0."""
+    made = m.unit.definitions[manager]
+    return int(isinstance(made, t.Invoke) and made.name in ("raises", "assertRaises", "assertRaisesRegex"))
+
+
+# -- results
+
+
+_MAKERS = frozenset(f"torch.{name}" for name in ("empty", "zeros", "ones", "full", "rand", "randn", "eye", "arange"))
+
+
+def _of_constants(m: Machine, made: t.Event | None) -> bool:
+    """Whether a call computes something from constants alone: nobody wants that, it warms up a device or a cache."""
+    while isinstance(made, t.Invoke | t.Call):
+        if m.dotted_of(made) in _MAKERS:
+            return True
+        registers = [argument.register for argument in made.arguments]
+        if isinstance(made, t.Invoke):
+            registers.insert(0, made.base)
+        tensors = [register for register in registers if m.value(register).refs]
+        if not tensors:
+            return True
+        if len(tensors) > 1:
+            return False
+        made = m.unit.definitions[tensors[0]]
+    return False
+
+
+def _of_a_result(m: Machine, made: t.Event | None) -> bool:
+    """Whether methods are called on what another call has made, which has no name: it was that call's work that counts.
+
+    Whoever drops `net(x).detach()` does not think that it has changed something.
+    """
+    while isinstance(made, t.Invoke):
+        base, value = m.unit.definitions[made.base], m.value(made.base)
+        if isinstance(base, t.Call | t.Invoke) and made.base not in m.pure_calls:
+            if m.dotted_of(base).startswith("torch."):
+                # Nobody joins tensors for the work: the result was to go somewhere.
+                return False
+            objects = [m.state.object(ref) for ref in value.refs]
+            return all(obj.site == base.site and all(s.how is How.OWN for s in obj.shares) for obj in objects)
+        made = base
+    return False
+
+
+def _shows_values(m: Machine) -> bool:
+    """Whether the body of a file says fields, items and sums to nobody: it was a notebook, whose cells showed them."""
+    idle = t.Attribute | t.Item | t.Operate
+    return m.unit.kind == "module" and any(
+        isinstance(m.unit.definitions[event.value], idle) for event in m.index.of(t.Discard)
+    )
+
+
+_COMPUTING = frozenset({"+", "-", "*", "/", "//", "%", "**", "@"})
+
+
+def _note_arithmetic(m: Machine, event: t.Discard, made: t.Operate) -> None:
+    """`old * decay + new * (1 - decay)` as a statement computes an average for nobody.
+
+    The first tensor has to come from elsewhere: to compute something with tensors of its own is how a test asks whether
+    that can be computed.
+    """
+    for register in _operands(m, made):
+        value = m.value(register)
+        objects = [m.state.object(ref) for ref in value.refs]
+        if objects and all(obj.kind in TENSORS for obj in objects):
+            shares = [share for obj in objects for share in obj.shares]
+            owners = {m.state.object(share.storage).owner for share in shares} or {obj.owner for obj in objects}
+            if not owners & {"", LOCAL}:
+                sure = min(obj.sure for obj in objects)
+                name = naming.text_of(m, register)
+                m.fact(Discarded(event.site, name, made.symbol, False, m.guards > 0, sure, operator=True))
+            return
+
+
+def _operands(m: Machine, made: t.Operate) -> list[int]:
+    """The registers that arithmetic is made of, from left to right."""
+    found: list[int] = []
+    pending = list(reversed(made.operands))
+    while pending:
+        register = pending.pop()
+        inner = m.unit.definitions[register] if register >= 0 else None
+        if isinstance(inner, t.Operate):
+            pending += reversed(inner.operands)
+        elif register >= 0:
+            found.append(register)
+    return found
+
+
+def _is_only_look(m: Machine, made: t.Event | None) -> bool:
+    """Whether a method is called on what this unit made, under a name that nothing else looks at: to warm something up.
+
+    Whoever thinks that a call changes something wants to see that later.
+    """
+    base = m.unit.definitions[made.base] if isinstance(made, t.Invoke) else None
+    if not isinstance(made, t.Invoke) or not isinstance(base, t.Load) or m.unit.kind == "module":
+        return False
+    if not m.value(made.base).refs:
+        return False
+    loads = {use.register for use in uses.of_name(m, base.name) if use.loads}
+    own = all(m.state.object(ref).owner in ("", LOCAL) for ref in m.value(made.base).refs)
+    held = all(share.how is How.OWN for ref in m.value(made.base).refs for share in m.state.object(ref).shares)
+    holders = {(key, ref) for ref in m.value(made.base).refs for key in m.state.holders.get(ref, ())}
+    others = [key for key, ref in holders if key != base.name and ref in m.state.refs_of(key)]
+    return own and held and not others and loads <= {made.base, *(argument.register for argument in made.arguments)}
+
+
+def _is_repeated(m: Machine, event: t.Discard) -> bool:
+    """Whether a loop does nothing else, and the same in each turn: to time it, or to warm something up."""
+    for loop in m.index.of(t.Loop) if uses.loops_around(m, event.site) else ():
+        if loop.body and loop.body[-1] == event:
+            bound = {one.name for one in loop.body if isinstance(one, t.Bind)}
+            loaded = {one.name for one in loop.body if isinstance(one, t.Load)}
+            calls = [one for one in loop.body if isinstance(one, t.Call | t.Invoke)]
+            return not bound & loaded and len(calls) <= 1 and not any(t.inner_tapes(one) for one in loop.body)
+    return False
+
+
+_CLOCKS = frozenset(
+    {"time.time", "time.perf_counter", "time.perf_counter_ns", "time.monotonic", "time.process_time", "time.time_ns"}
+    | {"timeit.default_timer"}
+)
+
+
+def _is_timed(m: Machine, event: t.Discard) -> bool:
+    """Whether a clock is read before a statement and again right after it: the time that it takes is what is wanted."""
+    tape = _tape_of(m.unit.tape, event)
+    place = tape.index(event)
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+    if not any(call.site < event.site and imports.ahead(m, call) in _CLOCKS for call in calls):
+        return False
+    for after in tape[place + 1 :]:
+        if isinstance(after, t.Call | t.Invoke) and imports.ahead(m, after) in _CLOCKS:
+            return True
+        if isinstance(after, t.Discard | t.Bind | t.Branch | t.Loop | t.Try) and not _waits(m, after):
+            return False
+    return False
+
+
+def _tape_of(tape: t.Tape, event: t.Event) -> t.Tape:
+    """The tape that an event stands in itself, of all within one."""
+    for bracket in tape:
+        if bracket == event:
+            return tape
+        for part in t.inner_tapes(bracket):
+            found = _tape_of(part, event)
+            if found:
+                return found
+    return ()
+
+
+def _waits(m: Machine, event: t.Event) -> bool:
+    """Whether a statement waits for a device: `torch.cuda.synchronize()`."""
+    made = m.unit.definitions[event.value] if isinstance(event, t.Discard) else None
+    return isinstance(made, t.Call | t.Invoke) and imports.ahead(m, made).endswith(".synchronize")
+
+
+@handles(t.Discard)
+def _discard(m: Machine, event: t.Discard) -> None:
+    value = m.value(event.value)
+    made = m.unit.definitions[event.value]
+    if value.kind is Kind.MODE and isinstance(made, t.Invoke | t.Call) and isinstance(value.const, Mode):
+        if event.value in m.mode_factories:
+            m.fact(GradModeUnused(event.site, naming.text_of(m, event.value).removesuffix("()"), "statement"))
+        return
+    if isinstance(made, t.Invoke | t.Call) and made.site in m.writes:
+        m.writes[made.site] = m.writes[made.site]._replace(dropped=True)
+    computes = isinstance(made, t.Operate) and made.symbol in _COMPUTING and len(made.operands) == 2
+    if not (computes or event.value in m.pure_calls) or _is_repeated(m, event) or _shows_values(m):
+        return
+    if _is_timed(m, event):
+        return
+    if isinstance(made, t.Operate):
+        _note_arithmetic(m, event, made)
+        return
+    if not _of_constants(m, made) and not _of_a_result(m, made) and not _is_only_look(m, made):
+        name, op, method, sure = m.pure_calls[event.value]
+        m.fact(Discarded(event.site, name, op, method, m.guards > 0, sure))
+        if sure is Sure.NOT and isinstance(made, t.Invoke):
+            # What is done with it later may show what it is.
+            for ref in m.value(made.base).refs:
+                m.dropped.setdefault(ref, []).append(event.site)
+
+
+@handles(t.Return)
+def _return(m: Machine, event: t.Return) -> None:
+    if event.value != t.NO_REGISTER:
+        value = m.value(event.value)
+        reading.read(m, value, event.site, "return")
+        needed.by_backward(m, value, event.site, "return")
+        for held in (value, *_elements(m, value)):
+            ownership.note_used(m, held, event.site, "")
+        for held in _elements(m, value):
+            needed.by_backward(m, held, event.site, "return")
+        slots.field_read(m, value.root, event.site, "return")
+        if value.refs or value.kind is not Kind.NONE:
+            m.returned.append(value)
+    if event.manager in m.entered:
+        m.state.put(MODE, m.entered[event.manager])
+    m.leave()
+
+
+def _elements(m: Machine, value: Value, depth: int = 2) -> list[Value]:
+    """What stands in a container, and in the tuples that stand in it: `(z, mean), state`."""
+    found = []
+    for ref in value.refs if depth else ():
+        if m.state.object(ref).kind in CONTAINERS:
+            for slot in m.state.slot_names(ref):
+                cell = m.state.cell(slot)
+                if cell is not None:
+                    held = Value(cell.refs, cell.kind)
+                    packed = all(m.state.object(inner).kind is Kind.TUPLE for inner in held.refs)
+                    found += [held, *(_elements(m, held, depth - 1) if packed else ())]
+    return found
+
+
+@handles(t.Yield)
+def _yield(m: Machine, event: t.Yield) -> None:
+    if event.value != t.NO_REGISTER:
+        value = m.value(event.value)
+        reading.read(m, value, event.site, "yield")
+        if value.refs:
+            collecting.hand_out(m, value, event.site)
+        m.yielded[event.site] = value
+    m.set(event.out, memory.unknown(m, event.site, "..."))
+
+
+@handles(t.Raise)
+def _raise(m: Machine, event: t.Raise) -> None:
+    m.state.die()

@@ -1,0 +1,213 @@
+"""Items in square brackets and unpacking, by what the base is."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.graphs import runs, sums
+from torchcopylint.flow.interprocedural import attributes, lending, records
+from torchcopylint.flow.library import containers, indexing, sliced
+from torchcopylint.flow.library.containers import SHALLOW
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    BUFFERS,
+    CONTAINERS,
+    FIELD,
+    OUTPUT,
+    PART,
+    PLACEHOLDER,
+    UNKNOWN,
+    How,
+    Kind,
+    Object,
+    Part,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.networks import modules
+from torchcopylint.flow.program import ownership
+from torchcopylint.flow.running.machine import Machine, handles
+from torchcopylint.flow.storages import collecting, lost, rebinding, sharing, slots
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.tapes import dimensions
+from torchcopylint.flow.values import kinds, memory, naming
+from torchcopylint.flow.values.sites import Arguments
+from torchcopylint.flow.values.state import kind_of
+
+
+@handles(t.Item)
+def _item(m: Machine, event: t.Item) -> None:
+    base = m.value(event.base)
+    text = naming.text_of(m, event.out)
+    if event.base in m.data_reads:
+        indexing.note_data_index(m, event)
+    if len(event.subscript) == 1 and isinstance(event.subscript[0], int) and dimensions.are_in(m, event.base):
+        m.set(event.out, Value(kind=Kind.NUMBER))
+        return
+    if isinstance(base.const, Dotted) or not base.refs:
+        m.set(event.out, UNKNOWN if isinstance(base.const, Dotted) else memory.unknown(m, event.site, text))
+        return
+    slots.field_read(m, base.root, event.site, "item")
+    base = sliced.note(m, base, event)
+    each = m.each(memory.by_kind(m, base))
+    m.set(event.out, slots.join_values([_item_of(m, one, obj, event, text) for one, obj in each]))
+
+
+def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -> Value:
+    if obj.kind is Kind.UNKNOWN and (
+        indexing.looks_like_array(m, event.subscript)
+        or indexing.is_part_by_mask(m, event)
+        or indexing.picks_by_tensor(m, event.subscript)
+    ):
+        return indexing.item_of_buffer(m, single, obj, event, text)
+    if obj.kind in BUFFERS:
+        return indexing.item_of_buffer(m, single, obj, event, text)
+    if obj.kind is Kind.MODULE:
+        if any(isinstance(part, t.Slice) for part in event.subscript):
+            # `layers[1:]` is a list of some of them.
+            some = Object(Kind.MODULE, obj.sure, type=obj.type, requires_grad=obj.requires_grad, text=text)
+            return memory.alias(m, single, event.site, How.FIELD, some, region=(Part("?"),), tag="some")
+        return slots.child_module(m, single.refs[0], event.site, text, key=indexing.constant(m, event.subscript))
+    if obj.kind is Kind.INSTANCE and m.world.method_of(obj, "__getitem__") is not None:
+        index = [UNKNOWN if isinstance(part, t.Slice) else m.value(part) for part in event.subscript]
+        asked = Arguments([single, index[0] if len(index) == 1 else UNKNOWN], {})
+        return modules.call_instance(m, single, asked, event.site, naming.text_of(m, event.base), "__getitem__")
+    key = indexing.constant(m, event.subscript)
+    if obj.kind in (Kind.LIST, Kind.TUPLE):
+        if len(event.subscript) == 1 and isinstance(event.subscript[0], t.Slice):
+            return containers.part_of(m, single, event.subscript[0], event.site, text)
+        key = containers.position(m, single.refs[0], key)
+    return slots.element(m, single, key, event.site, text)
+
+
+@handles(t.StoreItem)
+def _store_item(m: Machine, event: t.StoreItem) -> None:
+    base, value = sliced.note(m, m.value(event.base), event), m.value(event.value)
+    text = naming.text_of(m, event.base)
+    key = indexing.constant(m, event.subscript)
+    if not event.augmented and kind_of(base, m.state) in CONTAINERS:
+        sums.note(m, event, value)
+    for single, obj in m.each(memory.by_kind(m, _without_lists(m, base))):
+        if obj.kind in BUFFERS or (obj.kind is Kind.UNKNOWN and indexing.looks_like_array(m, event.subscript)):
+            if not event.augmented:
+                indexing.store_into_buffer(m, single, event, value, text)
+            continue
+        ref = single.refs[0]
+        if obj.kind is Kind.LIST:
+            key = containers.position(m, ref, key)
+        if obj.kind is Kind.STATE_DICT and not event.augmented and SHALLOW not in obj.flags:
+            lost.note_state_item(m, event, obj)
+        if obj.kind is Kind.MODULE:
+            place = f"{text}[{naming.index_text(m, event.subscript)}]"
+            ownership.note_replaced(m, ref, Part("item", key), value, place, event.site)
+        if key is None and isinstance(event.subscript[0], int) and _is_module(m, event.base, obj):
+            sharing.set_anew(m, event.subscript[0])
+        slot = (ref, f"[{key!r}]" if key is not None else ANY_ELEMENT)
+        if not event.augmented:
+            place = f"{text}[{naming.index_text(m, event.subscript)}]"
+            rebinding.note_store(m, slot, place, event.value, value, event.site)
+        if key is not None:
+            slots.bind_slot(m, (ref, f"[{key!r}]"), value, event.site, weak=ref & 1 == 1)
+        else:
+            if obj.kind in CONTAINERS and _is_put_back(m, event, value):
+                continue
+            if obj.kind in CONTAINERS:
+                collecting.put(m, (ref, ANY_ELEMENT), value, event.site, "item")
+            else:
+                if obj.kind is Kind.MODULE:
+                    slots.note_put_again(m, m.state.cell((ref, ANY_ELEMENT)), value, event.site, text)
+                # It may be an array or a tensor, which copies what is stored into it.
+                slots.bind_slot(m, (ref, ANY_ELEMENT), value, event.site, weak=True)
+
+
+def _without_lists(m: Machine, base: Value) -> Value:
+    """A value, without what is one of the elements of another thing that it may be.
+
+    `if not isinstance(x, list): x = [x]` leaves a list alone, whatever its elements turn out to be.
+    """
+    if len(base.refs) < 2:
+        return base
+    lists = [ref for ref in base.refs if m.state.object(ref).kind in (Kind.LIST, Kind.TUPLE)]
+    held = {inner for ref in lists for slot in m.state.slot_names(ref) for inner in m.state.refs_of(slot)}
+    return base._replace(refs=tuple(ref for ref in base.refs if ref not in held or ref in lists))
+
+
+def _is_module(m: Machine, base: int, obj: Object) -> bool:
+    """Whether the items of an object are the layers of a module: of a sequence of them, or of `module._modules`."""
+    made = m.unit.definitions[base]
+    return obj.kind is Kind.MODULE or (isinstance(made, t.Attribute) and made.name == "_modules")
+
+
+def _is_put_back(m: Machine, event: t.StoreItem, value: Value) -> bool:
+    """Whether `kept[key] += x` stores what it has taken from there and changed in place: nothing new is held."""
+    made = m.unit.definitions[event.value] if event.augmented and event.value >= 0 else None
+    return isinstance(made, t.Augment) and bool(value.refs) and m.value(made.target).refs == value.refs
+
+
+@handles(t.Unpack)
+def _unpack(m: Machine, event: t.Unpack) -> None:
+    value = m.value(event.value)
+    position = event.position if event.position >= 0 else None
+    text = naming.text_of(m, event.out)
+    if position is not None and dimensions.are_in(m, event.value):
+        m.set(event.out, Value(kind=Kind.NUMBER))
+        return
+    if not value.refs:
+        m.set(event.out, memory.unknown(m, event.site, text))
+        return
+    handed = _handed_back(m, event, value)
+    if handed is not None:
+        m.set(event.out, handed)
+        return
+    each = m.each(memory.by_kind(m, value))
+    part = slots.join_values([_part_of(m, one, obj, position, event.site, text) for one, obj in each])
+    for ref in part.refs if position is None else ():
+        obj = m.state.object(ref)
+        if obj.site == event.site:
+            # What a starred target gets stands for all the elements from there on.
+            m.state.set_object(ref, obj._replace(flags=obj.flags | {PLACEHOLDER}))
+    m.set(event.out, part)
+
+
+def _handed_back(m: Machine, event: t.Unpack, value: Value) -> Value | None:
+    """The model or optimizer that somebody unknown has prepared and hands back under the name that it had.
+
+    Thus `model, optimizer = accelerator.prepare(model, optimizer)`: what it is wrapped in has the same parameters.
+    """
+    made = m.unit.definitions[event.value] if event.value >= 0 else None
+    if not isinstance(made, t.Call | t.Invoke) or not 0 <= event.position < len(made.arguments):
+        return None
+    given, bound = made.arguments[event.position], m.index.consumers.get(event.out)
+    if given.keyword or given.stars or given.register < 0 or not isinstance(bound, t.Bind):
+        return None
+    loaded = m.unit.definitions[given.register]
+    if not isinstance(loaded, t.Load) or loaded.name != bound.name:
+        return None
+    unknown = all(m.state.object(ref).kind is Kind.UNKNOWN for ref in value.refs)
+    held = m.value(given.register)
+    prepared = {Kind.MODULE, Kind.OPTIMIZER} | ({Kind.UNKNOWN} if kinds.named_model(bound.name) else set())
+    known = held.refs and all(m.state.object(ref).kind in prepared for ref in held.refs)
+    return Value(held.refs, held.kind) if unknown and known else None
+
+
+def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site: int, text: str) -> Value:
+    if obj.kind is Kind.PARAMETER and obj.sure is Sure.HINT:
+        # What is only called parameters, and has elements that are taken apart, is a table of something.
+        return memory.unknown(m, site, text)
+    if obj.kind in BUFFERS:
+        return indexing.row(m, single, obj, site, text, "part", position)
+    if obj.kind in CONTAINERS:
+        return slots.element(m, single, position, site, text)
+    field = records.position(m, obj, position) if obj.kind is Kind.INSTANCE else None
+    if field is not None:
+        return attributes.attribute(m, single, field[1:], site, text)
+    flags = obj.flags & {OUTPUT}
+    graph = obj.graph
+    if flags and position is not None:
+        # Whether a network of which nothing is known has computed something for all of its outputs, nobody knows.
+        graph |= {runs.branch(m, number, position) for number in obj.graph if number in m.module_saves}
+    made = Object(text=text, flags=flags | {PART} if flags else flags, requires_grad=obj.requires_grad, graph=graph)
+    if position is not None and lending.is_lent(m, obj):
+        made = made._replace(owner=FIELD, text=f"{obj.text}[{position}]")
+    part = memory.fresh(m, site, made, "part")
+    m.runs.parts.update(ref | 1 for ref in part.refs)
+    return part

@@ -1,0 +1,439 @@
+"""Method calls, by what the receiver is."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import detaching, distributions, frozen, gradients, grads, stepping, unknowns
+from torchcopylint.flow.events import attribute_stores
+from torchcopylint.flow.graphs import callbacks, severed, terms
+from torchcopylint.flow.library import containers, custom, operations, results, sliced
+from torchcopylint.flow.model import (
+    ARCHIVE,
+    CONTAINERS,
+    EITHER,
+    INFERENCE,
+    OUTPUT,
+    PART,
+    PASSED,
+    TENSORS,
+    UNKNOWN,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.networks import modules
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import conversions, copies, reading, resizing, slots, swaps, transfers
+from torchcopylint.flow.tapes import layout, numbers
+from torchcopylint.flow.values import callforms, devices, kinds, memory, naming
+from torchcopylint.flow.values.modes import MODES_BY_NAME
+from torchcopylint.flow.values.sites import Arguments, Site
+from torchcopylint.knowledge import table
+from torchcopylint.knowledge.table import Op
+
+NO_GRAPH: frozenset[int] = frozenset()
+PLAIN_RESULTS = frozenset({"number", "bool", "size", "string", "array", "list"})
+"""Results of methods that carry no graph."""
+OF_DATA = frozenset({"cpu", "cuda", "numpy", "clone", "float", "long", "item", "to", "size", "dim"})
+"""Methods of a `.data` that no list, text or array has, though modules and others may."""
+OF_COMPUTED = frozenset({"cpu", "cuda", "float", "long", "half", "double", "numpy", "to", "requires_grad_"})
+"""Methods of the result of an operator that no array, number or text has, and modules are no operands."""
+_OF_TENSORS_AND_MODULES = frozenset({"requires_grad_", "backward"})
+"""Methods that show a tensor once it is no module, nor what wraps one."""
+_OF_MODULES = OF_COMPUTED - {"numpy"} | {"apply", "bfloat16", "cpu", "share_memory_", "to_empty", "type", "xpu"}
+"""Methods of tensors that modules have as well."""
+ARGUMENT_WRITERS = {"shuffle": 1, "readinto": 1, "recv_into": 1}
+"""Methods of whatever object that write one of their arguments in place: generators, files, sockets."""
+
+
+def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
+    """The result of `base.name(...)` for one object."""
+    name = event.name
+    callbacks.note_hook(m, event, arguments)
+    obj = m.state.object(base.refs[0])
+    if obj.kind is Kind.UNKNOWN or EITHER in obj.flags:
+        obj = _guess(m, base, event)
+    if EITHER in obj.flags and not _is_of_both(name):
+        return _call_on_unknown(m, base, obj, event, arguments)
+    if obj.kind in TENSORS:
+        op = table.tensor_method(name)
+        if name in _OF_TENSORS_AND_MODULES:
+            # A method that is dropped has shown that it is no module.
+            memory.note_dropped(m, base, name)
+        if op is not None:
+            return call_tensor_method(m, callforms.of_call(m, op, arguments), arguments, event, name)
+    elif obj.kind is Kind.ARRAY:
+        op = table.array_method(name)
+        if op is not None:
+            return _call_array_method(m, op, arguments, event, name)
+    elif obj.kind is Kind.MODULE:
+        return modules.call_method(m, base, event, arguments)
+    elif obj.kind is Kind.OPTIMIZER:
+        return modules.call_optimizer_method(m, base, event, arguments)
+    elif obj.kind in CONTAINERS:
+        return containers.call_method(m, base, event, arguments)
+    elif obj.kind is Kind.INSTANCE:
+        return modules.call_instance(m, base, arguments, event.site, naming.text_of(m, event.base), name)
+    elif obj.kind is Kind.UNKNOWN:
+        return _call_on_unknown(m, base, obj, event, arguments)
+    elif obj.type == memory.WINDOW and name in ("cast", "toreadonly"):
+        return memory.alias(m, base, event.site, How.VIEW, obj._replace(text=naming.text_of(m, event.out)))
+    text = naming.text_of(m, event.out).removesuffix("(...)")
+    asked = distributions.method(m, name, arguments, event.site, text) if obj.type == distributions.PREFIX else None
+    if asked is not None:
+        return asked
+    slots.field_read(m, base.root, event.site, "argument", name)
+    return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out).removesuffix("(...)"))
+
+
+def _is_of_both(name: str) -> bool:
+    """Whether a method of tensors and arrays does the same to the memory of both: `sort` writes arrays alone."""
+    tensor, array = table.tensor_method(name), table.array_method(name)
+    return tensor is not None and array is not None and (tensor.writes, tensor.shares) == (array.writes, array.shares)
+
+
+def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
+    """A method of something that is no object we follow: a string, a number."""
+    consumer = "text" if base.kind is Kind.STRING and event.name == "format" else "argument"
+    for value in (*arguments.positional[1:], *arguments.keywords.values()):
+        reading.read(m, value, event.site, consumer, event.name)
+    if base.kind is Kind.STRING and event.name in ("join", "format", "strip", "lower", "upper", "replace"):
+        return Value(kind=Kind.STRING)
+    return memory.unknown(m, event.site, naming.text_of(m, event.out))
+
+
+def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
+    """A method that only one kind of object has shows what its receiver is."""
+    name, made = event.name, m.unit.definitions[event.base]
+    bare = name in callforms.BARE and any(not argument.keyword for argument in event.arguments)
+    found = table.evidence(name) if not bare else ""
+    by_name = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
+    if found:
+        if any(EITHER in m.state.object(ref).flags for ref in base.refs):
+            # It has several dimensions: with that, one method of tensors is not all there is to show what it is.
+            m.note_evidence(base, frozenset({sliced.SEVERAL_PARTS}))
+        memory.refine(m, base, by_name[found], Sure.LIKELY, by=name)
+        m.note_evidence(base, frozenset({name}))
+    elif _is_computed_output(m, base, name):
+        memory.refine(m, base, Kind.TENSOR, Sure.LIKELY, by=name)
+    elif m.flights and name not in _OF_MODULES and any(mark.write in m.flights for mark in base.marks):
+        # What was sent to the host without waiting is a tensor or a module.
+        if table.tensor_method(name) is not None:
+            memory.refine(m, base, Kind.TENSOR, Sure.LIKELY, by=name)
+    elif table.array_method(name) is not None and ARCHIVE in m.state.object(base.refs[0]).flags:
+        # An archive of several arrays has none of their methods.
+        memory.evidence_array(m, base)
+    else:
+        obj = m.state.object(base.refs[0])
+        computed = isinstance(made, t.Operate) and name in OF_COMPUTED
+        if (computed or (name in OF_DATA and any(share.how is How.DATA for share in obj.shares))) and not _is_otherwise(
+            m, event.out
+        ):
+            memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
+        if name == "backward" and (obj.graph or obj.requires_grad is Fact.YES):
+            # Computed from what a network returned: an engine or a handle has no graph of its own.
+            memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
+        kind, sure = kinds.from_name(obj.text)
+        if (name == "step" and kind is Kind.OPTIMIZER) or (
+            name in ("state_dict", "load_state_dict", "eval", "train", "to") and kind in (Kind.MODULE, Kind.OPTIMIZER)
+        ):
+            memory.refine(m, base, kind, sure)
+    return m.state.object(base.refs[0])
+
+
+def _is_computed_output(m: Machine, base: Value, name: str) -> bool:
+    """Whether something is all that a network returned, and has a method that arrays and tensors have to compute
+    with: a network returns no array."""
+    obj = m.state.object(base.refs[0])
+    if obj.kind is not Kind.UNKNOWN or OUTPUT not in obj.flags or PART in obj.flags:
+        return False
+    tensor = table.tensor_method(name)
+    return tensor is not None and tensor.result == "tensor" and table.array_method(name) is not None
+
+
+def _is_otherwise(m: Machine, register: int) -> bool:
+    """Whether what a method returns is used at once as no tensor can be: `weights.data.to(device).to_module(model)`."""
+    use = m.consumer_of(register)
+    if not isinstance(use, t.Invoke | t.Attribute) or use.base != register:
+        return False
+    return kinds.used_otherwise(frozenset({use.name}))
+
+
+def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
+    """A receiver of unknown kind: what tensors and others have alike may be what it is for tensors."""
+    if m.flights:
+        transfers.before(m, event.name, arguments)
+    if event.name in MODES_BY_NAME and len(arguments.positional) == 1:
+        # `from fastai.basics import *` hands on `torch`, too.
+        return Value(kind=Kind.MODE, const=MODES_BY_NAME[event.name])
+    op = table.tensor_method(event.name)
+    for value in (*arguments.positional[1:], *arguments.keywords.values()):
+        reading.read(m, value, event.site, "argument", event.name)
+    position = ARGUMENT_WRITERS.get(event.name)
+    if position is not None and position < len(arguments.positional):
+        target = arguments.positional[position]
+        text = naming.key_text(m, target.root) or "its argument"
+        at = Site(event.site, text, f"{naming.text_of(m, event.base)}.{event.name}(...)", "call")
+        operations.write_through(m, target, [], at, reads_old=True, versioned=False)
+    if event.name == "mark_dirty":
+        custom.mark_dirty(m, arguments, event.site)
+        return Value(kind=Kind.NONE)
+    if event.name == "save_for_backward":
+        custom.save_for_backward(m, arguments)
+    if event.name in modules.STATE_METHODS:
+        return modules.call_method(m, base, event, arguments)
+    if event.name == "backward" and len(arguments.positional) == 1:
+        # A loss of which nobody knows where it comes from.
+        grads.backward(m, base, event.site, arguments, naming.text_of(m, event.base))
+        terms.note(m, event.base, event.site)
+        return Value(kind=Kind.NONE)
+    if event.name in ("requires_grad_", "eval", "train"):
+        return _returns_itself(m, base, obj, event, arguments)
+    if op is not None:
+        _note_pure(m, op, event, naming.text_of(m, event.base), event.name, base, arguments)
+    if (
+        op is not None
+        and op.shares in ("view", "maybe", "same")
+        and op.of == 0
+        and event.name not in ("type", "get", "copy")
+        and arguments.flag("copy") is False
+    ):
+        made = Object(text=naming.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
+        # A view of what a network returns is as much its output as that is.
+        made = layout.permuted(made._replace(flags=obj.flags & {OUTPUT, PART}), event.name, arguments, obj)
+        when = results.condition(op.when) if op.shares == "maybe" else ""
+        result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when=when or "if it is a tensor")
+        if event.name == "to":
+            result = transfers.to_host(m, arguments, result, event, naming.text_of(m, event.base))
+        return result
+    return _computed_of_unknown(m, base, obj, event, arguments)
+
+
+def _computed_of_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
+    """What a method of an unknown receiver computes, and what calling it may do besides."""
+    op = table.tensor_method(event.name)
+    if op is None or op.reads:
+        reading.read(m, base, event.site, "argument", event.name)
+    slots.field_read(m, base.root, event.site, "argument", event.name)
+    rest = Arguments(arguments.positional[1:], arguments.keywords)
+    slots.forget_fields(m, base)
+    if event.name == "zero_grad":
+        # A module or an optimizer, by whatever name.
+        gradients.zeroed(m, base, rest, event.site, naming.text_of(m, event.base))
+    stepping.maybe_trains(m, rest, event.site, event.name, base)
+    stepping.maybe_step(m, rest, event.site, event.name)
+    unknowns.maybe_backward(m, rest, event.site, event.name)
+    if op is None:
+        unknowns.maybe_filled(m, rest)
+    graph = unknowns.graph_behind(m, rest, event.name)
+    if event.name == "scale" and len(rest.positional) == 1:
+        # `scaler.scale(loss)`: whatever scales a loss, multiplies it.
+        run = m.consumer_of(event.out)
+        if isinstance(run, t.Invoke) and run.name == "backward" and run.base == event.out:
+            return rest.positional[0]
+        graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in rest.positional[0].refs))
+        return memory.fresh(m, event.site, Object(text=naming.text_of(m, event.out), graph=graph))
+    if event.name == unknowns.SCALED_LOSS and rest.positional:
+        return rest.positional[0]._replace(root=None)
+    if event.name == "copy":
+        made = obj._replace(text=naming.text_of(m, event.out), owner="", saved=frozenset(), flags=frozenset())
+        result = memory.fresh(m, event.site, made)
+        if obj.kind is Kind.UNKNOWN and isinstance(m.unit.definitions[event.base], t.Item):
+            # One of several records, if what stands in it is asked for by name; a table is not one of several.
+            m.shallow_of[result.refs[0]] = base.refs[0]
+        return result
+    # Whatever has a method `item` or `tolist`, what it returns has no graph.
+    plain = op is not None and op.result in PLAIN_RESULTS
+    config = devices.kept(m, event.name, arguments) if op is not None else ()
+    behind = (NO_GRAPH if plain else obj.graph) | graph
+    made = Object(text=naming.text_of(m, event.out), graph=behind, flags=obj.flags & {PART}, config=config)
+    if plain and not behind:
+        made = made._replace(requires_grad=Fact.NO)
+    if op is not None and op.result == "tensor" and m.state.mode.inference > 0 and _is_torchs(obj, event.name):
+        made = made._replace(kind=Kind.TENSOR, sure=Sure.LIKELY, flags=made.flags | {INFERENCE})
+    if op is not None and op.result == "tensor" and op.differentiable and obj.requires_grad > 0:
+        made = grads.result_of(m, made, [base], True)
+    return memory.fresh(m, event.site, made)
+
+
+def _is_torchs(obj: Object, name: str) -> bool:
+    """Whether a method is a tensor's, as what a network returned has them, or as no array has one of that name."""
+    return bool(obj.flags & {OUTPUT, INFERENCE}) or table.array_method(name) is None
+
+
+def _returns_itself(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
+    """Whether tensor or module: these switch something and return the receiver."""
+    if event.name == "requires_grad_":
+        values = [*arguments.positional[1:], *arguments.keywords.values()]
+        wanted = values[0].const if values else True
+        fact = Fact.NO if wanted is False else Fact.YES if wanted is True else Fact.UNKNOWN
+        m.state.set_object(base.refs[0], obj._replace(requires_grad=fact))
+        made = m.unit.definitions[m.index.calls.get(obj.site, event.base)]
+        if isinstance(made, t.Invoke) and made.name == "clone":
+            # Modules have no such method.
+            memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
+    return base
+
+
+def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, name: str) -> Value:
+    """A method of a tensor."""
+    arguments = arguments.without_none()
+    base = arguments.positional[0]
+    text = naming.text_of(m, event.base) if isinstance(event, t.Invoke) else naming.key_text(m, base.root) or "..."
+    at = Site(event.site, text, name)
+    if name in conversions.METHODS:
+        conversions.method(m, name, arguments, event, text)
+    elif name in copies.METHODS and isinstance(event, t.Invoke):
+        copies.method(m, name, arguments, event, text)
+    if m.flights:
+        transfers.before(m, name, arguments)
+    if name == "type" and len(arguments.positional) == 1 and not arguments.keywords:
+        # It is asked what type it is, and answers with a name.
+        return Value(kind=Kind.STRING)
+    if name == "copy_" and len(arguments.positional) > 1:
+        swaps.note(m, base, arguments.positional[1], event.site)
+    special = _TENSOR_METHODS.get(name)
+    if name == "zero_" and m.gradients and gradients.zeroed_in_loop(m, base, event.site):
+        return base
+    if special is not None:
+        return special(m, op, arguments, event, at)
+    slots.field_read(m, base.root, event.site, "argument", name)
+    if op.writes:
+        numbers.note_method(m, name, arguments, event.site, text)
+    if name == "view" and not any(argument.stars for argument in event.arguments):
+        layout.note_view(m, arguments, at)
+    elif name in resizing.RESIZING:
+        resizing.note(m, base, at)
+    result = operations.apply(m, op, arguments, at)
+    _note_pure(m, op, event, text, name, base, arguments)
+    return result
+
+
+def _note_pure(
+    m: Machine, op: Op, event: t.Invoke | t.Call, text: str, name: str, base: Value, arguments: Arguments
+) -> None:
+    """An out-of-place operation: if its result is dropped, nothing has happened."""
+    pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
+    if pure and "out" not in arguments.keywords and not name.endswith("_") and name not in callforms.CHECKING:
+        if devices.is_there(m, base, name, arguments) is Fact.YES:
+            # It is where it is sent: the call is one too many, and nothing is lost with its result.
+            return
+        several = len(arguments.positional) > 2 or any(v.const is not None for v in arguments.positional[1:])
+        several = several or (name == "clamp" and bool(arguments.keywords))
+        sures = [_independently_sure(m, ref, name, several) for ref in base.refs]
+        # Where one of several things is known, what only tensors have is called on that, or on another tensor.
+        choose = max if table.evidence(name) == "tensor" else min
+        sure = choose(sures, default=Sure.NOT)
+        if name in devices.SENDING and _is_filled_before(m, event, base):
+            # `z.normal_().cuda()`: what is wanted is that it is filled, and it may be there already.
+            sure = min(sure, Sure.HINT)
+        m.pure_calls[event.out] = (text, name, True, sure)
+
+
+def _is_filled_before(m: Machine, event: t.Invoke | t.Call, base: Value) -> bool:
+    """Whether the receiver of a call has just been written by the same expression, and comes from elsewhere."""
+    before = m.unit.definitions[event.base] if isinstance(event, t.Invoke) and event.base >= 0 else None
+    if not isinstance(before, t.Invoke) or before.site not in m.writes:
+        return False
+    return not devices.is_on_host(m, base)
+
+
+PURE_EVERYWHERE = frozenset({"squeeze", "unsqueeze", "permute", "masked_fill", "clamp"})
+"""Methods that change their receiver in no library that has them."""
+_BY_NUMBERS = frozenset({"permute", "clamp"})
+"""Those of them that others have as well, but not with several arguments, or numbers."""
+
+
+def _independently_sure(m: Machine, ref: int, name: str, several: bool) -> Sure:
+    """How sure it is that an object is a tensor, apart from this very call being made on it.
+
+    What a network returns is one, but one of several things may be a state with methods of its own. What permutes by an
+    order that it is given may be anything; by `several` numbers, it has dimensions.
+    """
+    obj = m.state.object(ref)
+    if name in PURE_EVERYWHERE and obj.kind in (Kind.UNKNOWN, Kind.TENSOR) and (name not in _BY_NUMBERS or several):
+        return max(obj.sure, Sure.LIKELY)
+    returned = OUTPUT in obj.flags and PART not in obj.flags
+    # What a call passes that is a tensor by its use alone may as well be a batch with methods of its own.
+    shown = m.evidence.get(ref | 1, frozenset()).union(*(m.evidence.get(share.of | 1, ()) for share in obj.shares))
+    if obj.sure is Sure.LIKELY and not returned and shown <= {name, PASSED}:
+        return Sure.NOT
+    return obj.sure
+
+
+def _call_array_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke, name: str) -> Value:
+    at = Site(event.site, naming.text_of(m, event.base), name)
+    slots.field_read(m, arguments.positional[0].root, event.site, "argument", name)
+    if name == "setflags":
+        conversions.set_writeable(m, arguments.positional[0], arguments.keywords.get("write", UNKNOWN))
+    return operations.apply(m, op, arguments, at)
+
+
+# -- methods with a meaning of their own
+
+
+def _backward(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    value = arguments.positional[0]
+    reading.read(m, value, at.site, "backward")
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if len(arguments.positional) == 1 and "gradient" not in arguments.keywords:
+            obj = obj._replace(scalar=Fact.YES)
+        if obj.requires_grad is Fact.UNKNOWN:
+            # Else the call raises.
+            obj = obj._replace(requires_grad=Fact.YES, leaf=Fact.NO if obj.leaf is Fact.UNKNOWN else obj.leaf)
+        m.state.set_object(ref, obj)
+    severed.note(m, value, event.base if isinstance(event, t.Invoke) else -1, at.site, at.name)
+    grads.backward(m, value, at.site, arguments, at.name)
+    terms.note(m, event.base if isinstance(event, t.Invoke) else -1, at.site)
+    return Value(kind=Kind.NONE)
+
+
+def _requires_grad(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    wanted: bool | None = True
+    values = [*arguments.positional[1:], *arguments.keywords.values()]
+    if values:
+        wanted = values[0].const if isinstance(values[0].const, bool) else None
+    for ref in arguments.positional[0].refs:
+        if not grads.note_switched(m, ref, wanted, at.site, at.name):
+            attribute_stores.set_requires_grad(m, ref, wanted)
+            frozen.note_loop(m, wanted, at.site)
+    return arguments.positional[0]
+
+
+def _retain_grad(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    grads.retain_grad(m, arguments.positional[0])
+    return Value(kind=Kind.NONE)
+
+
+def _to(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    result = operations.apply(m, op, arguments, at)
+    _note_pure(m, op, event, at.name, at.op, arguments.positional[0], arguments)
+    return transfers.to_host(m, arguments, result, event, at.name)
+
+
+def _copy(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    slots.field_read(m, arguments.positional[0].root, event.site, "argument", at.op)
+    result = operations.apply(m, op, arguments, at)
+    transfers.into_host(m, arguments, event, at.name)
+    return result
+
+
+def _clone(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    slots.field_read(m, arguments.positional[0].root, event.site, "argument", at.op)
+    result = operations.apply(m, op, arguments, at)
+    _note_pure(m, op, event, at.name, at.op, arguments.positional[0], arguments)
+    return result
+
+
+_TENSOR_METHODS = {
+    "backward": _backward,
+    "requires_grad_": _requires_grad,
+    "retain_grad": _retain_grad,
+    "detach_": detaching.in_place,
+    "to": _to,
+    "copy_": _copy,
+}

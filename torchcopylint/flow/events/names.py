@@ -1,0 +1,163 @@
+"""Names: loading, binding, imports, constants."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.files.world import BUILTINS
+from torchcopylint.flow.graphs import runs, sums
+from torchcopylint.flow.library import indexing
+from torchcopylint.flow.model import INDEX_COPY, OTHERWISE, TENSORS, UNKNOWN, Fact, How, Kind, Object, Sure, Value
+from torchcopylint.flow.networks import making
+from torchcopylint.flow.program import likely_classes
+from torchcopylint.flow.running.machine import Machine, handles
+from torchcopylint.flow.storages import aliasing, rebinding
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.values import imports, kinds, memory
+from torchcopylint.flow.values.outside import Foreign
+from torchcopylint.flow.values.state import kind_of
+from torchcopylint.knowledge import table
+
+
+@handles(t.Load)
+def _load(m: Machine, event: t.Load) -> None:
+    name = event.name
+    cell = m.state.cell(name)
+    if cell is None:
+        value = UNKNOWN if name in m.unit.bound else m.world.outer(m, name)
+        if value == UNKNOWN and name not in m.unit.bound and name in BUILTINS:
+            value = Value(kind=Kind.IMPORTED, const=Dotted(f"builtins.{name}"))
+        if value == UNKNOWN:
+            value = memory.unknown(m, event.site, name)
+        memory.bind(m, name, value, -1)
+        cell = m.state.cell(name)
+        assert cell is not None
+    if cell.const.__class__ is Foreign:
+        cell = imports.loaded(m, name, cell)
+    m.set(event.out, Value(cell.refs, cell.kind, cell.const, cell.marks, name, cell.plain))
+
+
+_LITERALS: dict[type[object], Kind] = {
+    type(None): Kind.NONE,
+    **dict.fromkeys((str, bytes), Kind.STRING),
+    **dict.fromkeys((bool, int, float, complex), Kind.NUMBER),
+}
+
+
+@handles(t.Const)
+def _const(m: Machine, event: t.Const) -> None:
+    value = event.value
+    m.set(event.out, Value((), _LITERALS.get(value.__class__, Kind.OTHER), value))
+
+
+@handles(t.Import)
+def _import(m: Machine, event: t.Import) -> None:
+    dotted = m.world.outside.imported(event.dotted)
+    if dotted.__class__ is not Foreign:
+        dotted = Dotted(table.canonical(dotted))
+    m.set(event.out, Value(kind=Kind.IMPORTED, const=dotted))
+
+
+@handles(t.StarImport)
+def _star_import(m: Machine, event: t.StarImport) -> None:
+    m.world.star_imports.append(m.world.outside.imported(event.dotted))
+
+
+@handles(t.Bind)
+def _bind(m: Machine, event: t.Bind) -> None:
+    value = m.value(event.value)
+    indexing.forget_name(m, event.name)
+    if event.annotation is not None:
+        declare(m, value, kinds.from_annotation(m, event.annotation))
+    uses = m.unit.uses.get(f"{event.name}@{event.site}")
+    if uses is not None and kind_of(value, m.state) is Kind.UNKNOWN and not kinds.named_otherwise(event.name):
+        kind, sure = kinds.from_uses(uses)
+        if kind is not Kind.UNKNOWN:
+            memory.refine(m, value, kind, sure)
+            if kind is Kind.OPTIMIZER:
+                making.hand_parameters(m, value, event.value)
+            m.note_evidence(value, kinds.telling(uses))
+        elif (number := likely_classes.of_name(m.world, event.name, uses)) is not None:
+            _is_instance(m, value, number)
+        elif kinds.used_otherwise(uses):
+            for ref in value.refs:
+                obj = m.state.object(ref)
+                m.state.set_object(ref, obj._replace(flags=obj.flags | {OTHERWISE}))
+    if uses is not None and t.HANDED_TO + t.FROM_NUMPY in uses:
+        _is_no_number(m, value)
+    if uses is not None and "backward()" in uses and not _is_engine(uses):
+        _begin_graph(m, value, event.site)
+    sums.note(m, event, value)
+    for ref in value.refs if not event.name.startswith("%") else ():
+        obj = m.state.object(ref)
+        if (not obj.text or obj.text.endswith(")") or obj.text == "...") and INDEX_COPY not in obj.flags:
+            m.state.set_object(ref, obj._replace(text=event.name.partition("#")[0]))
+    rebinding.note_bind(m, event, m.state.cell(event.name), value)
+    before, kept = m.state.cell(event.name), m.state.cell(value.root) if value.root is not None else None
+    if (
+        value.marks
+        and before is not None
+        and kept is not None
+        and before.refs == value.refs
+        and before.site < kept.site
+    ):
+        # `model = best_model`: what was kept apart takes the place of the other.
+        aliasing.note_use(m, value, event.site, "look")
+    memory.bind(m, event.name, value, event.site)
+    m.world.bound(m, event.name)
+
+
+def _is_instance(m: Machine, value: Value, number: int) -> None:
+    """What is unknown of a value is likely to be an instance of a class of the file."""
+    made = m.world.instance(number)
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind is Kind.UNKNOWN:
+            m.state.set_object(ref, obj._replace(kind=made.kind, sure=Sure.LIKELY, type=made.type))
+
+
+def _is_no_number(m: Machine, value: Value) -> None:
+    """What is taken out of an array is an array, since a tensor is made over it: a row, and not one of the numbers."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind is Kind.ARRAY:
+            rows = [s._replace(sure=True) if s.how in (How.INDEX, How.ROW) and not s.when else s for s in obj.shares]
+            m.state.set_object(ref, obj._replace(shares=tuple(rows)))
+
+
+def _is_engine(uses: frozenset[str]) -> bool:
+    """Whether what has a `backward` is used as no tensor can be: an engine that runs it over losses has more to it."""
+    return kinds.used_otherwise(frozenset(use for use in uses if not use.startswith(t.HANDED_TO)))
+
+
+def _begin_graph(m: Machine, value: Value, site: int) -> None:
+    """Backward will run over what this name holds: some graph is behind it, whoever made it."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if not obj.graph and obj.requires_grad is Fact.UNKNOWN and obj.kind in (*TENSORS, Kind.UNKNOWN):
+            leaf = Fact.NO if obj.leaf is Fact.UNKNOWN else obj.leaf
+            graph = frozenset({runs.unknown_graph(site)})
+            m.state.set_object(ref, obj._replace(requires_grad=Fact.LIKELY, leaf=leaf, graph=graph))
+
+
+def declare(m: Machine, value: Value, declared: Object | None) -> None:
+    """A value is annotated: what is unknown of it becomes known."""
+    if declared is None:
+        return
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind is Kind.UNKNOWN:
+            m.state.set_object(
+                ref,
+                obj._replace(
+                    kind=declared.kind,
+                    sure=declared.sure,
+                    type=declared.type,
+                    leaf=declared.leaf,
+                    requires_grad=declared.requires_grad,
+                ),
+            )
+
+
+@handles(t.Delete)
+def _delete(m: Machine, event: t.Delete) -> None:
+    m.state.put(event.name, None)

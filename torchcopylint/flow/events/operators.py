@@ -1,0 +1,385 @@
+"""Operators: arithmetic, comparisons, augmented assignment, containers, texts."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import grads, refusals
+from torchcopylint.flow.graphs import gathered, runs
+from torchcopylint.flow.library import indexing, operations
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    BUFFERS,
+    COMPARISONS,
+    CONTAINERS,
+    DIMENSIONS,
+    FIELD,
+    INFERENCE,
+    NDARRAY,
+    NO_TENSOR,
+    OTHERWISE,
+    OUTPUT,
+    PART,
+    TENSORS,
+    Fact,
+    Kind,
+    Object,
+    Slot,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.program import generators, ownership
+from torchcopylint.flow.running.machine import Machine, handles
+from torchcopylint.flow.storages import aliasing, collecting, reading, slots, writing
+from torchcopylint.flow.tapes import numbers, uses
+from torchcopylint.flow.values import memory, naming
+from torchcopylint.flow.values.sites import Arguments, Site
+from torchcopylint.flow.values.state import kind_of
+from torchcopylint.knowledge import table
+
+_OF_NUMBERS = frozenset({"-", "/", "//", "**", "@"})
+"""Operators that lists, tuples and texts do not have."""
+_UNARY = {"-": "-x", "+": "+x", "~": "~"}
+LAYERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
+MAX_ITEMS = 64
+"""Longer displays hold elements that are not told apart."""
+
+
+@handles(t.Operate)
+def _operate(m: Machine, event: t.Operate) -> None:
+    # What a name held is computed with as it is when all operands have been computed: `x + self.branch(x)`.
+    values = [_as_it_is(m, m.value(register)) for register in event.operands]
+    m.set(event.out, operate(m, event.symbol, values, event, event.operands))
+
+
+def _as_it_is(m: Machine, value: Value) -> Value:
+    cell = m.state.cell(value.root) if value.root is not None else None
+    changed = cell is not None and cell.marks != value.marks and cell.refs == value.refs
+    return value._replace(marks=cell.marks) if cell is not None and changed else value
+
+
+def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, operands: tuple[int, ...]) -> Value:
+    """The result of an arithmetic operator or a comparison."""
+    for value in values if symbol in _OF_NUMBERS else ():
+        if _is_output(m, value):
+            memory.refine(m, value, Kind.TENSOR, Sure.LIKELY)
+    kinds = [kind_of(value, m.state) for value in values]
+    tensor = next((i for i, kind in enumerate(kinds) if kind in TENSORS), -1)
+    # A tensor beside a list says how often it is repeated: `[[0]] * lengths.max()`.
+    if tensor >= 0 and not (symbol == "*" and any(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds)):
+        return _on_tensor(m, symbol, values, tensor, event, operands)
+    for value in values:
+        reading.read(m, value, event.site, "operand", symbol)
+    if Kind.ARRAY in kinds:
+        made = Object(Kind.ARRAY, min(m.state.object(r).sure for v in values for r in v.refs[:1]), text="...")
+        if any(NDARRAY in m.state.object(r).flags for v in values for r in v.refs):
+            made = made._replace(flags=frozenset({NDARRAY}))
+        return memory.fresh(
+            m, event.site, made._replace(dtype="bool" if symbol in COMPARISONS else _dtype(m, symbol, values))
+        )
+    if symbol == "*" and any(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
+        return _repeat(m, values, kinds, event, operands)
+    if symbol == "+" and all(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
+        return _concatenate(m, values, event)
+    if all(kind is Kind.NUMBER for kind in kinds):
+        number = values[0].const if symbol == "-" and len(values) == 1 else None
+        return Value(kind=Kind.NUMBER, const=-number if isinstance(number, int | float) else None)
+    if all(kind in (Kind.STRING, Kind.NUMBER, Kind.OTHER) for kind in kinds) and Kind.STRING in kinds:
+        return Value(kind=Kind.STRING)
+    if symbol in COMPARISONS and not any(value.refs for value in values):
+        return Value(kind=Kind.NUMBER)
+    return _unknown_result(m, values, event, symbol)
+
+
+def _is_output(m: Machine, value: Value) -> bool:
+    """Whether something is all that a network returned: with that, nobody can compute who was given no tensor."""
+    obj = m.state.object(value.refs[0]) if len(value.refs) == 1 else None
+    return obj is not None and OUTPUT in obj.flags and PART not in obj.flags
+
+
+def _unknown_result(m: Machine, values: list[Value], event: t.Operate, symbol: str) -> Value:
+    # Whatever it is, arithmetic makes a new one. If one side needs a gradient for all we know, so may the result.
+    inputs = [m.state.object(r) for v in values for r in v.refs]
+    made = Object(text="...")
+    if symbol not in COMPARISONS:
+        graph = frozenset[int]().union(*(obj.graph for obj in inputs))
+        kept = {PART, INFERENCE} if m.state.mode.inference > 0 else {PART}
+        flags = frozenset[str]().union(*(obj.flags & kept for obj in inputs))
+        made = made._replace(graph=graph, flags=flags)
+        if m.state.mode.recording > 0 and any(obj.requires_grad > 0 for obj in inputs):
+            made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)
+    return memory.fresh(m, event.site, made, "arithmetic " + symbol)
+
+
+def _dtype(m: Machine, symbol: str, values: list[Value]) -> str:
+    """The dtype of arithmetic on arrays, where it is that of each operand: not of quotients, nor with fractions."""
+    if symbol == "/" or any(not value.refs and not isinstance(value.const, int) for value in values):
+        return ""
+    dtypes = {m.state.object(ref).dtype for value in values for ref in value.refs}
+    return dtypes.pop() if len(dtypes) == 1 else ""
+
+
+def _on_tensor(
+    m: Machine, symbol: str, values: list[Value], tensor: int, event: t.Operate, operands: tuple[int, ...]
+) -> Value:
+    if len(values) == 1:
+        op = table.operator(_UNARY[symbol])
+        arguments = Arguments(values, {})
+    elif tensor == 0:
+        op = table.operator(symbol)
+        arguments = Arguments(values, {})
+    else:
+        # The tensor stands on the right; the row speaks of it as argument 0.
+        op = table.operator(symbol, reflected=symbol not in COMPARISONS)
+        arguments = Arguments([values[1], values[0]], {})
+    name = naming.text_of(m, operands[tensor])
+    return operations.apply(m, op, arguments, Site(event.site, name, symbol, "operator"))
+
+
+def _repeat(m: Machine, values: list[Value], kinds: list[Kind], event: t.Operate, operands: tuple[int, ...]) -> Value:
+    side = 0 if kinds[0] in (Kind.LIST, Kind.TUPLE) else 1
+    container, count = values[side], values[1 - side]
+    made = memory.fresh(m, event.site, Object(kinds[side], Sure.PROVEN, text="[...]"))
+    for ref in container.refs:
+        for slot in m.state.slot_names(ref):
+            cell = m.state.cell(slot)
+            if cell is None:
+                continue
+            held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+            slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
+            if count.const not in (0, 1) and not uses.is_flag(m, operands[1 - side]):
+                place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
+                slots.note_repeated(m, held, event.site, "multiplied", place, event.out)
+    return made
+
+
+def _concatenate(m: Machine, values: list[Value], event: t.Operate) -> Value:
+    kinds = {kind_of(value, m.state) for value in values}
+    made = memory.fresh(m, event.site, Object(kinds.pop() if len(kinds) == 1 else Kind.LIST, Sure.PROVEN, text="[...]"))
+    for value in values:
+        for ref in value.refs:
+            for slot in m.state.slot_names(ref):
+                cell = m.state.cell(slot)
+                if cell is not None:
+                    held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+                    slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
+    ownership.note_taken(m, values, made)
+    return made
+
+
+@handles(t.Augment)
+def _augment(m: Machine, event: t.Augment) -> None:
+    target, value = m.value(event.target), m.value(event.value)
+    if _is_sample(m, target) and _has_dimensions(m, value):
+        memory.refine(m, target, Kind.TENSOR, Sure.LIKELY)
+    sums = event.symbol == "+=" and _is_sum(m, event, target, value)
+    result = augment(m, event, target, value)
+    if sums:
+        runs.mark_sum(m, event.site, result)
+    m.set(event.out, result)
+
+
+def _is_sample(m: Machine, value: Value) -> bool:
+    """Whether a value is an element of what a dataset keeps, of which nothing else says what it is."""
+    fetching = m.unit.owner >= 0 and m.unit.name == "__getitem__"
+    objects = [m.state.object(ref) for ref in value.refs]
+    return fetching and bool(objects) and all(obj.kind is Kind.UNKNOWN and obj.owner == FIELD for obj in objects)
+
+
+def _has_dimensions(m: Machine, value: Value) -> bool:
+    """Whether a value is surely a tensor with dimensions: added to a number, it would make a tensor of that."""
+    objects = [m.state.object(ref) for ref in value.refs]
+    return bool(objects) and all(obj.kind in TENSORS and DIMENSIONS in obj.flags for obj in objects)
+
+
+def _is_sum(m: Machine, event: t.Augment, target: Value, value: Value) -> bool:
+    name, source = naming.text_of(m, event.target), naming.spelling(m, event.value)
+    if isinstance(m.unit.definitions[event.target], t.Item) and m.world.has_sums_of_its_own:
+        # What stands in the container may be of that class.
+        return False
+    form = "collected" if kind_of(target, m.state) in CONTAINERS else "sum"
+    if form == "collected":
+        value = slots.join_values([slots.slot_value(m, slot) for ref in value.refs for slot in m.state.slot_names(ref)])
+    if form == "sum":
+        gathered.note(m, event.site, value, name, source)
+    lasting = runs.stands_in_field(m, event.target)
+    return runs.accumulate(m, event.site, target, value, name, source, form, lasting=lasting)
+
+
+def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
+    """`target op= value`: in place for tensors and arrays, a new value for numbers, an extension for lists."""
+    memory.evidence_array(m, target)
+    kind = kind_of(target, m.state)
+    name = naming.text_of(m, event.target)
+    if kind in BUFFERS and event.symbol != "@=" and not target.plain:
+        reading.read(m, value, event.site, "operand", event.symbol)
+        item = m.unit.definitions[event.target]
+        if isinstance(item, t.Item) and indexing.is_stored_back(m, item, target):
+            if indexing.is_advanced(m, item.subscript) is Fact.YES:
+                numbers.note_accumulated(m, item, event.symbol, event.site, name)
+            indexing.write_back(m, item, value, Site(event.site, name, event.symbol, "augmented"))
+            return target
+        at = Site(event.site, name, event.symbol, "augmented")
+        if kind in TENSORS or not isinstance(item, t.Item):
+            numbers.note_arithmetic(m, target, value, event.symbol, event.site, name)
+        operations.write_through(m, target, [value], at, reads_old=True, versioned=kind in TENSORS)
+        if kind in TENSORS:
+            op = table.inplace_operator(event.symbol)
+            grads.note_saved(m, op, Arguments([target, value], {}), target, at)
+        return writing.current(m, target)
+    if kind in CONTAINERS and event.symbol == "+=":
+        _extend(m, target, value, event.site)
+        return target
+    binary = event.symbol.rstrip("=")
+    shadow = t.Operate(event.out, binary, (event.target, event.value), event.site)
+    if (kind is Kind.UNKNOWN or target.plain) and target.refs:
+        # A tensor is changed in place, a number is not, and nobody knows which this is: whatever held it may be stale.
+        reading.read(m, value, event.site, "operand", event.symbol)
+        reading.read(m, target, event.site, "operand", event.symbol)
+        # A number has not been made in inference mode; what is divided or multiplied is no list either.
+        shown = Sure.NOT if event.symbol == "+=" and kind_of(value, m.state) is not Kind.NUMBER else Sure.LIKELY
+        refusals.check_inference(m, target, Site(event.site, name, event.symbol, "augmented"), shown)
+        inference = {INFERENCE} & frozenset[str]().union(*(m.state.object(ref).flags for ref in target.refs))
+        kinds = {m.state.object(ref).kind for ref in value.refs}
+        graph = frozenset[int]().union(*(m.state.object(r).graph for r in (*target.refs, *value.refs)))
+        made = Object(text=name, graph=graph, flags=frozenset(inference))
+        if target.plain and kind in BUFFERS:
+            made = made._replace(kind=kind, sure=Sure.LIKELY)
+        if kinds & TENSORS and kinds <= TENSORS:
+            made = grads.result_of(m, made, [target, value], True)
+        return memory.fresh(m, event.site, made, "augmented")
+    return operate(m, binary, [target, value], shadow, (event.target, event.value))
+
+
+def _extend(m: Machine, target: Value, value: Value, site: int) -> None:
+    for ref in target.refs:
+        for source in value.refs:
+            for slot in m.state.slot_names(source):
+                cell = m.state.cell(slot)
+                if cell is not None:
+                    # In `layers += [hidden, act]` each item is short for a name, as it would be in `append(hidden)`.
+                    held = Value(cell.refs, cell.kind, cell.const, cell.marks, cell.origin)
+                    collecting.put(m, (ref, ANY_ELEMENT), held, site, "append")
+
+
+@handles(t.Logic)
+def _logic(m: Machine, event: t.Logic) -> None:
+    values = [m.value(register) for register in event.operands]
+    if event.symbol in ("and", "or"):
+        m.set(event.out, slots.join_values(values)._replace(root=None))
+        return
+    if event.symbol in ("is", "is not") and values[-1].kind is Kind.NONE and not values[-1].refs:
+        _note_otherwise(m, event.operands[0])
+    if event.symbol in ("in", "not in"):
+        _note_container(m, values[-1])
+        for value in values:
+            # Of a dictionary, the keys are compared.
+            if kind_of(value, m.state) not in (Kind.DICT, Kind.STATE_DICT):
+                reading.read(m, value, event.site, "operand", event.symbol)
+    m.set(event.out, Value(kind=Kind.NUMBER))
+
+
+def _note_container(m: Machine, value: Value) -> None:
+    """Somebody asks whether something is in what only a name takes for a tensor: it is a container."""
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind in TENSORS and obj.sure <= Sure.HINT:
+            m.state.set_object(ref, obj._replace(kind=Kind.UNKNOWN, sure=Sure.NOT, flags=obj.flags | {NO_TENSOR}))
+
+
+def _note_otherwise(m: Machine, register: int) -> None:
+    """Somebody asks whether some `.data` is `None`, as that of a tensor never is."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Attribute) and made.name == "data":
+        for ref in m.value(made.base).refs:
+            obj = m.state.object(ref)
+            if obj.kind is Kind.UNKNOWN:
+                m.state.set_object(ref, obj._replace(flags=obj.flags | {OTHERWISE}))
+
+
+@handles(t.Text)
+def _text(m: Machine, event: t.Text) -> None:
+    for register in event.parts:
+        reading.read(m, m.value(register), event.site, "text")
+    m.set(event.out, Value(kind=Kind.STRING))
+
+
+@handles(t.Make)
+def _make(m: Machine, event: t.Make) -> None:
+    kinds = {
+        "tuple": Kind.TUPLE,
+        "list": Kind.LIST,
+        "set": Kind.SET,
+        "dict": Kind.DICT,
+        "iterator": Kind.ITERATOR,
+    }
+    made = memory.fresh(m, event.site, Object(kinds[event.kind], Sure.PROVEN, text="..."))
+    ref = made.refs[0]
+    apart = len(event.items) <= MAX_ITEMS and not any(event.stars) and event.kind in ("tuple", "list")
+    for position, register in enumerate(event.items):
+        value = m.value(register)
+        aliasing.note_use(m, value, event.site, "store")
+        if event.stars[position]:
+            _spread(m, ref, value, event)
+        elif event.kind == "dict":
+            key = m.value(event.keys[position]).const
+            slot = f"[{key!r}]" if isinstance(key, str | int) else ANY_ELEMENT
+            slots.bind_slot(m, (ref, slot), value, event.site, weak=slot == ANY_ELEMENT)
+        else:
+            slot = f"[{position}]" if apart else ANY_ELEMENT
+            slots.bind_slot(m, (ref, slot), value, event.site, weak=not apart)
+    m.set(event.out, made)
+
+
+def _spread(m: Machine, ref: int, value: Value, event: t.Make) -> None:
+    for source in value.refs:
+        obj = m.state.object(source)
+        if obj.kind is Kind.STATE_DICT and event.kind == "dict":
+            # `{**model.state_dict()}` holds the same tensors as the model.
+            m.state.set_object(ref, obj._replace(text="{...}", flags=obj.flags | {"shallow"}))
+            return
+        for slot in m.state.slot_names(source):
+            cell = m.state.cell(slot)
+            if cell is not None:
+                held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+                name = slot[1] if event.kind == "dict" else ANY_ELEMENT
+                slots.bind_slot(m, (ref, name), held, event.site, weak=name == ANY_ELEMENT)
+
+
+@handles(t.Collect)
+def _collect(m: Machine, event: t.Collect) -> None:
+    item = m.value(event.item)
+    for ref in m.value(event.container).refs:
+        if (isinstance(item.root, tuple) and _is_fixed(m, item.root)) or _from_outside(m, item):
+            container = naming.field_stored(m, event.container) or naming.text_of(m, event.container)
+            call = m.index.given.get(event.container)
+            if call is not None and m.dotted_of(call) in LAYERS:
+                # What is put into a list of layers is one.
+                memory.refine(m, item, Kind.MODULE, Sure.LIKELY)
+            slots.note_repeated(m, item, event.site, "comprehension", container, event.container)
+        collecting.put(m, (ref, ANY_ELEMENT), item._replace(root=None), event.site, "append")
+    generators.note_expression(m, event)
+
+
+def _is_fixed(m: Machine, slot: Slot) -> bool:
+    """Whether a slot is the same one at every turn of a comprehension: a field, or an item by a constant."""
+    by_name = slot[1].startswith((".", "['"))
+    return (by_name or slot[1][1:-1].isdigit()) and not _is_turns(m, slot[0])
+
+
+def _is_turns(m: Machine, ref: int, depth: int = 3) -> bool:
+    """Whether an object is the turn's own: what the comprehension's variable holds, or a field of that, or what a call
+    has just returned, which nobody holds."""
+    if not any(ref in m.state.refs_of(key) for key in m.state.holders.get(ref, ())):
+        return True
+    for key in m.state.holders.get(ref, ()):
+        if isinstance(key, str) and "#" in key:
+            return True
+        if isinstance(key, tuple) and depth and _is_turns(m, key[0], depth - 1):
+            return True
+    return False
+
+
+def _from_outside(m: Machine, item: Value) -> bool:
+    """Whether a comprehension's item is what a name from outside of it holds, the same at every turn, and no part."""
+    named = isinstance(item.root, str) and "#" not in item.root and not item.root.startswith("%")
+    return named and item.root is not None and m.state.refs_of(item.root) == item.refs

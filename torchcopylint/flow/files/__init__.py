@@ -1,0 +1,1 @@
+"""One file as a whole, and what others may know of it."""

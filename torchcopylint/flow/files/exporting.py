@@ -1,0 +1,148 @@
+"""A file that has been run in, what other files may know of it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.files.world import World
+from torchcopylint.flow.interprocedural.returned import ReturnedPart
+from torchcopylint.flow.interprocedural.summaries import summarise
+from torchcopylint.flow.model import Kind, Object
+from torchcopylint.flow.program import hollow
+from torchcopylint.flow.references import ClassReference, FunctionReference
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.values.outside import Base, ClassFacts, Foreign, FunctionFacts, ModuleFacts, Name
+
+LONGEST_TEXT = 200
+"""A longer text is no constant that anybody asks for by its value."""
+_CONSTANTS = (bool, int, float, complex, str)
+
+
+def exported(world: World) -> ModuleFacts:
+    """What a file that has been run defines. It stays valid without the file."""
+    path = world.outside.path
+    names = dict(_names(world))
+    classes = {info.number: _class(world, info) for info in world.program.classes}
+    wanted = {name.function for name in names.values() if name.path == path and name.function >= 0}
+    wanted |= {number for facts in classes.values() for number in facts.methods.values()}
+    return ModuleFacts(
+        path=path,
+        names=names,
+        functions={number: _function(world, number) for number in sorted(wanted) if number in world.machines},
+        classes=classes,
+        stars=tuple((str(star), isinstance(star, Foreign)) for star in world.star_imports),
+        public=_public(world.machines[0]),
+    )
+
+
+def _names(world: World) -> Iterator[tuple[str, Name]]:
+    """The names of the module as they are when it has been run; what functions bind anew is not known."""
+    m = world.machines[0]
+    again = _bound_by_functions(world)
+    for name in sorted(m.unit.bound - again):
+        cell = m.state.cell(name)
+        if cell is None or cell.plain or len(cell.refs) > 1 or name.startswith("%"):
+            continue
+        if cell.refs:
+            yield name, Name(cell.kind, obj=global_type(world, m.state.object(cell.refs[0])))
+        elif isinstance(cell.const, Dotted):
+            yield name, Name(Kind.IMPORTED, str(cell.const), isinstance(cell.const, Foreign))
+        elif isinstance(cell.const, FunctionReference):
+            path, number = _origin(world, cell.const.unit)
+            yield name, Name(Kind.FUNCTION, path=path, function=number)
+        elif isinstance(cell.const, ClassReference):
+            path, number = _class_origin(world, cell.const.number)
+            yield name, Name(Kind.CLASS, path=path, class_number=number)
+        elif isinstance(cell.const, _CONSTANTS) and len(str(cell.const)) <= LONGEST_TEXT:
+            yield name, Name(cell.kind, const=cell.const)
+        elif cell.kind is not Kind.NONE:
+            # `None` stands for what is put there later.
+            yield name, Name(cell.kind)
+
+
+def _bound_by_functions(world: World) -> frozenset[str]:
+    """The names that some function declares to be global and binds."""
+    return frozenset(
+        event.name
+        for unit in world.program.units[1:]
+        if unit.kind == "function"
+        for event in world.index(unit).of(t.Bind)
+        if event.name not in unit.bound and not event.name.startswith("%")
+    )
+
+
+def _origin(world: World, number: int) -> tuple[str, int]:
+    return (world.outside.path, number) if world.is_own(number) else world.outside.function_origin(number)
+
+
+def _class_origin(world: World, number: int) -> tuple[str, int]:
+    return (world.outside.path, number) if world.is_own_class(number) else world.outside.class_origin(number)
+
+
+def global_type(world: World, obj: Object) -> Object:
+    """An object without what only its own file can make sense of, its class named so that every file knows it."""
+    number = world.local_class(obj.type)
+    if number is not None:
+        path, own = _class_origin(world, number)
+        obj = obj._replace(type=f"file#{path}#{own}")
+    return obj._replace(shares=(), graph=frozenset(), saved=frozenset(), text="", site=-1, owner="")
+
+
+def _function(world: World, number: int) -> FunctionFacts:
+    m = world.machines[number]
+    unit = m.unit
+    summary = world.summary(number)
+    if summary is None or m.writes or summary.kept:
+        # Others must know where that stands.
+        summary = summarise(m, world.outside.path)
+    told = tuple(_part(world, part) for part in summary.parts)
+    return FunctionFacts(
+        name=unit.name,
+        qualname=unit.qualname,
+        owner=unit.owner,
+        parameters=tuple(parameter._replace(annotation=None) for parameter in unit.parameters),
+        decorators=world.decorators(number),
+        # Which of its own functions it returns, is told by numbers of this file.
+        summary=summary._replace(result=global_type(world, summary.result), parts=told, function=-1),
+    )
+
+
+def _part(world: World, part: ReturnedPart) -> ReturnedPart:
+    """A part of what a function returns, as others know it: its own functions have numbers of this file, and what a
+    method's object lends is told of there."""
+    inner = tuple(_part(world, one) for one in part.inner)
+    return part._replace(result=global_type(world, part.result), inner=inner, lent="", function=-1)
+
+
+def _class(world: World, info: t.ClassInfo) -> ClassFacts:
+    units = (world.program.units[number] for number in info.methods.values())
+    return ClassFacts(
+        name=info.name,
+        bases=tuple(_base(world, number, name) for number, name in world.bases(info.number)),
+        methods={name: number for name, number in info.methods.items() if number in world.machines},
+        fields={name: global_type(world, obj) for name, obj in sorted(world.fields(info.number).items())},
+        registered=dict(world.registered(info.number)),
+        reads=frozenset(e.name for unit in units for e in world.index(unit).of(t.Attribute)),
+        hollow=hollow.has_no_parameters(world, info.number),
+    )
+
+
+def _base(world: World, number: int | None, name: str) -> Base:
+    if number is not None:
+        path, own = _class_origin(world, number)
+        return Base(name, False, path, own)
+    return Base(str(name), isinstance(name, Foreign))
+
+
+def _public(m: Machine) -> frozenset[str] | None:
+    """The names in `__all__`, if it is one list of texts."""
+    bound = [event for event in m.index.of(t.Bind) if event.name == "__all__"]
+    made = m.unit.definitions[bound[0].value] if len(bound) == 1 else None
+    if not isinstance(made, t.Make) or made.kind not in ("list", "tuple") or any(made.stars):
+        return None
+    items = [m.unit.definitions[register] for register in made.items]
+    texts = [item.value for item in items if isinstance(item, t.Const) and isinstance(item.value, str)]
+    changed = any(isinstance(e, t.Load | t.Augment) and getattr(e, "name", "") == "__all__" for e in m.unit.definitions)
+    return frozenset(texts) if len(texts) == len(items) and not changed else None

@@ -1,0 +1,451 @@
+"""One file as a whole: its imports, classes, functions, and in which order they are run.
+
+The module body runs first, so that functions know its imports and globals; then the `__init__` of every class, so that
+methods know the fields; then every other function, callees before callers, so that callers know what they call. A unit
+is run once more if what is known of its parameters is not what it was run with. The first time the module body only
+glances at its loops; it is run to the end if it has any, or wants to know anything that running others has shown.
+"""
+
+from __future__ import annotations
+
+import builtins
+from functools import cached_property
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import frozen
+from torchcopylint.flow.interprocedural import returned
+from torchcopylint.flow.interprocedural.classes import Export
+from torchcopylint.flow.interprocedural.parameters import Parameters, common_element
+from torchcopylint.flow.interprocedural.summaries import Summary, summarise
+from torchcopylint.flow.library import custom
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    CONTAINERS,
+    GLOBAL,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Share,
+    Sure,
+    Value,
+    join_objects,
+)
+from torchcopylint.flow.program import children, evaluating, heirs, training_fields
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import comparing, field_uses, mixing
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.tapes.index import UnitIndex
+from torchcopylint.flow.values import idioms, imports, kinds
+from torchcopylint.flow.values.modes import GRAD_MODES, MODES_BY_NAME
+from torchcopylint.flow.values.outside import Foreign, Outside
+from torchcopylint.flow.values.state import Mode, State
+from torchcopylint.flow.values.templates import unplaced
+from torchcopylint.knowledge import table
+
+BUILTINS = frozenset(dir(builtins))
+_MODES = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})
+MAX_ROUNDS = 3
+"""So often, units are run again for what others have learnt."""
+MAX_NESTED_RUNS = 8
+"""So many units may wait for one another to be run."""
+MAX_TESTING = 80
+"""Functions of so many events are run once more for what they return of tensors."""
+
+
+class World(Parameters):
+    """See the module."""
+
+    def __init__(self, program: t.Program, outside: Outside | None = None) -> None:
+        super().__init__(program, outside or Outside())
+        self.outside.number_from(len(program.units), len(program.classes))
+        self.star_imports: list[Dotted] = []
+        self.steps = 0
+        self.inherited: list[Machine] = []
+        self._of_heirs: dict[heirs.Inherited, Summary] = {}
+        self.used_up: dict[int, set[str]] = {}
+        self.call_modes: dict[int, list[tuple[int, Mode]]] = {}
+        self._leaves_off = False
+        self._summaries: dict[int, Summary] = {}
+        self._running: set[int] = set()
+        self._too_early: dict[int, set[int]] = {}
+        self._for_constructors: set[int] = set()
+        self._seen_arguments: dict[int, dict[str, Object]] = {}
+        self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
+
+    # -- running
+
+    @cached_property
+    def _called_modules(self) -> frozenset[tuple[int, str]]:
+        return field_uses.called_modules(self.program.units)
+
+    def is_called_module(self, type_name: str, name: str) -> bool:
+        """Whether the methods of a class show that a field holds a network: see `field_uses`."""
+        local = self.local_class(type_name) if self._called_modules else None
+        return local is not None and any((current, name) in self._called_modules for current in self.lineage(local))
+
+    def run(self) -> None:
+        """Run every unit of the file."""
+        self.run_unit(0, glancing=len(self.program.units) > 1)
+        helpers = self._helpers()
+        for info in self.program.classes:
+            initial = info.methods.get("__init__")
+            if initial is not None:
+                for helper in self._called_by(initial, helpers):
+                    self.run_unit(helper)
+                self.run_unit(initial)
+        for number in self._for_constructors:
+            # By now, all fields are known.
+            del self.machines[number]
+        for unit in self._in_order():
+            if unit.number not in self.machines and unit.kind != "module":
+                self.run_unit(unit.number)
+        callers: set[int] = set()
+        for number in sorted(self._too_early):
+            # Instances are called by no name that tells the order: `augment(image)`.
+            if any(callee in self._summaries for callee in self._too_early[number] - {number}):
+                callers |= self._run_again(number)
+        callers |= self._run_rebound() | mixing.by_constructor(self)
+        for _ in range(MAX_ROUNDS):
+            # What a caller has learnt, it hands on to others.
+            above = {further for number in sorted(callers) for further in self._run_again(number)}
+            callers = (above - callers) | self._run_rebound(of_a_kind=True)
+            if not callers:
+                break
+        if self._module_asked or self.machines[0].cut_short:
+            self.run_unit(0)
+        for one in heirs.inherited(self):
+            self._run_for(one)
+
+    def _run_for(self, one: heirs.Inherited) -> None:
+        """Run an inherited method on an object of the class that inherits it."""
+        unit = self.program.units[one.number]
+        outer, self._current, self._standing_in = self._current, one.number, one.heir
+        machine = Machine(self, unit, State(self._entry_mode(unit)))
+        self._bind_parameters(machine)
+        machine.run_unit()
+        self._current, self._standing_in = outer, -1
+        self.steps += machine.steps
+        self.inherited.append(machine)
+        self._of_heirs[one] = summarise(machine)
+
+    def _run_rebound(self, *, of_a_kind: bool = False) -> set[int]:
+        """Run the units once more whose parameters are bound to something else by now; returns who calls them, as
+        `_run_again` does. `of_a_kind` leaves those as they are of which all that is new is that less is known."""
+        callers: set[int] = set()
+        for number in sorted(self._arguments):
+            changed = self._arguments[number] != self._seen_arguments.get(number, {})
+            if changed and self._bound_otherwise(number, of_a_kind=of_a_kind):
+                callers |= self._run_again(number)
+        return callers
+
+    def let_go(self) -> None:
+        """Give up what was run. Units and their world hold one another, which only a collection would notice."""
+        self.machines.clear()
+        self.inherited.clear()
+
+    def _run_again(self, number: int) -> set[int]:
+        """Run a unit once more; returns who calls it, if what it does is not what it was known to do."""
+        before = self._summaries.get(number)
+        self.run_unit(number)
+        if self._summaries.get(number) == before:
+            return set()
+        return {caller for caller, _ in self.call_modes.get(number, ()) if caller > 0}
+
+    def _helpers(self) -> dict[str, list[int]]:
+        """The functions of the module, by name, that make nothing of a class of this file: they may be run before the
+        constructors, which then know what they return."""
+        if not self.program.classes:
+            return {}
+        found: dict[str, list[int]] = {}
+        for unit in self.program.units:
+            if unit.kind == "function" and unit.parent == 0 and unit.owner < 0:
+                makes = any(isinstance(e, t.Load) and e.name in self._class_names for e in unit.definitions)
+                if not makes:
+                    found.setdefault(unit.name, []).append(unit.number)
+        return found
+
+    def _called_by(self, initial: int, helpers: dict[str, list[int]]) -> list[int]:
+        called = dict.fromkeys(self._callees(self.program.units[initial], helpers))
+        return [number for number in called if number not in self.machines]
+
+    def run_unit(self, number: int, *, glancing: bool = False) -> None:
+        """Run one unit and keep its summary. `glancing` runs each loop once, to learn what names it binds."""
+        unit = self.program.units[number]
+        if unit.parent > 0 and unit.parent not in self.machines and unit.parent not in self._running:
+            self.run_unit(unit.parent)
+        self._running.add(number)
+        outer, self._current = self._current, number
+        machine = Machine(self, unit, State(self._entry_mode(unit)))
+        machine.glancing = glancing
+        self._seen_arguments[number] = dict(self._arguments.get(number, {}))
+        self._bind_parameters(machine)
+        machine.run_unit()
+        self._note_export_elements(machine)
+        mixing.note(machine)
+        comparing.note(machine)
+        if unit.owner >= 0 and machine.initial_fields:
+            self.appended(machine)
+        if unit.owner >= 0 and unit.name == "__init__":
+            self._note_trained(unit.owner, training_fields.learn(machine))
+            self.note_children(unit.owner, children.learn(machine))
+        if unit.owner >= 0 and machine.switched:
+            self.note_switched(machine)
+        if unit.kind != "class" and machine.state.alive and machine.state.mode.recording is Fact.NO:
+            self._leaves_off |= self._entry_mode(unit).recording > 0
+        if unit.name == "forward" and unit.owner >= 0 and self.is_function_class(unit.owner):
+            custom.conclude(machine)
+        self._current = outer
+        self.machines[number] = machine
+        self.steps += machine.steps
+        if unit.kind in ("function", "lambda"):
+            if not glancing:
+                machine.returned_otherwise = self._returned_otherwise(machine)
+            self._summaries[number] = summarise(machine)
+        # Until here: a summary may ask for that of a function that calls this one.
+        self._running.discard(number)
+
+    def _returned_otherwise(self, m: Machine) -> frozenset[str]:
+        """The parameters that a small function returns as they are where they are no tensors, and not where they are:
+        `return x if not isinstance(x, Tensor) else x.data`. For that, it is run once more on tensors."""
+        asked = returned.may_depend_on_kind(m) if m.tested_arguments else frozenset()
+        if not asked or len(m.unit.definitions) > MAX_TESTING:
+            return frozenset()
+        again = Machine(self, m.unit, State(self._entry_mode(m.unit)))
+        self._bind_parameters(again)
+        for name in asked:
+            ref = again.number("argument", name)
+            again.state.set_object(ref, again.state.object(ref)._replace(kind=Kind.TENSOR, sure=Sure.PROVEN))
+        outer, self._current = self._current, m.unit.number
+        again.run_unit()
+        self._current = outer
+        self.steps += again.steps
+        return asked - returned.handed_back(again)
+
+    def run_expanded(self, expanded: t.Unit) -> Machine:
+        """Run a unit with its helpers in it. What others know of the unit stays as it is."""
+        outer, self._current = self._current, expanded.number
+        machine = Machine(self, expanded, State(self._entry_mode(expanded)))
+        machine.index = UnitIndex(expanded)
+        self._bind_parameters(machine)
+        machine.run_unit()
+        self._current = outer
+        self.steps += machine.steps
+        return machine
+
+    def machine_of(self, number: int) -> Machine | None:
+        """The machine of a unit, which is run now if it has not been; `None` if it is running, or too deep, or of
+        another file."""
+        if not self.is_own(number):
+            return None
+        self._note_asked()
+        if number not in self.machines and number not in self._running and len(self._running) < MAX_NESTED_RUNS:
+            self.run_unit(number)
+        return self.machines.get(number)
+
+    def _bound_otherwise(self, number: int, *, of_a_kind: bool) -> bool:
+        """Whether what is known by now of a unit's parameters is not what it was run with; with `of_a_kind`, no kind
+        has become unknown."""
+        m = self.machines[number]
+        bound = [(self._parameter_object(m, parameter), obj) for parameter, obj in self._bound_to[number]]
+        lost = any(now.kind is Kind.UNKNOWN is not obj.kind for now, obj in bound)
+        return any(now != obj for now, obj in bound) and not (of_a_kind and lost)
+
+    def _in_order(self) -> list[t.Unit]:
+        """Callees before callers, as far as names tell; otherwise source order."""
+        functions: dict[str, list[int]] = {}
+        for unit in self.program.units:
+            if unit.kind == "function":
+                functions.setdefault(unit.name, []).append(unit.number)
+        done: dict[int, None] = {}
+        for unit in self.program.units:
+            stack = [unit.number]
+            entered: set[int] = set()
+            while stack:
+                number = stack[-1]
+                if number in done:
+                    stack.pop()
+                    continue
+                callees = [] if number in entered else self._callees(self.program.units[number], functions)
+                entered.add(number)
+                waiting = [callee for callee in callees if callee not in done and callee not in entered]
+                if waiting:
+                    stack.extend(reversed(waiting))
+                else:
+                    done[number] = None
+                    stack.pop()
+        return [self.program.units[number] for number in done]
+
+    def _callees(self, unit: t.Unit, functions: dict[str, list[int]]) -> list[int]:
+        """Those of some functions, by name, whose names a unit speaks of."""
+        found: list[int] = []
+        for event in self.index(unit).named:
+            if event.name in functions and not isinstance(event, t.Attribute):
+                found += functions[event.name]
+        return found
+
+    def _entry_mode(self, unit: t.Unit) -> Mode:
+        for name in self._decorators.get(unit.number, ()):
+            resolved = table.canonical(self.resolve_name(name.partition("(")[0]))
+            if resolved in GRAD_MODES:
+                return GRAD_MODES[resolved]
+            if resolved == "torch.set_grad_enabled":
+                return Mode(Fact.NO if "False" in name else Fact.UNKNOWN)
+            if self._sets_mode(name.partition("(")[0]):
+                return Mode(Fact.UNKNOWN)
+            _, dot, last = name.partition("(")[0].rpartition(".")
+            if dot and last in MODES_BY_NAME:
+                return MODES_BY_NAME[last]
+            if any(mode in last for mode in _MODES):
+                # Somebody's own, from elsewhere: `@smart_inference_mode()`.
+                return Mode(Fact.UNKNOWN)
+        if unit.owner >= 0 and unit.kind == "function" and self.is_function_class(unit.owner):
+            # Autograd calls static methods only. Who calls another one does so directly, in whatever mode that is.
+            static = "staticmethod" in self.decorators(unit.number)
+            return Mode(Fact.NO if static else Fact.UNKNOWN)
+        if unit.kind in ("module", "class"):
+            return Mode(Fact.YES)
+        if unit.owner >= 0 and evaluating.is_called_by_loops(unit, self.base_names(unit.owner), self.program.units):
+            return Mode(Fact.NO)
+        # Somebody has switched recording off and left it so, such as a constructor: the others find it so, or not.
+        return Mode(Fact.UNKNOWN if self._leaves_off else Fact.YES, Fact.NO, True)
+
+    def _sets_mode(self, decorator: str) -> bool:
+        """Whether a decorator of this file has to do with grad mode."""
+        inside = [unit for unit in self.program.units if unit.qualname.partition(".")[0] == decorator]
+        events = (event for unit in inside for event in unit.definitions)
+        return any(isinstance(event, t.Attribute | t.Invoke) and event.name in _MODES for event in events)
+
+    # -- names
+
+    def bound(self, m: Machine, name: str) -> None:
+        """A name of a unit that others stand in was bound: they may see this value."""
+        number = m.unit.number
+        cell = m.state.cell(name) if number == 0 or number in self._parents else None
+        if cell is None:
+            return
+        if number == 0 and isinstance(cell.const, Dotted):
+            package = cell.const.partition(".")[0]
+            self.imports_torch |= package == "torch"
+            self._imports_another |= package in kinds.OTHER_FRAMEWORKS
+        if number not in self._parents:
+            return
+        obj = m.state.object(cell.refs[0]) if len(cell.refs) == 1 else None
+        exports = self._exports.setdefault(number, {})
+        before = exports.get(name)
+        value = Value((), cell.kind, cell.const)
+        if before is not None and before.value != value:
+            value = Value()
+        if before is not None and before.obj is not None and obj is not None:
+            obj = join_objects(before.obj, unplaced(obj))
+        exports[name] = Export(value, unplaced(obj) if obj is not None else None)
+
+    def _note_export_elements(self, m: Machine) -> None:
+        """What stands in the containers that the functions inside a unit see, when it has been run."""
+        exports = self._exports.get(m.unit.number, {})
+        for name, export in exports.items():
+            if export.obj is not None and export.obj.kind in CONTAINERS:
+                exports[name] = export._replace(element=common_element(m, m.state.refs_of(name)))
+            elif export.obj is not None and export.obj.kind is Kind.MODULE:
+                refs = m.state.refs_of(name)
+                if refs and all(frozen.is_frozen(m, ref) for ref in refs):
+                    exports[name] = export._replace(obj=export.obj._replace(requires_grad=Fact.NO))
+
+    def outer(self, m: Machine, name: str) -> Value:
+        """The value of a name that is not a unit's own."""
+        number = m.unit.parent
+        while number >= 0:
+            unit = self.program.units[number]
+            if unit.owner >= 0 and unit.first == name:
+                return self._own_object(m, unit, name)
+            export = self._exports.get(number, {}).get(name) if unit.kind != "class" else None
+            if export is not None:
+                if export.obj is None:
+                    return export.value
+                ref = m.number("outer", name)
+                shares = (Share(ref, How.OWN, -1, ref),)
+                m.state.set_object(ref, export.obj._replace(shares=shares, text=name, owner=GLOBAL))
+                if export.element is not None and m.state.cell((ref, ANY_ELEMENT)) is None:
+                    self._bind_any(m, ref, export.element, GLOBAL)
+                return Value((ref,), export.obj.kind)
+            number = unit.parent
+        for star in reversed(self.star_imports):
+            if isinstance(star, Foreign):
+                target = self.outside.star(star, name) if name not in BUILTINS else None
+                if target is not None:
+                    self.imports_torch |= target.dotted.partition(".")[0] == "torch"
+                    return imports.of_target(m, target, f"{star} * {name}")
+                continue
+            dotted = Dotted(f"{star}.{name}")
+            if table.function(dotted) is not None or table.module_class(dotted) is not None:
+                return Value(kind=Kind.IMPORTED, const=dotted)
+        return Value()
+
+    def _own_object(self, m: Machine, unit: t.Unit, name: str) -> Value:
+        """`self` of the method that a function is defined in. What it is that is a module shows by its use."""
+        obj = self.instance(unit.owner)
+        if obj.kind is not Kind.INSTANCE or "classmethod" in self.decorators(unit.number):
+            return Value()
+        ref = m.number("outer", name)
+        m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=GLOBAL))
+        return Value((ref,), obj.kind)
+
+    # -- calls
+
+    def called(self, unit: int, caller: int, mode: Mode) -> None:
+        """A function of this file is called in a grad mode by another, and so may be what overrides it."""
+        for called in (unit, *(one for one in self.overriding(unit) if one != caller)):
+            modes = self.call_modes.setdefault(called, [])
+            if (caller, mode) not in modes:
+                modes.append((caller, mode))
+
+    def summary(self, unit: int) -> Summary | None:
+        """The summary of a function, if it has been run already."""
+        if not self.is_own(unit):
+            return self.outside.summary(unit)
+        self._note_asked()
+        if self._standing_in >= 0 and (own := self._of_heirs.get(heirs.Inherited(unit, self._standing_in))) is not None:
+            return own
+        if unit not in self._summaries and self._is_asked_by_constructor(unit):
+            self.run_unit(unit)
+            self._for_constructors.add(unit)
+        if unit not in self._summaries and self._current > 0:
+            self._too_early.setdefault(self._current, set()).add(unit)
+        return self._summaries.get(unit)
+
+    def _is_asked_by_constructor(self, unit: int) -> bool:
+        """Whether a constructor is being run, and wants to know what one of the file's functions returns that has not
+        been run: `self.net = self.build(sizes)`. What the fields hold that it has set by now, the function sees."""
+        asking = any(self._is_constructor(running) for running in self._running)
+        able = self.unit(unit).kind == "function" and not self._is_constructor(unit) and unit not in self._running
+        # One that has been run is being summarised, and what it calls asks for what it calls itself.
+        return asking and able and unit not in self.machines and len(self._running) < MAX_NESTED_RUNS
+
+    def _is_constructor(self, number: int) -> bool:
+        unit = self.program.units[number]
+        return unit.owner >= 0 and unit.name == "__init__"
+
+    def tell(self, unit: int, summary: Summary) -> None:
+        """From now on, a function of this file has another summary."""
+        self._summaries[unit] = summary
+
+    def converts(self, m: Machine) -> bool:
+        """Whether a unit, by its name, converts modules: what it takes over is dropped elsewhere."""
+        unit: t.Unit | None = m.unit
+        while unit is not None and unit.kind in ("function", "lambda"):
+            if idioms.converts(unit.name):
+                return True
+            unit = self.program.units[unit.parent] if unit.parent >= 0 else None
+        return False
+
+    def context(self, m: Machine) -> str:
+        """In which idiom a unit stands, for `.data`: see `idioms`."""
+        unit: t.Unit | None = m.unit
+        while unit is not None and unit.kind in ("function", "lambda"):
+            owner = self.program.classes[unit.owner] if unit.owner >= 0 else None
+            kind = self.class_kind(unit.owner)[0] if unit.owner >= 0 else Kind.UNKNOWN
+            found = idioms.context_of(unit.name, owner.name if owner is not None else "", kind)
+            if found or unit.owner >= 0:
+                return found
+            unit = self.program.units[unit.parent] if unit.parent >= 0 else None
+        return ""

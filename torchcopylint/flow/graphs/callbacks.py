@@ -1,0 +1,123 @@
+"""Functions that autograd calls: what each of them is handed belongs to autograd."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import ContextKept
+from torchcopylint.flow.model import ARGUMENT, TENSORS, Kind, Object, Sure, Value
+from torchcopylint.flow.references import FunctionReference
+from torchcopylint.flow.tapes import inquiries
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.running.machine import Machine
+    from torchcopylint.flow.values.sites import Arguments
+
+FORWARD, HOOK, PACK = "forward", "gradient hook", "pack hook"
+_PACKING = frozenset({"torch.autograd.graph.saved_tensors_hooks"})
+
+
+def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
+    """`tensor.register_hook(function)`: autograd hands the function a gradient. Argument 0 is the receiver.
+
+    The function may be a method, `register_hook(self.scale)`, or an object with a `__call__`. What a node of the graph
+    has saved is handed to the first function of `register_hooks(pack, unpack)`.
+    """
+    if event.name == "register_hooks" and len(arguments.positional) == 3:
+        register = event.arguments[0].register
+        _note(m, _called(m, register, arguments.positional[1]), PACK, register)
+    if event.name != "register_hook" or len(arguments.positional) < 2:
+        return
+    register = event.arguments[0].register if event.arguments else t.NO_REGISTER
+    function = _called(m, register, arguments.positional[1]) if event.arguments else Value()
+    _note(m, function, HOOK, register)
+    if isinstance(function.const, FunctionReference) and m.world.is_own(function.const.unit):
+        unit = m.world.unit(function.const.unit)
+        names = [parameter.name for parameter in unit.parameters[-1:]]
+        given = m.number("gradient of a hook")
+        m.state.set_object(given, Object(Kind.TENSOR, Sure.PROVEN))
+        m.world.note_arguments(m, unit.number, {name: Value((given,), Kind.TENSOR) for name in names})
+
+
+def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke, arguments: Arguments) -> None:
+    """`saved_tensors_hooks(pack, unpack)`: autograd hands `pack` what an operation saves."""
+    if dotted in _PACKING:
+        for register in [one.register for one in event.arguments if one.keyword in ("pack_hook", "")][:1]:
+            _note(m, _called(m, register, arguments.keywords.get("pack_hook", arguments.at(0))), PACK, register)
+
+
+def _called(m: Machine, register: int, value: Value) -> Value:
+    """The function that is called where a value is: itself, a method of an object of the file, or its `__call__`."""
+    if isinstance(value.const, FunctionReference):
+        return value
+    made = m.unit.definitions[register] if register >= 0 else None
+    name, owner = "__call__", value
+    if isinstance(made, t.Attribute):
+        name, owner = made.name, m.value(made.base)
+    classes = {m.world.local_class(m.state.object(ref).type) for ref in owner.refs}
+    local = classes.pop() if len(classes) == 1 else None
+    if local is None and isinstance(made, t.Attribute) and m.unit.owner >= 0 and m.unit.parameters:
+        base = m.unit.definitions[made.base]
+        local = m.unit.owner if isinstance(base, t.Load) and base.name == m.unit.first else None
+    number = m.world.method(local, name) if local is not None else None
+    return Value(const=FunctionReference(number)) if number is not None else Value()
+
+
+def _note(m: Machine, value: Value, role: str, register: int) -> None:
+    """A function has a role; or whatever the calls in the file pass for a parameter has it."""
+    if isinstance(value.const, FunctionReference):
+        m.world.roles.setdefault(value.const.unit, set()).add(role)
+        return
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Load) and any(parameter.name == made.name for parameter in m.unit.parameters):
+        m.world.roles_of_parameters[m.unit.number, made.name] = role
+
+
+def note_context(m: Machine, owner: Object, attribute: str, value: Value, site: int) -> None:
+    """An attribute of an argument is set in `forward` of an autograd `Function`: its context, perhaps."""
+    if owner.owner == ARGUMENT and owner.text == _context(m) and FORWARD in m.world.roles_of(m.unit):
+        m.kept_on_context[site] = (f"{owner.text}.{attribute}", value)
+
+
+def found(m: Machine) -> list[Relation]:
+    """What the unit keeps on its context, once it has been run: inputs, and what it returns."""
+    relations: list[Relation] = []
+    returned = {ref | 1 for one in m.returned for ref in one.refs}
+    for site, (attribute, value) in sorted(m.kept_on_context.items()):
+        held = [(ref, m.state.object(ref)) for ref in value.refs]
+        outside = all(obj.kind in TENSORS and (obj.owner == ARGUMENT or ref | 1 in returned) for ref, obj in held)
+        if held and outside and _is_read_back(m, attribute.rpartition(".")[2]):
+            sure = min(obj.sure for _, obj in held)
+            relations.append(ContextKept(site, attribute, held[0][1].text, sure))
+    return relations
+
+
+def _is_read_back(m: Machine, attribute: str) -> bool:
+    """Whether `backward` looks into what an attribute of the context holds, or hands the context on, if it is in sight.
+
+    Who asks for its shape or device alone reads no element.
+    """
+    number = m.world.method(m.unit.owner, "backward")
+    if number is None or not m.world.is_own(number) or not m.world.unit(number).parameters:
+        return True
+    unit = m.world.unit(number)
+    index = m.world.index(unit)
+    context = unit.first
+    loads = [event.out for event in index.of(t.Load) if event.name == context]
+    for register in loads:
+        used = index.consumers.get(register)
+        if not isinstance(used, t.Attribute | t.StoreAttribute | t.Invoke) or used.base != register:
+            return True
+        if isinstance(used, t.Attribute) and used.name == attribute:
+            asked = index.consumers.get(used.out)
+            if not isinstance(asked, t.Attribute | t.Invoke) or not inquiries.asks(asked, used.out):
+                return True
+        if isinstance(used, t.Invoke) and used.name == attribute:
+            return True
+    return False
+
+
+def _context(m: Machine) -> str:
+    return m.unit.first

@@ -1,0 +1,160 @@
+"""What is looked at as a number only: printed, compared, written to a log, or turned into a number."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import COMPARISONS
+from torchcopylint.flow.tapes import uses
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.files.world import World
+    from torchcopylint.flow.running.machine import Machine
+
+MAX_LOOKS = 40
+"""So many registers are followed from one name."""
+_NUMBERS = frozenset(
+    {"item", "detach", "tolist", "data", "size", "dim", "shape", "dtype", "device", "__format__", "requires_grad"}
+)
+_SAME = frozenset({"cpu", "cuda", "to", "float", "double", "half", "mean", "sum", "squeeze", "view", "reshape", "sqrt"})
+_LOOKING = re.compile(
+    r"^(?:print\w*|float|int|round|str|repr|format|isnan|isfinite|exp|info|debug|warning|warn|error|log|log_(?!softmax|sigmoid|prob|normal|det)\w+|logging|write"
+    r"|add_scalars?|set_postfix\w*|set_description\w*|save|dump|dumps|savez|savetxt|plot|len)$"
+)
+"""Functions and methods, by the last part of their names, that look at a number or write it down."""
+_CHOOSING = frozenset({"min", "max", "sum", "abs"})
+_QUESTIONS = COMPARISONS | {"is", "is not", "in", "not in"}
+
+
+class Looks:
+    """Follows a name through one unit: `is_figure` says whether it ends as a number wherever it is used.
+
+    `looked` are the sites where it does, `returned` the places in what the unit returns at which it goes to the caller:
+    -1 for all of it, else the position in a tuple.
+    """
+
+    def __init__(self, unit: t.Unit, m: Machine) -> None:
+        self.unit = unit
+        self.m = m
+        self.looked: set[int] = set()
+        self.returned: set[int] = set()
+        self._names: set[str] = set()
+        self._left = MAX_LOOKS
+
+    def is_figure(self, name: str) -> bool:
+        """Whether every use of a name ends as a number, is added to, or is returned."""
+        if name in self._names:
+            return True
+        self._names.add(name)
+        if self._is_seen_from_inside(name):
+            return False
+        return all(self.ends(use.register) for use in uses.of_name(self.m, name) if use.loads)
+
+    def ends(self, register: int) -> bool:
+        """Whether what a register holds ends as a number."""
+        self._left -= 1
+        event = self.m.consumer_of(register)
+        if self._left < 0:
+            return False
+        match event:
+            case None | t.Discard() | t.Text() | t.Test() | t.Assume():
+                self.looked.update([event.site] if event is not None else [])
+                return True
+            case t.Bind():
+                return self.is_figure(event.name)
+            case t.Return():
+                self.returned.add(-1)
+                return True
+            case t.Logic() | t.Augment() | t.Unpack() | t.Item():
+                return self.ends(event.out)
+            case t.StoreItem():
+                return event.value == register and self._ends_in(event.base)
+            case t.Operate():
+                return self._ends_in_operator(register, event)
+            case t.Attribute():
+                return event.name in _NUMBERS
+            case t.Make():
+                return self._ends_in_tuple(register, event)
+            case t.Invoke() | t.Call():
+                return self._ends_in_call(register, event)
+        return False
+
+    def _ends_in_operator(self, register: int, event: t.Operate) -> bool:
+        made = self.unit.definitions[event.operands[0]]
+        text = isinstance(made, t.Text) or (isinstance(made, t.Const) and isinstance(made.value, str))
+        if event.symbol in _QUESTIONS or (event.symbol == "%" and text and register != event.operands[0]):
+            self.looked.add(event.site)
+            return True
+        return self.ends(event.out)
+
+    def _ends_in_tuple(self, register: int, event: t.Make) -> bool:
+        """Among what is returned, or among what a text is made of: `"%.3f %.3f" % (a, b)`."""
+        use = self.m.consumer_of(event.out)
+        if isinstance(use, t.Return):
+            self.returned.add(event.items.index(register) if event.kind == "tuple" and register in event.items else -1)
+            return True
+        if isinstance(use, t.Bind):
+            return self.is_figure(use.name)
+        if isinstance(use, t.Operate):
+            return use.symbol == "%" and self._ends_in_operator(event.out, use)
+        return isinstance(use, t.Call | t.Invoke) and self._ends_in_call(event.out, use)
+
+    def _ends_in_call(self, register: int, event: t.Call | t.Invoke) -> bool:
+        if isinstance(event, t.Invoke) and event.base == register:
+            self.looked.update([event.site] if event.name in _NUMBERS else [])
+            return event.name in _NUMBERS or (event.name in _SAME and self.ends(event.out))
+        if isinstance(event, t.Invoke) and event.name == "append":
+            return self._ends_in(event.base)
+        if isinstance(event, t.Call) and self._name_of(event) in _CHOOSING:
+            return self.ends(event.out)
+        if _LOOKING.match(self._name_of(event)):
+            self.looked.add(event.site)
+            return True
+        return False
+
+    def _ends_in(self, container: int) -> bool:
+        """Whether the container in a register, which has a name, is one of numbers."""
+        made = self.unit.definitions[container] if container >= 0 else None
+        return isinstance(made, t.Load) and self.is_figure(made.name)
+
+    def _is_seen_from_inside(self, name: str) -> bool:
+        return uses.seen_from_inside(self.m, name) and any(
+            isinstance(event, t.Load) and event.name == name
+            for unit in self.m.world.program.units
+            if unit.parent == self.unit.number and name not in unit.bound
+            for event in unit.definitions
+        )
+
+    def _name_of(self, event: t.Call | t.Invoke) -> str:
+        if isinstance(event, t.Invoke):
+            return event.name
+        made = self.unit.definitions[event.function] if event.function >= 0 else None
+        return made.name if isinstance(made, t.Load | t.Attribute) else ""
+
+
+def is_figure_for_callers(world: World, number: int, returned: set[int]) -> bool:
+    """Whether every call of a function in its file takes what it returns at some places for numbers.
+
+    False if there is no call, or if a caller hands the result on.
+    """
+    called = {caller for caller, _ in world.call_modes.get(number, ())}
+    if not called or not called <= world.machines.keys():
+        return False
+    name = world.unit(number).name
+    return all(_takes_figures(world.machines[caller], name, returned) for caller in called)
+
+
+def _takes_figures(m: Machine, name: str, returned: set[int]) -> bool:
+    calls = [event for event in m.unit.definitions if isinstance(event, t.Call | t.Invoke)]
+    looks = Looks(m.unit, m)
+    mine = [event for event in calls if looks._name_of(event) == name]
+    return bool(mine) and all(_is_taken_so(looks, event, returned) for event in mine) and not looks.returned
+
+
+def _is_taken_so(looks: Looks, call: t.Call | t.Invoke, returned: set[int]) -> bool:
+    unpacked = [event for event in looks.m.index.of(t.Unpack) if event.value == call.out]
+    if -1 in returned or not unpacked:
+        return looks.ends(call.out) if -1 in returned else isinstance(looks.m.consumer_of(call.out), t.Discard)
+    return all(looks.ends(event.out) for event in unpacked if event.position in returned)

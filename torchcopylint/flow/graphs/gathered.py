@@ -1,0 +1,73 @@
+"""Sums that gather the graph of every turn of a loop, and that everybody takes for a number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import Accumulated
+from torchcopylint.flow.graphs import passes
+from torchcopylint.flow.graphs.earlier import is_begun_on_arms
+from torchcopylint.flow.graphs.figures import Looks, is_figure_for_callers
+from torchcopylint.flow.model import PART, TENSORS, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.tapes.loops import Loops
+from torchcopylint.flow.values import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.running.machine import Machine
+
+
+def note(m: Machine, site: int, value: Value, name: str, source: str) -> None:
+    """At `site`, in a loop, `value` is added to the sum `name`."""
+    m.gathered.pop(site, None)
+    if not m.in_loop or m.state.mode.recording is not Fact.YES or not value.refs:
+        return
+    objects = [m.state.object(ref) for ref in value.refs]
+    if any(ref | 1 in m.runs.parts and m.state.object(ref).kind is Kind.UNKNOWN for ref in value.refs):
+        # Of several things that a function returns of which nothing is known, each may be a number.
+        return
+    if all(_carries_network(m, obj, f"{source} {obj.text}") for obj in objects):
+        sure = min(obj.sure if obj.kind in TENSORS else Sure.LIKELY for obj in objects)
+        fact = Accumulated(site, name, source, "figure", -1, sure, m.state.mode.assumed)
+        m.gathered[site] = fact
+
+
+def _carries_network(m: Machine, obj: Object, text: str) -> bool:
+    """Whether an object has the graph of a network behind it, that nothing has cut.
+
+    What nobody knows makes of the output of a network, if it is called a loss, is one.
+    """
+    if obj.kind not in (*TENSORS, Kind.UNKNOWN) or PART in obj.flags or obj.leaf > 0 or obj.requires_grad is Fact.NO:
+        return False
+    if obj.requires_grad is Fact.UNKNOWN and not kinds.named_criterion(text):
+        return False
+    return any(number in m.module_saves for number in obj.graph)
+
+
+def found(m: Machine, known: set[int]) -> Iterator[Relation]:
+    """The sums of a unit that nobody uses but as numbers; not those at the sites `known`."""
+    loops = Loops(m.unit.tape) if m.gathered else None
+    for site, fact in sorted(m.gathered.items()):
+        if loops is None or site in known or not fact.name.isidentifier() or is_begun_on_arms(m, site, fact.name):
+            continue
+        if not passes.outlives_turn(m, fact, loops.around(site)) or _ends_loop(m.unit.tape, site):
+            continue
+        looks = Looks(m.unit, m)
+        if not looks.is_figure(fact.name) or not (looks.looked or looks.returned):
+            continue
+        if looks.returned and not is_figure_for_callers(m.world, m.unit.number, looks.returned):
+            continue
+        yield fact._replace(ran=min((s for s in looks.looked if s > site), default=-1))
+
+
+def _ends_loop(tape: t.Tape, site: int) -> bool:
+    """Whether the loop around a site ends with the turn that comes by there: `total += loss; break`."""
+    for place, event in enumerate(tape):
+        if event.site == site and any(isinstance(later, t.Break) for later in tape[place:]):
+            return True
+        if any(_ends_loop(part, site) for part in t.inner_tapes(event)):
+            return True
+    return False

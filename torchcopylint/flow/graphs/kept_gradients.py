@@ -1,0 +1,100 @@
+"""Gradients that an optimizer of the file keeps in its state as they are: `self.state[p]["previous"] = p.grad`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import GradientKept
+from torchcopylint.flow.model import How, Kind, Sure
+from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import naming
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+    from torchcopylint.flow.tapes.index import UnitIndex
+
+_ALIKE = frozenset({How.OWN, How.DETACH, How.DATA})
+
+
+def found(m: Machine) -> Iterator[GradientKept]:
+    """Where a method of an optimizer puts a gradient into the state, and some method computes with what is there.
+
+    Who sets `.grad` himself may have let go of the one that is kept.
+    """
+    if m.unit.owner < 0 or not m.gradients or m.world.class_kind(m.unit.owner)[0] is not Kind.OPTIMIZER:
+        return
+    methods = [unit for unit in m.world.program.units if unit.owner == m.unit.owner]
+    if any(store.name == "grad" for unit in methods for store in m.world.index(unit).of(t.StoreAttribute)):
+        return
+    for event in m.index.of(t.StoreItem):
+        key = _key(m, event)
+        gradient = _gradient(m, event.value) if key is not None and _is_state(m, event.base) else ""
+        read = next((at for unit in methods if (at := _read(m.world.index(unit), key)) >= 0), -1) if gradient else -1
+        if read >= 0:
+            yield GradientKept(event.site, f"{naming.text_of(m, event.base)}[{key!r}]", gradient, read, Sure.LIKELY)
+
+
+def _key(m: Machine, event: t.StoreItem) -> str | None:
+    part = event.subscript[0] if len(event.subscript) == 1 else None
+    key = m.value(part).const if isinstance(part, int) else None
+    return key if isinstance(key, str) else None
+
+
+def _is_state(m: Machine, register: int) -> bool:
+    """Whether a value is `self.state[p]`, by that or another name."""
+    made = _behind(m, register)
+    table = m.unit.definitions[made.base] if isinstance(made, t.Item) else None
+    if not isinstance(table, t.Attribute) or table.name != "state":
+        return False
+    holder = m.unit.definitions[table.base]
+    return isinstance(holder, t.Load) and holder.name == m.unit.first
+
+
+def _behind(m: Machine, register: int) -> t.Event | None:
+    """What made a value, also by a name that was bound to it alone or with others: `grad, state = p.grad, state[p]`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Load):
+        bound = uses.bindings_before(m, made)
+        made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    if isinstance(made, t.Unpack):
+        several = m.unit.definitions[made.value]
+        whole = isinstance(several, t.Make) and not any(several.stars) and made.position < len(several.items)
+        made = m.unit.definitions[several.items[made.position]] if whole and isinstance(several, t.Make) else None
+    return made
+
+
+def _gradient(m: Machine, register: int) -> str:
+    """How the gradient is called that a value is, or sits on as a whole; empty for anything else."""
+    value = m.value(register)
+    if len(value.refs) != 1:
+        return ""
+    shares = m.state.object(value.refs[0]).shares
+    if len(shares) != 1 or shares[0].how not in _ALIKE or not shares[0].sure or shares[0].when or shares[0].region:
+        return ""
+    held = {one | 1 for ref in m.gradients for one in m.state.refs_of((ref, ".grad"))}
+    if shares[0].storage | 1 not in held:
+        return ""
+    made = _behind(m, register)
+    text = naming.text_of(m, made.out) if isinstance(made, t.Attribute) else ""
+    return text if text.endswith(".grad") else ".grad"
+
+
+def _read(index: UnitIndex, key: str | None) -> int:
+    """Where a unit takes what stands at a key for an operand."""
+    definitions = index.unit.definitions
+    for event in definitions:
+        if isinstance(event, t.Operate | t.Augment):
+            operands = event.operands if isinstance(event, t.Operate) else (event.target, event.value)
+        elif isinstance(event, t.Invoke | t.Call):
+            operands = tuple(argument.register for argument in event.arguments)
+            operands += (event.base,) if isinstance(event, t.Invoke) else ()
+        else:
+            continue
+        for made in (definitions[register] for register in operands if register >= 0):
+            part = made.subscript[0] if isinstance(made, t.Item) and len(made.subscript) == 1 else None
+            named = definitions[part] if isinstance(part, int) and part >= 0 else None
+            if isinstance(named, t.Const) and named.value == key:
+                return event.site
+    return -1

@@ -1,0 +1,284 @@
+"""What a unit's backward passes say once it has been run: graphs that are summed up, run over again, or kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
+from torchcopylint.flow.graphs import addends
+from torchcopylint.flow.graphs.beside import grows_beside
+from torchcopylint.flow.graphs.earlier import from_before, is_begun_on_arms, may_come_from_before
+from torchcopylint.flow.graphs.runs import MAX_DEPTH, Again, carrying_object, held_in, ran_at
+from torchcopylint.flow.model import (
+    CONTAINERS,
+    TENSORS,
+    Fact,
+    Kind,
+    Value,
+)
+from torchcopylint.flow.program import recurrent
+from torchcopylint.flow.tapes import left
+from torchcopylint.flow.tapes.loops import Loops, displayed
+from torchcopylint.flow.values import naming
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.running.machine import Machine
+
+
+def found(m: Machine) -> list[Relation]:
+    """What a unit's backward passes say once the unit has been run."""
+    if not m.runs.sites:
+        return []
+    loops = Loops(m.unit.tape)
+    # A graph for each of two models that are written out is what a comparison holds, and no more.
+    few = displayed(m.unit.tape, m.unit.definitions) if m.runs.added else frozenset()
+    relations: list[Relation] = []
+    for site, (fact, ran) in sorted(m.runs.added.items()):
+        freeing = [where for where in ran if where not in m.runs.kept]
+        inside = [where for where in freeing if outlives_turn(m, fact, loops.around(site, where, but=few), where)]
+        if inside and site not in m.runs.reached and not is_begun_on_arms(m, site, fact.name):
+            relations.append(fact._replace(ran=inside[0]))
+    relations += _put_within(m, loops, {fact.site for fact in relations})
+    relations += _kept_in_fields(m, {fact.site for fact in relations})
+    for site, again in sorted(m.runs.again.items()):
+        relations += _again(m, loops, site, again)
+    for site, (name, refs) in sorted(m.runs.retained.items()):
+        if not loops.only_one(site, m.runs.sites) or any(_is_handed_out(m, ref) for ref in refs):
+            continue
+        loop = loops.around(site)
+        through = m.runs.through.get(site, frozenset())
+        carried = loop is not None and _carrier(m, loop, site, through) is not None
+        earlier = loop is not None and (_may_carry(m, loop) or _is_on_earlier(m, loop, site))
+        if carried or (site not in m.runs.used_again and not earlier):
+            relations.append(RetainedForNothing(site, name, carried))
+    return relations
+
+
+def _put_within(m: Machine, loops: Loops, known: set[int]) -> Iterator[Accumulated]:
+    """What an inner loop collects, and a loop around it runs backward over before it collects more."""
+    for site, (fact, refs) in sorted(m.runs.put_within.items()):
+        if site in known | m.runs.reached or is_begun_on_arms(m, site, fact.name):
+            continue
+        freed = set.intersection(*(m.runs.freed_of.get(ref | 1, set()) for ref in refs)) - m.runs.kept
+        mine = m.index.loops.get(site, ())
+        for where in sorted(freed):
+            around = m.index.loops.get(where, ())
+            outer = bool(around) and len(around) < len(mine) and mine[: len(around)] == around
+            if outer and where > site and outlives_turn(m, fact, loops.around(site, where), where):
+                yield fact._replace(ran=where)
+                break
+
+
+def _is_on_earlier(m: Machine, loop: t.Loop, site: int) -> bool:
+    """Whether backward at a site may run over a graph that was there before the loop's turn."""
+    register = m.index.calls.get(site, -1)
+    event = m.unit.definitions[register] if register >= 0 else None
+    return event is not None and may_come_from_before(m, loop, event)
+
+
+def _kept_in_fields(m: Machine, known: set[int]) -> Iterator[Relation]:
+    """What a method adds to a field that it found, and runs backward over: each call of the method adds another."""
+    for site, (fact, refs) in sorted(m.runs.fields.items()):
+        carrying = [obj for ref in refs if (obj := carrying_object(m, ref)) is not None]
+        ran = sorted({where for obj in carrying for where in ran_at(obj.graph)} - m.runs.kept)
+        empties = any(_empties(m, event, {fact.name}) for event in _unconditional(m.unit.tape) if event.site != site)
+        if ran and len(carrying) == len(refs) and site not in known | m.runs.reached and not empties:
+            yield fact._replace(ran=ran[0])
+
+
+def outlives_turn(m: Machine, fact: Accumulated, loop: t.Loop | None, ran: int = -1) -> bool:
+    """Whether a sum or a container goes on from one turn of a loop to the next, instead of beginning anew in each.
+
+    What is emptied under a condition, every hundred turns, has kept a hundred graphs by then; but not where the
+    condition is that for adding to it as well, nor where backward at the site `ran` runs every hundred turns, too.
+    """
+    if loop is None:
+        return False
+    names = {fact.name, fact.name.replace("[", ".").partition(".")[0]}
+    seldom = any(branch.site in m.index.counting and _holds(branch, ran) for branch in m.index.of(t.Branch))
+    events = t.events(loop.body) if seldom else _unconditional(loop.body, beside=fact.site)
+    return not any(_empties(m, event, names) for event in events if event.site != fact.site)
+
+
+def _holds(branch: t.Branch, site: int) -> bool:
+    return any(event.site == site for arm in branch.arms for event in t.events(arm))
+
+
+def _empties(m: Machine, event: t.Event, names: set[str]) -> bool:
+    match event:
+        case t.Bind():
+            return event.name.partition("#")[0] in names and not addends.goes_on(m, event)
+        case t.StoreAttribute():
+            anew = not event.augmented and not addends.goes_on(m, event)
+            return f"{naming.text_of(m, event.base)}.{event.name}" in names and anew
+        case t.StoreItem():
+            text = f"{naming.text_of(m, event.base)}[{naming.index_text(m, event.subscript)}]"
+            return text in names and not event.augmented and not addends.goes_on(m, event)
+        case t.DeleteItem():
+            return naming.text_of(m, event.base) in names
+        case t.Invoke():
+            return event.name == "clear" and naming.text_of(m, event.base) in names
+    return False
+
+
+def _unconditional(tape: t.Tape, beside: int = -1, inside: bool = False) -> Iterator[t.Event]:
+    """The events of a tape without those of its branches, but with those of arms in which the site `beside` stands.
+
+    In a loop inside of it, the other arms of that branch count as well: `if i == 0: total = x` begins for `else`.
+    """
+    for event in tape:
+        yield event
+        if isinstance(event, t.Loop):
+            yield from _unconditional(event.body, beside, True)
+        elif isinstance(event, t.Try):
+            yield from _unconditional(event.body, beside, inside)
+            yield from _unconditional(event.final, beside, inside)
+        elif isinstance(event, t.Branch) and beside >= 0:
+            among = [any(inner.site == beside for inner in t.events(arm)) for arm in event.arms]
+            for arm, stands in zip(event.arms, among, strict=True):
+                if stands or (inside and any(among)):
+                    yield from _unconditional(arm, beside, inside)
+
+
+def _is_handed_out(m: Machine, ref: int) -> bool:
+    """Whether a value is returned or kept in a field, so that others may run backward over it."""
+    out = {r | 1 for value in m.returned for r in (*value.refs, *_elements(m, value))}
+    keys = (key for key in m.state.holders.get(ref, ()) if isinstance(key, tuple))
+    return ref | 1 in out or any(m.state.object(key[0]).kind not in CONTAINERS for key in keys)
+
+
+def _elements(m: Machine, value: Value) -> list[int]:
+    return [held for ref in value.refs for slot in m.state.slot_names(ref) for held in m.state.refs_of(slot)]
+
+
+def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relation]:
+    earlier = [where for where in again.freed if where < site and not loops.are_alternatives(where, site)]
+    if earlier:
+        yield BackwardAgain(site, again.name, earlier[-1], again.sure, "", -1)
+        return
+    for where in again.freed:
+        loop = loops.around(site, where)
+        carrier = _carrier(m, loop, where, again.through) if loop is not None else None
+        carrier = carrier or (left.by_call(m, loop, again) if loop is not None else None)
+        if carrier is not None:
+            name, kept = carrier
+            yield BackwardAgain(site, again.name, where, again.sure, name, kept)
+            return
+        before = from_before(m, loop, again.through) if loop is not None else None
+        if before is not None and not grows_beside(m, before, site):
+            yield BackwardAgain(site, again.name, where, again.sure, "", before.site, before.name)
+            return
+
+
+def _carrier(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tuple[str, int] | None:
+    """The name that takes a graph into the loop's next turn, and where it is bound last, if nothing there cuts it.
+
+    It is read in the loop before it is bound there. Where one of several bindings cuts it, that happens under a
+    condition of which we do not know how it goes with the one for backward.
+    """
+    read: set[str] = set()
+    bound: dict[str, list[tuple[int, int]]] = {}
+    carried: set[str] = set()
+    for event in (event for part in (loop.test, loop.body) for event in t.events(part)):
+        match event:
+            case t.Load():
+                read.add(event.name)
+            case t.Attribute():
+                read.add(f"{naming.text_of(m, event.base)}.{event.name}")
+            case t.Bind() | t.StoreAttribute():
+                named = event.name if isinstance(event, t.Bind) else f"{naming.text_of(m, event.base)}.{event.name}"
+                if named in read and named not in bound:
+                    carried.add(named)
+                bound.setdefault(named, []).append((event.value, event.site))
+            case t.StoreItem() | t.Invoke() if isinstance(event, t.StoreItem) or event.name.endswith("_"):
+                # In place: what the name held before goes on, and takes the graph of what is put into it along.
+                base = m.unit.definitions[event.base] if event.base >= 0 else None
+                # In a helper that was put in, its own name stands for it, as where that is bound.
+                named = base.name if isinstance(base, t.Load) else naming.text_of(m, event.base)
+                if named not in bound:
+                    carried.add(named)
+                bound.setdefault(named, []).append((event.base, event.site))
+    for name, places in bound.items():
+        hidden = "#" in name or name.startswith(("%", ".")) or "..." in name
+        cell = m.state.cell(name)
+        reaches = any(site in through for site in (*(site for _, site in places), cell.site if cell else -1))
+        if name in carried and reaches and not hidden and all(_takes_along(m, register, ran) for register, _ in places):
+            if any(recurrent.may_cut(m, register) for register, _ in places):
+                continue
+            if recurrent.cuts_elements(m, (e for part in (loop.test, loop.body) for e in t.events(part)), name):
+                continue
+            return None if _is_cut_by_method(m, loop, name) else (name, places[-1][1])
+    return None
+
+
+def _may_carry(m: Machine, loop: t.Loop) -> bool:
+    """Whether a call of the loop is given what it returned on the turn before, which nothing cuts: `y, h = f(x, h)`.
+
+    Then backward of each turn may run over the graph of the one before, whatever `f` is.
+    """
+    read: set[str] = set()
+    bound: set[str] = set()
+    for event in (event for part in (loop.test, loop.body) for event in t.events(part)):
+        if isinstance(event, t.Load):
+            read.add(event.name)
+        elif isinstance(event, t.Bind) and event.name in read - bound and _returned_anew(m, event):
+            return True
+        if isinstance(event, t.Bind):
+            bound.add(event.name)
+    return False
+
+
+def _returned_anew(m: Machine, event: t.Bind) -> bool:
+    """Whether a name is bound to what a call returned that was given what the name held, and it may have a graph."""
+    made = m.unit.definitions[event.value] if event.value >= 0 else None
+    if isinstance(made, t.Unpack):
+        made = m.unit.definitions[made.value] if made.value >= 0 else None
+    if not isinstance(made, t.Call) or m.value(event.value).const is not None:
+        return False
+    function = m.value(made.function)
+    if isinstance(function.const, t.Dotted):
+        return False
+    given = (m.unit.definitions[argument.register] for argument in made.arguments if argument.register >= 0)
+    if not any(isinstance(source, t.Load) and source.name == event.name for source in given):
+        return False
+    held = list(held_in(m, m.value(event.value).refs, MAX_DEPTH))
+    return any(obj.requires_grad is not Fact.NO for obj in held if obj.kind in (*TENSORS, Kind.UNKNOWN))
+
+
+def _is_cut_by_method(m: Machine, loop: t.Loop, name: str) -> bool:
+    """Whether a loop calls a method of the same object that sets the field `name` anew, or detaches it."""
+    owner, _, kept = name.rpartition(".")
+    for event in (event for part in (loop.test, loop.body) for event in t.events(part)):
+        if owner != "self" or not isinstance(event, t.Invoke) or naming.text_of(m, event.base) != owner:
+            continue
+        called = m.world.method(m.unit.owner, event.name)
+        if called is not None and m.world.is_own(called) and _lets_go(m.world.unit(called), kept):
+            return True
+    return False
+
+
+def _lets_go(unit: t.Unit, kept: str) -> bool:
+    """Whether a method sets a field, or cuts what it holds."""
+    for event in t.events(unit.tape):
+        if isinstance(event, t.StoreAttribute) and event.name == kept:
+            return True
+        if isinstance(event, t.Invoke) and event.name == "detach_" and event.base >= 0:
+            base = unit.definitions[event.base]
+            if isinstance(base, t.Attribute) and base.name == kept:
+                return True
+    return False
+
+
+def _takes_along(m: Machine, register: int, ran: int) -> bool:
+    """Whether the value of a register carries a graph that backward at a site has freed (it has run since).
+
+    What an empty list holds by now was put there later.
+    """
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Make) and not made.items and register not in m.index.collected:
+        return False
+    held = list(held_in(m, m.value(register).refs, MAX_DEPTH))
+    return bool(held) and any(ran in ran_at(obj.graph) for obj in held)

@@ -1,0 +1,262 @@
+"""Backward over a value without a graph: where the graph was lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import GraphLost
+from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Sure, Value
+from torchcopylint.flow.references import FunctionReference
+from torchcopylint.flow.values import kinds, naming
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+_CUTTING = frozenset({"detach", "item", "tolist", "numpy", "argmax", "argmin"})
+_WRAPPING = frozenset({"torch.tensor", "torch.from_numpy", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor"})
+_COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
+MAX_EVENTS = 200
+"""So many events are followed back at most."""
+
+
+def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
+    """Backward runs over the value of a register. If it surely has no graph, look for what had one and lost it.
+
+    A leaf that requires grad has no graph either: backward fills its `.grad`, and nothing else.
+    """
+    if m.on_purpose:
+        return
+    if register >= 0 and len(m.value(register).refs) > 1:
+        # A method is called on each of the objects that its receiver may be: this is about all of them.
+        value = m.value(register)
+    bare, wrapped = _ends_here(m, value)
+    reduced = not bare and not wrapped
+    if reduced:
+        register, value = _of_which(m, register, value)
+        bare, wrapped = _ends_here(m, value)
+    found = [m.state.object(ref) for ref in value.refs]
+    cut = _cut_behind(m, register, site) if bare or wrapped else None
+    if cut is not None and wrapped and reduced and cut[2] not in _WRAPPING and _is_named(m, register):
+        # `x = Variable(x.data, requires_grad=True)`, and then `x.sum().backward()`: the gradient of `x` is wanted.
+        return
+    if cut is None and wrapped and kinds.named_loss(name):
+        cut = _wrapped_behind(m, register, site) or _wrapped_by_helper(m, register, site)
+    elif not bare and not wrapped and kinds.named_loss(name):
+        # A helper has reduced the leaf that it made: what it returns is none.
+        cut = _wrapped_by_helper(m, register, site)
+        wrapped = cut is not None
+    if cut is not None:
+        event, source, op = cut
+        sure = min(Sure.LIKELY, *(obj.sure for obj in found)) if wrapped else min(obj.sure for obj in found)
+        m.fact(GraphLost(site, name, naming.spelling(m, source), event.site, op, wrapped, sure))
+
+
+def _ends_here(m: Machine, value: Value) -> tuple[bool, bool]:
+    """Whether a value surely has no graph, and whether it is a leaf that requires grad all the same."""
+    found = [m.state.object(ref) for ref in value.refs]
+    if not found or any(obj.kind not in TENSORS for obj in found):
+        return False, False
+    wrapped = all(
+        obj.requires_grad is Fact.YES and (obj.leaf is Fact.YES or (obj.leaf is Fact.UNKNOWN and not obj.graph))
+        for obj in found
+    )
+    return all(obj.requires_grad is Fact.NO for obj in found), wrapped
+
+
+def _of_which(m: Machine, register: int, value: Value) -> tuple[int, Value]:
+    """What a value was computed from, and nothing else: `torch.tensor(losses)` behind its `.mean()`."""
+    for _ in range(MAX_EVENTS):
+        made = _definition(m, register)
+        if not isinstance(made, t.Invoke) or made.arguments or not m.value(made.base).refs:
+            break
+        register, value = made.base, m.value(made.base)
+    return register, value
+
+
+def _is_named(m: Machine, register: int) -> bool:
+    """Whether somebody can ask what a register holds for its gradient: it has a name, or a field holds it."""
+    return isinstance(m.unit.definitions[register], t.Load | t.Attribute | t.Item)
+
+
+def _definition(m: Machine, register: int) -> t.Event | None:
+    """What made a register; of a name that is loaded, what its last binding bound."""
+    made = m.unit.definitions[register] if 0 <= register < len(m.unit.definitions) else None
+    if isinstance(made, t.Load):
+        bound = _bound_before(m, made.name, made.site)
+        return m.unit.definitions[bound[-1]] if bound else None
+    return made
+
+
+def _wrapped_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str] | None:
+    """The call that made a leaf of a loss of which nobody knows whether it had a graph: it has none now.
+
+    Of constants, a leaf is made to learn something from.
+    """
+    pending, seen = [register], set[int]()
+    while pending and len(seen) < MAX_EVENTS:
+        current = pending.pop()
+        event = m.unit.definitions[current] if 0 <= current < len(m.unit.definitions) else None
+        if event is None or current in seen:
+            continue
+        seen.add(current)
+        if isinstance(event, t.Load):
+            pending += _bound_before(m, event.name, site)[-1:]
+        if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in _WRAPPING:
+            taken = event.arguments[0].register
+            return None if _is_constant(m, taken) else (event, taken, m.dotted_of(event))
+        if isinstance(event, t.Invoke) and not event.arguments:
+            # `torch.tensor(losses, requires_grad=True).mean()`
+            pending.append(event.base)
+    return None
+
+
+def _wrapped_by_helper(m: Machine, register: int, site: int) -> tuple[t.Event, int, str] | None:
+    """The call of a function or method of this file, or of a loss that is a module, that returns such a leaf."""
+    event = _definition(m, register)
+    unit = _called(m, event) if isinstance(event, t.Call | t.Invoke) else None
+    # What has not been run yet is not run for this, out of its order; whoever asks for its summary is run again.
+    helper = m.world.machines.get(unit) if unit is not None and m.world.summary(unit) is not None else None
+    if helper is None or not isinstance(event, t.Call | t.Invoke) or not event.arguments:
+        return None
+    returned = helper.index.of(t.Return)
+    behind = [_wrapped_behind(helper, one.value, one.site + 1) for one in returned]
+    if not returned or any(cut is None for cut in behind):
+        return None
+    return event, event.arguments[0].register, f"{_text(m, event)}(...)"
+
+
+def _text(m: Machine, event: t.Call | t.Invoke) -> str:
+    if isinstance(event, t.Invoke):
+        return f"{naming.text_of(m, event.base)}.{event.name}"
+    return naming.text_of(m, event.function)
+
+
+def _called(m: Machine, event: t.Call | t.Invoke) -> int | None:
+    """The unit of this file that a call runs: a function, a method, or the `forward` of a module."""
+    if isinstance(event, t.Invoke):
+        owners = m.value(event.base).refs
+        return m.world.method_of(m.state.object(owners[0]), event.name) if len(owners) == 1 else None
+    function = m.value(event.function)
+    if isinstance(function.const, FunctionReference):
+        return function.const.unit
+    number = m.world.local_class(m.state.object(function.refs[0]).type) if len(function.refs) == 1 else None
+    return m.world.method(number, "forward") if number is not None else None
+
+
+def _is_constant(m: Machine, register: int) -> bool:
+    """Whether a register holds a number that is written down, or a list of some."""
+    value = m.value(register)
+    made = m.unit.definitions[register]
+    return value.const is not None or isinstance(made, t.Const | t.Make)
+
+
+def _cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str] | None:
+    """The event behind a register that took something with a graph and gave something without: it, what it took, and
+    how it is called. Names are followed to all their bindings before `site`."""
+    pending, seen = [register], set[int]()
+    while pending and len(seen) < MAX_EVENTS:
+        current = pending.pop()
+        if current in seen or not 0 <= current < len(m.unit.definitions):
+            continue
+        seen.add(current)
+        event = m.unit.definitions[current]
+        if event is None:
+            continue
+        cutting = _cuts(m, event)
+        if cutting is not None and _carries(m, cutting[0]):
+            return event, cutting[0], cutting[1]
+        helped = _cut_by_helper(m, event) or _cut_by_mode(m, event)
+        if helped is not None:
+            return helped
+        if isinstance(event, t.Load):
+            pending += _bound_before(m, event.name, site) + _appended(m, event.name, site)
+            continue
+        if isinstance(event, t.Make):
+            pending += m.index.collected.get(current, ())
+        if isinstance(event, t.Attribute):
+            pending += _stored_before(m, naming.text_of(m, current), site)
+        pending += t.operands(event)
+    return None
+
+
+def _cut_by_helper(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
+    """The same for a call of a function or method of this file, which returns something that surely has no graph."""
+    if not isinstance(event, t.Call | t.Invoke) or (
+        _called(m, event) is None
+        if isinstance(event, t.Invoke)
+        else not isinstance(m.value(event.function).const, FunctionReference)
+    ):
+        return None
+    called = _called(m, event)
+    summary = m.world.summary(called) if called is not None else None
+    # As it was returned: what requires grad by now may have been switched on since.
+    made = [m.state.object(ref) for ref in m.value(event.out).refs] if summary is None else [summary.result]
+    if not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
+        return None
+    taken = (argument.register for argument in event.arguments if _carries(m, argument.register))
+    return next(((event, register, f"{_text(m, event)}(...)") for register in taken), None)
+
+
+def _cut_by_mode(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
+    """The same for a network that is called where nothing is recorded, or has a method that switches that off."""
+    if not isinstance(event, t.Call | t.Invoke):
+        return None
+    register = event.function if isinstance(event, t.Call) else event.base
+    networks = [m.state.object(ref) for ref in m.value(register).refs]
+    made = [m.state.object(ref) for ref in m.value(event.out).refs]
+    trained = len(networks) == 1 and networks[0].kind is Kind.MODULE and networks[0].requires_grad is not Fact.NO
+    if not trained or not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
+        return None
+    if isinstance(event, t.Call) or event.name == "forward":
+        return (event, register, "torch.no_grad()") if event.site in m.muted else None
+    called = _called(m, event)
+    helper = m.world.machines.get(called) if called is not None else None
+    return (
+        (event, register, f"{_text(m, event)}(...)")
+        if helper is not None and helper.state.mode.recording is Fact.NO
+        else None
+    )
+
+
+def _bound_before(m: Machine, name: str, site: int) -> list[int]:
+    return [event.value for event in m.index.binds.get(name, ()) if event.site < site]
+
+
+def _appended(m: Machine, name: str, site: int) -> list[int]:
+    """What is put at the end of the list that a name holds."""
+    puts = [e for e in m.index.of(t.Invoke) if e.name == "append" and len(e.arguments) == 1 and e.site < site]
+    return [e.arguments[0].register for e in puts if naming.text_of(m, e.base) == name]
+
+
+def _stored_before(m: Machine, text: str, site: int) -> list[int]:
+    stored = m.index.stores.get(text.rpartition(".")[2], ())
+    return [e.value for e in stored if e.site < site and f"{naming.text_of(m, e.base)}.{e.name}" == text]
+
+
+def _cuts(m: Machine, event: t.Event) -> tuple[int, str] | None:
+    """What an event takes and gives back without a graph, if it is of the kind that does so."""
+    if isinstance(event, t.Invoke) and event.name in _CUTTING:
+        return event.base, f"{event.name}()"
+    if isinstance(event, t.Attribute) and event.name == "data":
+        return event.base, ".data"
+    if isinstance(event, t.Operate) and event.symbol in _COMPARISONS:
+        return next((o for o in event.operands if _carries(m, o)), event.operands[0]), event.symbol
+    if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in _WRAPPING:
+        return event.arguments[0].register, m.dotted_of(event)
+    return None
+
+
+def _carries(m: Machine, register: int) -> bool:
+    """Whether the value of a register, or what it holds, has a graph: surely, or if it is a tensor at all."""
+    objects = []
+    for ref in m.value(register).refs:
+        if m.state.object(ref).kind in CONTAINERS:
+            objects += [m.state.object(r) for slot in m.state.slot_names(ref) for r in m.state.refs_of(slot)]
+        else:
+            objects.append(m.state.object(ref))
+    if objects and all(obj.requires_grad > 0 or (obj.requires_grad is Fact.UNKNOWN and obj.graph) for obj in objects):
+        return True
+    root = m.value(register).root
+    field = isinstance(root, tuple) and m.state.object(root[0]).owner == "self" and root[1].startswith(".")
+    return isinstance(root, tuple) and field and m.world.holds_traced(m.state.object(root[0]).type, root[1][1:])

@@ -1,0 +1,85 @@
+"""The terms of a loss: what somebody adds to what backward runs over is there for its gradient.
+
+A constant in a sum changes no gradient, so nobody adds one. `loss = a + 0.5 * b` says that `a` and `b` have graphs,
+whatever function they come from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.graphs import runs
+from torchcopylint.flow.model import PART, TENSORS, Fact, Kind, Sure
+from torchcopylint.flow.tapes import uses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchcopylint.flow.running.machine import Machine
+
+MAX_TERMS = 24
+MAX_ARMS = 4
+"""So many things may be meant by one name, by the conditions before it."""
+
+
+def note(m: Machine, loss: int, site: int) -> None:
+    """Backward has run, at a site, over the value of a register: over its terms as well.
+
+    Only of what is one thing, or what each of several arms has made, of which it is not known that it has no graph.
+    """
+    for register in _terms(m, loss):
+        refs = m.value(register).refs
+        if len(refs) > MAX_ARMS or any(ref & 1 for ref in refs):
+            continue
+        for ref in refs:
+            obj = m.state.object(ref)
+            if obj.requires_grad is Fact.NO or obj.leaf > 0 or obj.kind not in (*TENSORS, Kind.UNKNOWN):
+                continue
+            if obj.requires_grad is Fact.UNKNOWN:
+                obj = obj._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO, flags=obj.flags - {PART})
+            ran = site in runs.ran_at(obj.graph)
+            m.state.set_object(ref, obj if ran else obj._replace(graph=runs.spent(obj.graph, site)))
+
+
+def _terms(m: Machine, loss: int) -> Iterator[int]:
+    """The registers of what is summed up to a loss: directly, scaled, or by way of names."""
+    pending, seen = [loss], 0
+    while pending and seen < MAX_TERMS:
+        register = pending.pop()
+        seen += 1
+        event = m.unit.definitions[register] if register >= 0 else None
+        match event:
+            case t.Load():
+                bound = uses.bindings_before(m, event)
+                pending += bound if len(bound) == 1 else ()
+            case t.Operate() if event.symbol in ("+", "-"):
+                pending += event.operands
+                yield from event.operands
+            case t.Augment() if event.symbol in ("+=", "-="):
+                pending += (event.target, event.value)
+                yield event.value
+            case t.Operate() if event.symbol in ("*", "/"):
+                scaled = [operand for operand in event.operands if not _is_factor(m, operand)]
+                if not scaled:
+                    # A number and a name: of two factors, one has the gradient.
+                    scaled = [operand for operand in event.operands if m.value(operand).kind is not Kind.NUMBER]
+                if len(scaled) == 1:
+                    pending += scaled
+                    yield scaled[0]
+            case t.Invoke() if event.name == "scale" and len(event.arguments) == 1:
+                pending.append(event.arguments[0].register)
+
+
+def _is_factor(m: Machine, register: int, depth: int = 3) -> bool:
+    """Whether a value is a number, or a setting: nothing but names leads to it, `self.beta`, `0.5 * args.weight`."""
+    value = m.value(register)
+    if value.kind is Kind.NUMBER:
+        return True
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Operate) and event.symbol in ("*", "/") and depth:
+        return all(_is_factor(m, operand, depth - 1) for operand in event.operands)
+    while isinstance(event, t.Attribute):
+        event = m.unit.definitions[event.base]
+    known = [m.state.object(ref) for ref in value.refs]
+    return isinstance(event, t.Load) and all(obj.kind not in TENSORS or obj.sure is Sure.NOT for obj in known)

@@ -1,0 +1,398 @@
+"""Attributes: reading and storing them, `.data`, `.grad` and `requires_grad` above all."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import DataAccess, GradientRead, VolatileUsed
+from torchcopylint.flow.interprocedural import records
+from torchcopylint.flow.interprocedural.classes import APPENDED
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    ARCHIVE,
+    ARGUMENT,
+    CONTAINERS,
+    FIELD,
+    GLOBAL,
+    INFERENCE,
+    LOCAL,
+    NO_TENSOR,
+    OUTPUT,
+    PLACEHOLDER,
+    REGISTERED,
+    RETAINS,
+    SWITCHED,
+    TENSORS,
+    UNKNOWN,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Part,
+    Share,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.program import children, held_functions, training_fields
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import aliasing, rebinding, slots
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.tapes import inquiries, layout
+from torchcopylint.flow.tapes.exclusion import exclude
+from torchcopylint.flow.values import devices, dtypes, imports, kinds, memory, naming
+from torchcopylint.flow.values.sites import Arguments
+from torchcopylint.knowledge import table
+
+_RESULTS = {"values": 0, "indices": 1}
+"""What `torch.max(x, dim)`, `sort`, `topk` and the like return goes by these names as well."""
+
+
+def load(m: Machine, event: t.Attribute) -> None:
+    """An attribute is read that is no property of a class of the file."""
+    base = m.value(event.base)
+    if base.marks:
+        aliasing.note_use(m, base, event.site, "look")
+    m.set(event.out, attribute(m, base, event.name, event.site, naming.text_of(m, event.base), event.out))
+
+
+def attribute(m: Machine, base: Value, name: str, site: int, text: str, out: int = -1) -> Value:
+    """The value of `base.name`; `text` is the base as the user wrote it."""
+    if isinstance(base.const, Dotted):
+        return imports.member(m, base.const, name)
+    if not base.refs:
+        return UNKNOWN if base.kind is not Kind.NONE else Value()
+    return slots.join_values([_of_object(m, base, ref, name, site, text, out) for ref in m.each(base.refs)])
+
+
+def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: str, out: int) -> Value:
+    obj = m.state.object(ref)
+    if obj.kind is Kind.UNKNOWN:
+        found = kinds.evidence(name, called=False)
+        if found == "tensor":
+            memory.refine(m, Value((ref,)), Kind.TENSOR, Sure.LIKELY)
+            m.note_evidence(Value((ref,)), frozenset({name}))
+        elif found == "module":
+            memory.refine(m, Value((ref,)), Kind.MODULE, Sure.LIKELY)
+        elif kinds.named_model(obj.text) or (name in kinds.PARAMETER_NAMES and is_part(obj)):
+            # So that its parts are parts of it: `model.fc.weight` is written where the model is trained.
+            memory.refine(m, Value((ref,)), Kind.MODULE, Sure.HINT)
+        obj = m.state.object(ref)
+    if NO_TENSOR in obj.flags and obj.kind in TENSORS:
+        # On this path it is something else, and so is its `.data`.
+        obj = obj._replace(kind=Kind.UNKNOWN, sure=Sure.NOT)
+    if obj.kind in TENSORS or (obj.kind is Kind.UNKNOWN and name == "data"):
+        return _of_tensor(m, base, ref, obj, name, site, text, out)
+    if obj.kind is Kind.ARRAY:
+        return _of_array(m, base, ref, name, site)
+    if obj.kind is Kind.OPTIMIZER and name == "param_groups":
+        return _param_groups(m, ref, site)
+    if obj.kind is Kind.TUPLE and name in _RESULTS:
+        return slots.element(m, Value((ref,), obj.kind, None, base.marks, base.root), _RESULTS[name], site, text)
+    slot = (ref, f".{name}")
+    if m.state.cell(slot) is None:
+        function = held_functions.in_field(m, obj.type, name)
+        if function is not None:
+            return function
+        value = slots.slot_value(m, slot, _field(m, ref, obj, name))
+        _bind_element(m, value, obj, name)
+        held_functions.bind(m, value, obj.type, name)
+    else:
+        value = slots.slot_value(m, slot)
+    if value.root is not None and obj.owner == "self":
+        cell = m.state.cell(slot)
+        if cell is not None and cell.site == -1:
+            m.initial_fields.setdefault(name, slot)
+    return value
+
+
+def is_part(obj: Object) -> bool:
+    """Whether an object is a field of a module."""
+    return any(share.how is How.FIELD for share in obj.shares)
+
+
+def _bind_element(m: Machine, field: Value, holder: Object, name: str) -> None:
+    """What stands in a container that a field holds is of the kind that the class has put there."""
+    if not field.refs or m.state.object(field.refs[0]).kind not in CONTAINERS:
+        return
+    owner = holder.type
+    known = m.world.element_of(owner, name)
+    if known is None and holder.owner in ("self", ARGUMENT):
+        # Who makes an object sees by himself what he has put into it.
+        name += APPENDED
+        known = m.world.element_of(owner, name)
+    # What an unknown network returned in inference mode is no less an inference tensor; and of what `numpy.load`
+    # returns, a method shows that it is an array.
+    flags = known.flags & {ARCHIVE, INFERENCE, OUTPUT} if known is not None else frozenset[str]()
+    flags = flags if flags != {OUTPUT} else frozenset()
+    if known is None or (known.kind is Kind.UNKNOWN and not flags):
+        return
+    ref = field.refs[0]
+    inner = m.number("slot", (ref, ANY_ELEMENT))
+    text = f"{m.state.object(ref).text}[...]"
+    shares = (Share(inner, How.OWN, -1, inner),)
+    made = known._replace(shares=shares, text=text, owner=FIELD, flags=flags | {PLACEHOLDER})
+    m.state.set_object(inner, made)
+    memory.bind(m, (ref, ANY_ELEMENT), Value((inner,), known.kind), -1)
+    for slot, part in m.world.parts_of_element(owner, name).items() if known.kind is Kind.TUPLE else ():
+        held = m.number("slot", (inner, slot))
+        own = (Share(held, How.OWN, -1, held),)
+        m.state.set_object(held, part._replace(shares=own, text=text + slot, owner=FIELD))
+        memory.bind(m, (inner, slot), Value((held,), part.kind), -1)
+
+
+def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
+    """What an untouched field is, by the class of its object and by its own name."""
+    known = m.world.field_of(obj.type, name)
+    region = (Part("field", name),)
+    switched = ref | 1 in m.switched or SWITCHED in obj.flags
+    if known is None and obj.kind is Kind.MODULE:
+        row = table.module_class(obj.type) if obj.type else None
+        if row is not None and name in row.parameters:
+            trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.UNKNOWN if switched else Fact.YES
+            known = Object(Kind.PARAMETER, obj.sure, leaf=Fact.YES, requires_grad=trained)
+        elif row is not None and name in row.buffers:
+            known = Object(Kind.TENSOR, obj.sure, leaf=Fact.YES, requires_grad=Fact.NO)
+    if known is None and obj.kind is Kind.INSTANCE:
+        known = records.declared(m, obj.type, name)
+    if known is None and (is_property(m, obj, name) if obj.type else m.world.is_method(name)):
+        # The class, or of what has none that is known, some class of the file, has a property of that name.
+        known = Object()
+    if known is None and name in kinds.PARAMETER_NAMES and obj.kind in (Kind.MODULE, Kind.UNKNOWN):
+        trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.UNKNOWN if switched else Fact.LIKELY
+        known = Object(Kind.PARAMETER, Sure.LIKELY, leaf=Fact.YES, requires_grad=trained)
+    if known is None and name in kinds.BUFFER_NAMES and obj.kind in (Kind.MODULE, Kind.UNKNOWN):
+        known = Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO)
+    if (known is None or known.kind is Kind.UNKNOWN) and m.world.is_called_module(obj.type, name):
+        known = Object(Kind.MODULE, Sure.LIKELY)
+    known = children.marked(m.world, obj.type, name, known) if known else Object()
+    local = m.world.local_class(obj.type) if known.kind is Kind.OPTIMIZER else None
+    if local is not None and (moved := training_fields.shares_of(m, ref, local, name)):
+        own = m.number("slot", (ref, f".{name}"))
+        return known._replace(shares=(*moved, Share(own, How.OWN, -1, own)))
+    if m.world.is_switched(obj.type, name) or (switched and known.kind is Kind.MODULE):
+        known = known._replace(flags=known.flags | {SWITCHED})
+    if obj.kind is Kind.MODULE and known.kind in (*TENSORS, Kind.MODULE, Kind.UNKNOWN):
+        # A parameter or submodule is a part of what its module trains.
+        own = m.number("slot", (ref, f".{name}"))
+        shares = [Share(own, How.OWN, -1, own)]
+        shares += [Share(s.storage, How.FIELD, -1, ref, (*s.region, *region)) for s in obj.shares]
+        return known._replace(shares=tuple(shares))
+    return known
+
+
+def _of_tensor(m: Machine, base: Value, ref: int, obj: Object, name: str, site: int, text: str, out: int) -> Value:
+    single = Value((ref,), obj.kind, None, base.marks, base.root)
+    if name == "data":
+        return _data(m, single, obj, site, text, out)
+    if name == "grad":
+        return _grad(m, single, obj, site, text, out)
+    if name == "volatile":
+        m.fact(VolatileUsed(site, f"{text}.{name}", obj.sure))
+    op = table.tensor_property(name)
+    if op is None:
+        return slots.slot_value(m, (ref, f".{name}"))
+    if op.shares in ("view", "same", "maybe", "unversioned"):
+        made = Object(Kind.TENSOR, obj.sure, requires_grad=obj.requires_grad, graph=obj.graph, text=f"{text}.{name}")
+        made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf, dtype=obj.dtype)
+        made = layout.permuted(made, name, Arguments([single], {}), obj)
+        return memory.alias(m, single, site, How.VIEW, made, tag=name)
+    if op.result in ("number", "bool"):
+        return Value(kind=Kind.NUMBER)
+    return Value(kind=Kind.OTHER)
+
+
+def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) -> Value:
+    if site >= 0 and not inquiries.is_inquiry(m, out):
+        # Where a summary leads through `.data`, it was read in the function.
+        m.fact(
+            DataAccess(
+                site,
+                text,
+                "read",
+                "",
+                text.endswith(".grad"),
+                obj.scalar,
+                obj.kind,
+                data_evidence(m, obj, text),
+                m.world.context(m),
+                kinds.named_loss(text),
+                is_buffer(obj, text),
+                _is_unheld(m, base, obj),
+            )
+        )
+        m.data_reads[out] = site
+    made = Object(
+        obj.kind if obj.kind is not Kind.PARAMETER else Kind.TENSOR,
+        obj.sure,
+        leaf=Fact.YES,
+        requires_grad=Fact.NO,
+        scalar=obj.scalar,
+        dtype=obj.dtype,
+        config=devices.at(devices.place_of(obj)),
+        text=f"{text}.data",
+    )
+    return memory.alias(m, base, site, How.DATA, made, tag="data")
+
+
+def data_evidence(m: Machine, obj: Object, text: str) -> Sure:
+    """How sure it is that `.data` of an object is a tensor's: its kind, else what its name hints at."""
+    if obj.kind in TENSORS:
+        return obj.sure
+    if obj.kind is Kind.UNKNOWN and OUTPUT in obj.flags and not m.world.is_of_another_framework:
+        # What a network returns and has a `.data` is a tensor, or a packed sequence, which nobody asks for `.data` so.
+        return Sure.LIKELY
+    if obj.kind is Kind.UNKNOWN and m.world.imports_torch and kinds.named_loss(text):
+        return Sure.HINT
+    return Sure.NOT
+
+
+def _is_unheld(m: Machine, base: Value, obj: Object) -> bool:
+    """Whether a tensor that takes no gradient has just been computed, and no name or slot holds its memory.
+
+    Where there is a gradient to cut, `.detach()` would do it.
+    """
+    graphless = obj.requires_grad is Fact.NO or obj.dtype in (*dtypes.INTEGERS, dtypes.INTEGRAL)
+    if base.root is not None or obj.kind is not Kind.TENSOR or not graphless:
+        return False
+    below = [share.storage for share in obj.shares]
+    if any(m.state.object(s).owner not in ("", LOCAL) or m.state.object(s).kind is not Kind.TENSOR for s in below):
+        return False
+    return all(str(key).startswith("%") for storage in below for key, _ in m.state.holders_of(storage))
+
+
+def is_buffer(obj: Object, text: str) -> bool:
+    """Whether a tensor, written as `text`, is a buffer: registered as one, or called like one and trained by nobody."""
+    untrained = obj.kind is not Kind.PARAMETER and obj.leaf is Fact.YES and obj.requires_grad is Fact.NO
+    return REGISTERED in obj.flags or (untrained and text.rpartition(".")[2] in kinds.BUFFER_NAMES)
+
+
+def _grad(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) -> Value:
+    ref = base.refs[0]
+    lacking = _keeps_no_gradient(m, obj) or _has_no_gradient(m, obj, out)
+    lacking = site >= 0 and lacking and not _may_retain(m, base)
+    if lacking and not exclude(m, obj.site, site) and not inquiries.is_asserted_none(m, out):
+        m.fact(GradientRead(site, text, obj.site, obj.text, obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY))
+    rebinding.note_gradient_read(m, ref, obj, site)
+    slot = (ref, ".grad")
+    m.gradients.add(ref)
+    if obj.leaf is obj.requires_grad is Fact.UNKNOWN:
+        m.unexplained_gradients.add(ref)
+    if m.state.cell(slot) is None:
+        found = slots.slot_value(m, slot, Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO))
+        m.note_evidence(found, frozenset({"grad"}))
+        return found
+    return slots.slot_value(m, slot)
+
+
+def _keeps_no_gradient(m: Machine, obj: Object) -> bool:
+    computed = obj.leaf is Fact.NO and obj.requires_grad > 0 and obj.kind in TENSORS
+    return computed and RETAINS not in obj.flags and not _may_be_a_leaf(m, obj)
+
+
+def _has_no_gradient(m: Machine, obj: Object, out: int) -> bool:
+    """Whether a gradient is worked with that is `None`, whatever the tensor was computed from.
+
+    It either has a graph and is no leaf, or has none and requires no grad. That somebody asks for it shows that
+    backward was to reach it.
+    """
+    used = m.consumer_of(out) if out >= 0 else None
+    if not m.trains or not isinstance(used, t.Attribute | t.Invoke) or used.base != out:
+        return False
+    unknown = obj.kind in TENSORS and obj.leaf is obj.requires_grad is Fact.UNKNOWN and RETAINS not in obj.flags
+    own = obj.owner in ("", LOCAL) and all(share.how is How.OWN for share in obj.shares)
+    return unknown and own and any(event.site == obj.site for event in m.index.of(t.Operate))
+
+
+def _may_retain(m: Machine, base: Value) -> bool:
+    """Whether something is in a field that this unit has not set, and whoever set it may have called `retain_grad`, or
+    is handed to a function of the file that does."""
+    if isinstance(base.root, str) and _is_handed_to_retainer(m, base.root):
+        return True
+    cell = m.state.cell(base.root) if isinstance(base.root, tuple) else None
+    if cell is None or cell.site != -1 or not isinstance(base.root, tuple):
+        return False
+    local = m.world.local_class(m.state.object(base.root[0]).type)
+    if local is not None and not m.world.is_own_class(local):
+        return True
+    units = [unit for unit in m.world.program.units if local is None or unit.owner == local]
+    return any(isinstance(e, t.Invoke) and e.name == "retain_grad" for unit in units for e in unit.definitions)
+
+
+def _is_handed_to_retainer(m: Machine, name: str) -> bool:
+    retaining = {
+        unit.name
+        for unit in m.world.program.units
+        if unit.number != m.unit.number and any(e.name == "retain_grad" for e in m.world.index(unit).of(t.Invoke))
+    }
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)] if retaining else []
+    for call in calls:
+        made = m.unit.definitions[call.function] if isinstance(call, t.Call) else call
+        if isinstance(made, t.Load | t.Attribute | t.Invoke) and made.name in retaining:
+            given = [m.unit.definitions[one.register] for one in call.arguments if one.register >= 0]
+            if any(isinstance(event, t.Load) and event.name == name for event in given):
+                return True
+    return False
+
+
+def _may_be_a_leaf(m: Machine, obj: Object) -> bool:
+    """Whether a tensor is a leaf if it already was what it was converted to, and may well have been.
+
+    What is kept in a field or a global is on the device where it is used, and what is not known to be of another dtype
+    is mostly of this one.
+    """
+    if any(s.when == "when the dtype already matches" and m.state.object(s.of).leaf > 0 for s in obj.shares):
+        return True
+    parts = [m.state.object(s.storage) for s in obj.shares if s.how in (How.INDEX, How.ROW)]
+    if any(part.owner == ARGUMENT and part.kind is not Kind.MODULE for part in parts):
+        # Who asks a part of what is handed in for its gradient takes it for an element of a list, annotation or not.
+        # A row of a parameter of a model is no element of a list.
+        return True
+    moved = [s for s in obj.shares if "device" in s.when and m.state.object(s.of).leaf > 0]
+    handed = any(devices.place_of(m.state.object(s.of)) == devices.HANDED for s in moved)
+    return handed or any(m.state.object(s.storage).owner in (FIELD, GLOBAL) for s in moved)
+
+
+def _of_array(m: Machine, base: Value, ref: int, name: str, site: int) -> Value:
+    op = table.array_method(name)
+    obj = m.state.object(ref)
+    if op is not None and op.shares in ("view", "same", "maybe"):
+        made = Object(Kind.ARRAY, obj.sure, dtype=obj.dtype, text=f"{obj.text}.{name}")
+        return memory.alias(m, Value((ref,), obj.kind, None, base.marks, base.root), site, How.VIEW, made, tag=name)
+    return Value(kind=Kind.OTHER)
+
+
+def _param_groups(m: Machine, ref: int, site: int) -> Value:
+    slot = (ref, ".param_groups")
+    if m.state.cell(slot) is None:
+        obj = m.state.object(ref)
+        group = m.number("group", ref)
+        each = (Part("each"),)
+        shares = tuple(s._replace(how=How.PARAMETERS, of=ref, region=(*s.region, *each)) for s in obj.shares)
+        m.state.set_object(group, Object(Kind.DICT, Sure.PROVEN, text="group"))
+        parameters = m.number("group params", ref)
+        m.state.set_object(parameters, Object(Kind.LIST, Sure.PROVEN, text="group['params']"))
+        one = m.number("group param", ref)
+        m.state.set_object(
+            one,
+            Object(
+                Kind.PARAMETER,
+                Sure.PROVEN,
+                shares,
+                leaf=Fact.YES,
+                requires_grad=Fact.LIKELY,
+                text="p",
+                flags=frozenset({PLACEHOLDER}),
+            ),
+        )
+        groups = m.number("groups", ref)
+        m.state.set_object(groups, Object(Kind.LIST, Sure.PROVEN, text=f"{obj.text}.param_groups"))
+        memory.bind(m, (groups, ANY_ELEMENT), Value((group,), Kind.DICT), -1)
+        memory.bind(m, (group, "['params']"), Value((parameters,), Kind.LIST), -1)
+        memory.bind(m, (parameters, ANY_ELEMENT), Value((one,), Kind.PARAMETER), -1)
+        memory.bind(m, slot, Value((groups,), Kind.LIST), -1)
+    return slots.slot_value(m, slot)
+
+
+def is_property(m: Machine, obj: Object, name: str) -> bool:
+    """Whether the class of an object has a method or property of that name."""
+    local = m.world.local_class(obj.type)
+    return local is not None and (m.world.method(local, name) is not None or m.world.reads_field(local, name))

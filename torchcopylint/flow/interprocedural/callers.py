@@ -1,0 +1,223 @@
+"""Callers that go on using what they passed to a function which writes it and returns it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import CallerSuffers, EntryWritten, ReadAfter, Write
+from torchcopylint.flow.interprocedural.summaries import argument_paths
+from torchcopylint.flow.model import Sure
+from torchcopylint.flow.tapes import giving, uses
+from torchcopylint.flow.values import naming
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.files.world import World
+    from torchcopylint.flow.running.machine import Machine
+
+
+_SPELT_OUT = frozenset({"method", "augmented", "item", "out", "call", "operator"})
+MAX_DEPTH = 3
+"""So many functions may hand a parameter on to the one that writes it."""
+
+
+def suffering(world: World) -> dict[int, list[CallerSuffers]]:
+    """By the unit of each function that writes and returns a parameter: who reads what was passed afterwards.
+
+    A caller that drops the result calls the function for its effect. One that calls it again with the same tensor may
+    mean to go on from there.
+    """
+    found: dict[int, list[CallerSuffers]] = {}
+    for m in [*(world.machines[number] for number in sorted(world.machines)), *world.inherited]:
+        dropped = m.index.dropped if m.argument_writes else frozenset()
+        for site in sorted(m.facts) if m.argument_writes else ():
+            for fact in m.facts[site]:
+                if not isinstance(fact, ReadAfter) or not fact.own or not fact.certain or site == fact.write:
+                    continue
+                if fact.write in m.argument_writes and _goes_back(m, fact.write):
+                    continue
+                unit, parameter, returned, passed = m.argument_writes.get(fact.write, (-1, "", False, ""))
+                handed_on = _handed_on(world, unit, parameter)
+                if handed_on is not None:
+                    unit, parameter, returned = handed_on
+                callee = world.machines.get(unit)
+                for_effect = fact.write in dropped and handed_on is None
+                write = _first_write(callee, parameter) if callee is not None and not for_effect else None
+                if callee is None or write is None or (passed and fact.name != passed):
+                    # A call that writes two of its arguments is told of the one whose parameter is known.
+                    continue
+                worked = not _is_filled(m, fact) and _is_worked_on(callee, write, parameter)
+                second = "" if returned else _second_name(write, parameter)
+                if returned or second or worked:
+                    # What is written is known for what it is on that path, whatever is known where others join it.
+                    wrote = m.writes.get(fact.write)
+                    sure = min(write.sure, max(fact.sure, wrote.sure) if wrote is not None else fact.sure)
+                    suffers = CallerSuffers(write.site, parameter, write.op, fact.write, fact.name, site, sure, second)
+                    suffers = suffers._replace(worked=worked and not (returned or second))
+                    found.setdefault(unit, []).append(suffers)
+        for call in sorted(m.argument_writes) if m.unit.name == "__init__" else ():
+            told = _in_other_methods(m, call) if call not in dropped and not _goes_back(m, call) else None
+            if told is not None:
+                found.setdefault(m.argument_writes[call][0], []).append(told)
+    return found
+
+
+def _handed_on(world: World, unit: int, parameter: str) -> tuple[int, str, bool] | None:
+    """The function that writes a parameter, under its own name for it, where the one that is called only hands it on
+    and uses what it gets for it; and whether it returns it."""
+    found = None
+    for _ in range(MAX_DEPTH):
+        m = world.machines.get(unit)
+        write = _first_write(m, parameter) if m is not None else None
+        if m is None or write is None or write.site not in m.argument_writes or write.site in m.index.dropped:
+            return found
+        unit, parameter, returned, _passed = m.argument_writes[write.site]
+        callee = world.machines.get(unit)
+        if callee is None or callee is m or callee.unit.name == "forward" or _goes_back(m, write.site):
+            # What a network does to its input is told where it is called.
+            return found
+        found = unit, parameter, returned
+    return found
+
+
+def _in_other_methods(m: Machine, call: int) -> CallerSuffers | None:
+    """What a constructor keeps in a field, it hands to a function that works on it; other methods read the field."""
+    unit, parameter, returned, _ = m.argument_writes[call]
+    callee, wrote = m.world.machines.get(unit), m.writes.get(call)
+    write = _first_write(callee, parameter) if callee is not None else None
+    if callee is None or wrote is None or write is None or not wrote.name.startswith(f"{m.unit.first}."):
+        return None
+    field = wrote.name.partition(".")[2]
+    worked = not returned and _is_worked_on(callee, write, parameter)
+    if not (returned or worked) or not field.isidentifier() or m.world.setters(field):
+        return None
+    reads = [
+        event.site
+        for other in m.world.program.units
+        if other.owner == m.unit.owner and other.number not in (m.unit.number, unit)
+        for event in m.world.index(other).of(t.Attribute)
+        if event.name == field and isinstance(base := other.definitions[event.base], t.Load) and base.name == "self"
+    ]
+    sure = min(write.sure, wrote.sure, Sure.LIKELY)
+    return (
+        CallerSuffers(write.site, parameter, write.op, call, wrote.name, min(reads), sure, "", worked)
+        if reads
+        else None
+    )
+
+
+def entries(world: World) -> dict[int, list[EntryWritten]]:
+    """By the unit that writes: what stands in a dictionary under a key, is written, and is put under another key then.
+
+    `labels = batch["ids"]`, `labels[mask] = -100`, `batch["labels"] = labels`: whoever gets the dictionary finds two.
+    """
+    found: dict[int, list[EntryWritten]] = {}
+    for m in [*(world.machines[number] for number in sorted(world.machines)), *world.inherited]:
+        for site in sorted(m.facts):
+            reads = [fact for fact in m.facts[site] if isinstance(fact, ReadAfter) and _is_entry(fact)]
+            for earlier in reads:
+                for later in reads:
+                    write = m.writes[earlier.write]
+                    same = earlier.place == later.place and earlier.write == later.write
+                    alike = earlier.name.rpartition("[")[0] == later.name.rpartition("[")[0]
+                    if same and alike and earlier.bound < write.site < later.bound and write.form in _SPELT_OUT:
+                        unit, wrote = _who_writes(m, write)
+                        fact = EntryWritten(
+                            wrote.site,
+                            wrote.root or wrote.name,
+                            wrote.op,
+                            earlier.name,
+                            later.name,
+                            later.bound,
+                            site,
+                            min(write.sure, later.sure),
+                        )
+                        known = found.setdefault(unit, [])
+                        known += [fact] if fact not in known else []
+    return found
+
+
+def _is_entry(read: ReadAfter) -> bool:
+    return read.own and read.element and read.certain and read.name.endswith("']") and read.hows <= {None}
+
+
+def _who_writes(m: Machine, write: Write) -> tuple[int, Write]:
+    """The unit that does what a write says: the function that is called, if it is one of the file."""
+    unit, parameter, path = m.part_writes.get(write.site, (-1, "", ()))
+    callee = m.world.machines.get(unit)
+    if callee is not None:
+        storages = [storage for storage, place in argument_paths(callee).items() if place == (parameter, path)]
+        hits = [one for one in callee.writes.values() if list(one.storages) == storages]
+        if hits:
+            return unit, min(hits, key=lambda one: one.site)
+    return m.unit.number, write
+
+
+def _second_name(write: Write, parameter: str) -> str:
+    """The name that a function has given to a whole parameter, as if to work on a copy, and by which it writes it.
+
+    An activation gives its result another name, `h = relu(x, inplace=True)`, and writes what it is given.
+    """
+    if write.form == "activation" and write.result != parameter:
+        return write.result
+    second = write.root.isidentifier() and write.root != parameter and all(link.how is None for link in write.chain)
+    return write.root if second else ""
+
+
+def _is_worked_on(callee: Machine, write: Write, parameter: str) -> bool:
+    """Whether a function computes what it returns from a parameter that it changes on the way, for its own ends.
+
+    What is put in comes from nowhere else: else it may be there to be kept up to date, as a running mean is.
+    """
+    returned = [event.value for event in callee.index.of(t.Return) if event.value >= 0]
+    if (
+        write.root != parameter
+        or not returned
+        or (callee.unit.name == "forward" and write.form not in _SPELT_OUT - {"call"})
+    ):
+        # What the layers of a network do to its input is told where it is called.
+        return False
+    if not write.reads_old and not write.partial:
+        # Of what is handed in nothing is left: it is room for what is drawn or computed here.
+        return False
+    if not all(uses.is_computed_from(callee, register, parameter) for register in returned):
+        return False
+    storage = callee.number("argument", parameter)
+    sites = {one.site for one in callee.writes.values() if storage in one.storages}
+    events = [event for event in callee.index.events if event.site in sites]
+    return bool(events) and all(_takes_only(callee, event, parameter) for event in events)
+
+
+def _takes_only(callee: Machine, event: t.Event, parameter: str) -> bool:
+    """Whether a write takes what it puts in from constants, from what the method's object keeps, and from the parameter
+    itself."""
+    if isinstance(event, t.StoreItem | t.Augment):
+        registers = [event.value]
+    elif isinstance(event, t.Invoke):
+        registers = [argument.register for argument in event.arguments]
+    else:
+        return False
+    own = {one.name for one in callee.unit.parameters[callee.unit.owner >= 0 :]} - {parameter}
+    parts = [part for register in registers for part in uses.expression(callee, register, "")]
+    return not any(isinstance(part, t.Load) and part.name in own for part in parts)
+
+
+def _goes_back(m: Machine, call: int) -> bool:
+    """Whether a call's result is stored where an argument of it was taken from: `x[:k] = fill(x[:k])`."""
+    given = giving.arguments_of(m, call)
+    return any(giving.is_stored_in(m, call, naming.text_of(m, register)) for register in given)
+
+
+def _is_filled(m: Machine, fact: ReadAfter) -> bool:
+    """Whether a loop hands a blank that was made in front of it to a call, turn after turn: it is to be filled."""
+    loops = uses.loops_around(m, fact.write)
+    if not loops or fact.write not in m.writes or not m.writes[fact.write].blank:
+        return False
+    return not any(loops[-1] in use.loops for use in uses.of_name(m, fact.name) if not use.loads)
+
+
+def _first_write(callee: Machine, parameter: str) -> Write | None:
+    """The first write that surely reaches a parameter."""
+    storage = callee.number("argument", parameter)
+    hits = [w for w in callee.writes.values() if w.storages == (storage,) and all(link.sure for link in w.chain)]
+    return min(hits, key=lambda write: write.site, default=None)

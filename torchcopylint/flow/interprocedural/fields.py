@@ -1,0 +1,342 @@
+"""What a method leaves behind in a field of `self` by reference, and where another method makes use of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import FieldMet, Kept
+from torchcopylint.flow.interprocedural.summaries import argument_paths
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    ARGUMENT,
+    CONTAINERS,
+    TENSORS,
+    How,
+    Kind,
+    Object,
+    Share,
+    Slot,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.storages import aliasing
+from torchcopylint.flow.storages.field_uses import field_of, from_earlier_call, is_self, item_from_earlier_call
+from torchcopylint.flow.tapes import entries, uses
+from torchcopylint.flow.tapes.loops import Loops
+from torchcopylint.flow.values import kinds, naming
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+KEPT_HOWS = frozenset({How.STATE, How.DETACH, How.DATA, How.PARAMETERS, How.NUMPY})
+VALUES = frozenset({How.DATA, How.DETACH})
+MAX_DEPTH = 2
+"""How deep a container of containers is looked into: `self.state[p]["old"]`, `self.saved[tag] = {"model": ...}`."""
+_TENSORWISE = frozenset({"add", "sub", "mul", "div", "lerp", "copy", "dot", "eq", "equal", "allclose", "mse_loss"})
+"""Operations on two tensors of one shape, as methods (also in place) or functions."""
+
+
+def kept(m: Machine) -> list[Kept]:
+    """Fields of `self` that this method set, and that share memory with something that lives on outside of it."""
+    if m.unit.owner < 0 or not m.unit.parameters:
+        return []
+    found: list[Kept] = []
+    me = m.number("argument", m.unit.first)
+    mine = m.state.slot_names(me)
+    outside = set(argument_paths(m)) | {ref for slot in mine for ref in m.state.refs_of(slot)}
+    for slot in mine:
+        cell = m.state.cell(slot)
+        if cell is None:
+            continue
+        if cell.site < 0:
+            found += _put_into(m, slot[1][1:], cell.refs, outside)
+            continue
+        for ref, element in _with_elements(m, cell.refs, MAX_DEPTH):
+            obj = m.state.object(ref)
+            for share in obj.shares:
+                how, when = entries.come_by(m, share)
+                if how is How.STATE and _is_given_other_memory(m, slot[1][1:], cell.site):
+                    continue
+                if how in KEPT_HOWS and share.storage in outside and share.storage not in cell.refs:
+                    found.append(
+                        Kept(
+                            field=slot[1][1:],
+                            site=cell.site,
+                            shared=share.site,
+                            how=how,
+                            source=m.state.object(share.storage).text,
+                            shallow=element or "shallow" in obj.flags,
+                            sure=_sure_kept(m, obj, share),
+                            method=m.unit.name,
+                            whole=not _taken_from(m, share) or _has_parameters(m, share.storage),
+                            sources=_names_of(m, share.storage),
+                            calls=uses.own_calls(m),
+                            record=how is How.STATE and _is_record(m, slot[1][1:], cell.site),
+                            when=when,
+                            counted=how is How.STATE and _counts_otherwise(m, slot[1][1:], cell.site),
+                        )
+                    )
+    return list(dict.fromkeys(found))
+
+
+def _is_given_other_memory(m: Machine, field: str, site: int) -> bool:
+    """Whether the entries of a field of `self`, set at `site`, are put on other memory afterwards, in a loop over them:
+    `self.kept[key].data = torch.zeros_like(...)`."""
+    for store in m.index.of(t.StoreAttribute):
+        item = m.unit.definitions[store.base]
+        if store.name == "data" and store.site > site and isinstance(item, t.Item) and uses.loops_around(m, store.site):
+            held = m.unit.definitions[item.base]
+            if isinstance(held, t.Attribute) and held.name == field and is_self(m, held.base):
+                return True
+    return False
+
+
+def _is_record(m: Machine, field: str, site: int) -> bool:
+    """Whether a field is set where something is the best so far, and nobody in the file reads it."""
+    return not _is_read(m, field) and aliasing.is_on_record(m, site)
+
+
+def _is_read(m: Machine, field: str) -> bool:
+    return any(e.name == field for unit in m.world.program.units for e in m.world.index(unit).of(t.Attribute))
+
+
+def _counts_otherwise(m: Machine, field: str, site: int) -> bool:
+    """Whether a field that nobody in the file reads is set on one arm of a condition, and a number in another field is
+    raised on another: how often in a row something was no better."""
+    raised = [store.site for store in m.index.of(t.StoreAttribute) if store.augmented and is_self(m, store.base)]
+    loops = Loops(m.unit.tape)
+    return any(loops.are_alternatives(site, other) for other in raised) and not _is_read(m, field)
+
+
+def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[int]) -> list[Kept]:
+    """What this method has put into a container that a field held already."""
+    found = []
+    for slot in _elements(m, containers, MAX_DEPTH):
+        cell = m.state.cell(slot)
+        for ref in cell.refs if cell is not None and cell.site >= 0 else ():
+            obj = m.state.object(ref)
+            # What a container held before is no other place for it: `self.state["count"] -= 1`.
+            others = outside - set(containers)
+            hows = VALUES | {How.STATE, How.NUMPY}
+            shared = [share for share in obj.shares if share.how in hows and share.storage in others]
+            if not shared or cell is None:
+                continue
+            owner = m.state.object(shared[0].storage)
+            state = shared[0].how is How.STATE
+            found.append(
+                Kept(
+                    field=field,
+                    site=_put_at(m, containers, ref, cell.site),
+                    shared=shared[0].site,
+                    how=shared[0].how,
+                    source=owner.text,
+                    shallow=obj.kind is not Kind.STATE_DICT or "shallow" in obj.flags,
+                    sure=min(obj.sure, _sure_source(m, shared[0].storage)) if state else obj.sure,
+                    method=m.unit.name,
+                    storages=frozenset(share.storage | 1 for share in shared),
+                    whole=owner.kind is Kind.MODULE,
+                    sources=_names_of(m, shared[0].storage),
+                    appended=_is_once_a_call(m, slot, cell.site)
+                    and _is_of_parameter(m, shared[0])
+                    and _is_read_elsewhere(m, field),
+                )
+            )
+    return found
+
+
+def _put_at(m: Machine, containers: tuple[int, ...], item: int, site: int) -> int:
+    """Where an item was put into a container: another one may have been put there since, at `site`."""
+    for store in m.index.of(t.StoreItem):
+        if item | 1 in {ref | 1 for ref in m.value(store.value).refs} and set(m.value(store.base).refs) & set(
+            containers
+        ):
+            return store.site
+    return site
+
+
+def _is_once_a_call(m: Machine, slot: Slot, site: int) -> bool:
+    """Whether each call puts one thing at the end of a list that it leaves as it was otherwise."""
+    if slot[1] != ANY_ELEMENT or m.state.object(slot[0]).kind is not Kind.LIST or uses.loops_around(m, site):
+        return False
+    holder = naming.key_text(m, slot).partition("[")[0]
+    return not any(event.name == "clear" and naming.text_of(m, event.base) == holder for event in m.index.of(t.Invoke))
+
+
+def _is_read_elsewhere(m: Machine, field: str) -> bool:
+    units = [unit for unit in m.world.program.units if unit is not m.unit and unit.name != "__init__"]
+    return any(event.name == field for unit in units for event in m.world.index(unit).of(t.Attribute))
+
+
+def _is_of_parameter(m: Machine, share: Share) -> bool:
+    """Whether what is shared is a parameter that lives in a module: the same memory on every call."""
+    for _ in range(MAX_DEPTH + 1):
+        above = m.state.object(share.of)
+        if above.kind is Kind.PARAMETER:
+            return True
+        further = [one for one in above.shares if one.of != share.of]
+        if not further:
+            return False
+        share = further[0]
+    return False
+
+
+def _elements(m: Machine, containers: tuple[int, ...], depth: int) -> Iterator[Slot]:
+    """The elements of containers, and of containers in them. What has an item by name is one, too."""
+    for ref in containers:
+        container = m.state.object(ref).kind in CONTAINERS
+        for slot in m.state.slot_names(ref):
+            if container or slot[1].startswith("['"):
+                yield slot
+            if depth > 1 and slot[1].startswith("["):
+                yield from _elements(m, m.state.refs_of(slot), depth - 1)
+
+
+def _with_elements(m: Machine, refs: tuple[int, ...], depth: int) -> list[tuple[int, bool]]:
+    """Objects, and what the containers among them hold."""
+    found = [(ref, False) for ref in refs]
+    for ref in refs:
+        if m.state.object(ref).kind in CONTAINERS and depth:
+            for slot in m.state.slot_names(ref):
+                found += [(held, True) for held, _ in _with_elements(m, m.state.refs_of(slot), depth - 1)]
+    return found
+
+
+def _taken_from(m: Machine, share: Share) -> bool:
+    """Whether what is shared is one of somebody's parameters, by how it was come by: `p.detach()` for `p in params`."""
+    above = m.state.object(share.of)
+    if share.how is How.PARAMETERS:
+        return m.state.object(share.storage).kind in (Kind.UNKNOWN, Kind.ITERATOR)
+    return any(one.storage == share.storage and one.how is How.PARAMETERS for one in above.shares)
+
+
+def _sure_kept(m: Machine, obj: Object, share: Share) -> Sure:
+    """How sure it is that what is kept belongs to somebody with parameters, or is one of those that were handed in."""
+    taken = _taken_from(m, share)
+    if taken and share.how is How.PARAMETERS:
+        return Sure.LIKELY
+    return min(obj.sure, _sure_source(m, share.storage, taken))
+
+
+def _has_parameters(m: Machine, ref: int) -> bool:
+    obj = m.state.object(ref)
+    kind = obj.kind if obj.kind is not Kind.UNKNOWN else kinds.from_name(obj.text)[0]
+    return kind in (Kind.MODULE, Kind.OPTIMIZER)
+
+
+def _sure_source(m: Machine, ref: int, parameters: bool = False) -> Sure:
+    """How sure it is that something has parameters. An optimizer has none; its state dict is new each time."""
+    obj = m.state.object(ref)
+    kind = obj.kind if obj.kind is not Kind.UNKNOWN else kinds.from_name(obj.text)[0]
+    if parameters:
+        return Sure.LIKELY
+    if kind is Kind.OPTIMIZER:
+        return Sure.NOT
+    return Sure.LIKELY if kind is not Kind.UNKNOWN else Sure.HINT
+
+
+def _names_of(m: Machine, ref: int) -> frozenset[str]:
+    """What another method may call an object: by the fields that hold it, or, handed in as well, by the same name.
+
+    The groups of an optimizer stand for it, in a field of their own as well.
+    """
+    names = {m.state.object(ref).text}
+    for one in (ref, *m.state.refs_of((ref, ".param_groups"))):
+        for key in m.state.holders.get(one, ()):
+            field = isinstance(key, tuple) and key[1].startswith(".") and m.state.object(key[0]).owner == "self"
+            if field and m.state.refs_of(key) == (one,):
+                names.add(naming.key_text(m, key))
+    return frozenset(names)
+
+
+# -- where it is used
+
+
+_DIFFERENCES = frozenset({"-", "-=", "sub", "sub_"})
+_MEETING = frozenset({t.Operate, t.Augment, t.Invoke, t.Call, t.StoreAttribute})
+
+
+def met(m: Machine) -> list[FieldMet]:
+    """Where what a field has held since before this method meets the parameters of a module, in source order."""
+    if m.unit.owner < 0 or not m.initial_fields:
+        return []
+    found: list[FieldMet] = []
+    for event in m.index.events:
+        if event.__class__ not in _MEETING:
+            continue
+        if isinstance(event, t.Operate | t.Augment):
+            pair = event.operands if isinstance(event, t.Operate) else (event.target, event.value)
+            found += _met(m, event.site, pair, event.symbol, "operand")
+        elif isinstance(event, t.Invoke) and event.name.rstrip("_") in _TENSORWISE:
+            pair = (event.base, *[argument.register for argument in event.arguments])
+            form = "restored" if event.name == "copy_" and field_of(m, event.base) == "" else "operand"
+            form = "averaged" if _averages(m, event) else form
+            found += _met(m, event.site, pair, event.name, form)
+        elif isinstance(event, t.Call) and m.dotted_of(event).rpartition(".")[2] in _TENSORWISE:
+            pair = tuple(argument.register for argument in event.arguments)
+            found += _met(m, event.site, pair, naming.text_of(m, event.function), "operand")
+        elif isinstance(event, t.StoreAttribute) and event.name == "data":
+            found += _met(m, event.site, (event.base, event.value), ".data =", "restored")
+        elif isinstance(event, t.Invoke) and event.name == "load_state_dict" and event.arguments:
+            register = event.arguments[0].register
+            earlier = from_earlier_call(m, register, event.site)
+            field = earlier or field_of(m, register)
+            for ref in m.value(event.base).refs if field else ():
+                source = m.state.object(ref).text
+                found.append(FieldMet(event.site, field, m.unit.name, "loaded", source, event.name, bool(earlier)))
+    return list(dict.fromkeys(found))
+
+
+def _met(m: Machine, site: int, registers: tuple[int, ...], op: str, form: str) -> Iterator[FieldMet]:
+    if len(registers) < 2:
+        return
+    scaled = [part for register in registers for part in _scaled(m, register, MAX_DEPTH)]
+    state = form == "averaged" or op in _DIFFERENCES
+    sources = {part: source for part in scaled if (source := _module_behind(m, m.value(part), state=state))}
+    places = {part: field_of(m, part) for part in scaled}
+    met = (
+        (places[part], source) for part in scaled for other, source in sources.items() if places[part] and part != other
+    )
+    for field, source in dict.fromkeys(met):
+        earlier = item_from_earlier_call(m, field, site)
+        yield FieldMet(site, field, m.unit.name, form, source, op, earlier)
+    fields = {part: field for part, field in places.items() if part not in sources}
+    first, second = (fields.get(register, "") for register in registers[:2])
+    if first and second and first != second:
+        # The groups of an optimizer that the one holds, and what the other has kept of them.
+        me = m.unit.first
+        yield FieldMet(site, first, m.unit.name, form, f"{me}.{second}", op)
+        yield FieldMet(site, second, m.unit.name, form, f"{me}.{first}", op)
+
+
+def _averages(m: Machine, event: t.Invoke) -> bool:
+    """Whether a value is mixed with another one in place: `a.lerp_(b, w)`, `a.mul_(d).add_(b, alpha=1 - d)`."""
+    made = m.unit.definitions[event.base] if event.base >= 0 else None
+    return event.name == "lerp_" or (event.name == "add_" and isinstance(made, t.Invoke) and made.name == "mul_")
+
+
+def _scaled(m: Machine, register: int, depth: int) -> list[int]:
+    """What a value is a multiple of: `d * a` is one of `a`, or of `d`."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    if depth and isinstance(event, t.Operate) and event.symbol in ("*", "/"):
+        return [part for operand in event.operands for part in _scaled(m, operand, depth - 1)]
+    return [register]
+
+
+def _module_behind(m: Machine, value: Value, *, state: bool = False) -> str:
+    """The name of the module whose parameter a value surely is, or shares memory with: by its `state` dict as well."""
+    objects = [m.state.object(ref) for ref in value.refs]
+    if len({ref | 1 for ref in value.refs}) != 1 or any(obj.kind not in TENSORS for obj in objects):
+        return ""
+    shares = [share for obj in objects for share in obj.shares]
+    owner = m.state.object(shares[0].storage) if shares else None
+    # Once the loop has ended, it is one of several, all of which are parts of one module.
+    handed = owner is not None and owner.owner == ARGUMENT
+    handed = handed and any(share.how is How.PARAMETERS or _taken_from(m, share) for share in shares)
+    if owner is None or (owner.kind is not Kind.MODULE and not handed):
+        return ""
+    if len({share.storage | 1 for share in shares}) > 1:
+        return ""
+    own = any(share.how is How.OWN or (share.how is How.STATE and not state) or share.when for share in shares)
+    return "" if own else owner.text

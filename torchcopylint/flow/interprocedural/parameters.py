@@ -1,0 +1,264 @@
+"""What the parameters of functions are: by annotations, by use, and by what the calls in the file pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.graphs import differentiated
+from torchcopylint.flow.interprocedural import partials
+from torchcopylint.flow.interprocedural.classes import MAX_ELEMENTS, SELF, Classes
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    ARCHIVE,
+    ARGUMENT,
+    CONTAINERS,
+    EXPANDED,
+    INFERENCE,
+    OTHERWISE,
+    OUTPUT,
+    PASSED,
+    PLACEHOLDER,
+    SURELY_PASSED,
+    TENSORS,
+    Cell,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Share,
+    Sure,
+    Value,
+    join_objects,
+)
+from torchcopylint.flow.program import likely_classes
+from torchcopylint.flow.references import ClassReference, FunctionReference
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.tape import Annotation
+from torchcopylint.flow.tapes import giving
+from torchcopylint.flow.values import kinds
+from torchcopylint.flow.values.outside import Outside
+from torchcopylint.flow.values.templates import as_passed
+
+
+class Parameters(Classes):
+    """The parameters of the functions of a file. What is passed for them is learnt while units are run."""
+
+    def __init__(self, program: t.Program, outside: Outside) -> None:
+        super().__init__(program, outside)
+        self._arguments: dict[int, dict[str, Object]] = {}
+        self._given: dict[int, dict[str, bool]] = {}
+        self._bound_to: dict[int, list[tuple[t.Parameter, Object]]] = {}
+        self._defaults: dict[int, dict[str, Object]] = {}
+        self._calling: dict[int, dict[str, partials.Default]] = {}
+        self._passed_elements: dict[tuple[int, str], Object] = {}
+        self._standing_in = -1
+        """While an inherited method is run for a class that inherits it: that class."""
+
+    def _bind_parameters(self, m: Machine) -> None:
+        unit = m.unit
+        self._bound_to[unit.number] = []
+        static = "staticmethod" in self.decorators(unit.number)
+        for position, parameter in enumerate(unit.parameters):
+            name = parameter.name
+            if position == 0 and unit.owner >= 0 and unit.kind == "function" and not static:
+                self._bind_self(m, name)
+                continue
+            if position == 0 and unit.owner >= 0 and self.is_function_class(unit.owner):
+                # A context is autograd's, whatever class of the file it is said to look like.
+                parameter = parameter._replace(annotation=None)
+            calling = self._calling.get(unit.number, {}).get(name)
+            if calling is not None and not partials.may_be_passed(self, self._calls, unit, position):
+                value = partials.from_default(m, calling, name)
+                m.state.put_cell(name, Cell(value.refs, value.kind, value.const, site=-1))
+                continue
+            ref = m.number("argument", name)
+            obj = differentiated.as_asked(m, name, self._parameter_object(m, parameter))
+            self._bound_to[unit.number].append((parameter, obj))
+            sure = SURELY_PASSED in obj.flags
+            obj = obj._replace(flags=obj.flags - {SURELY_PASSED}) if sure else obj
+            passed = self._arguments.get(unit.number, {}).get(name, Object()).kind
+            if obj.kind in TENSORS and passed is obj.kind:
+                m.note_evidence(Value((ref,)), frozenset({SURELY_PASSED if sure else PASSED}))
+            m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=ARGUMENT))
+            m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
+            self._bind_element(m, ref, parameter.annotation)
+
+    def may_be_handed(self, unit: t.Unit, text: str) -> bool:
+        """Whether something in the file may pass what a unit calls `text`: one of its parameters, or a field that its
+        constructor sets."""
+        if "." not in text:
+            positions = [place for place, parameter in enumerate(unit.parameters) if parameter.name == text]
+            return any(partials.may_be_passed(self, self._calls, unit, place) for place in positions)
+        return any(info.name in self._calls for info in self.program.classes if unit.owner in self.lineage(info.number))
+
+    @cached_property
+    def _calls(self) -> partials.Calls:
+        return partials.calls_of(self)
+
+    def _bind_self(self, m: Machine, name: str) -> None:
+        if "classmethod" in self.decorators(m.unit.number) or m.unit.name in ("__new__", "__init_subclass__"):
+            m.state.put_cell(name, Cell((), Kind.CLASS, ClassReference(m.unit.owner), site=-1))
+            return
+        ref = m.number("argument", name)
+        obj = self.instance(self._standing_in if self._standing_in >= 0 else m.unit.owner)
+        m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=SELF))
+        m.state.put_cell(name, Cell((ref,), obj.kind, None, site=-1))
+
+    def _parameter_object(self, m: Machine, parameter: t.Parameter) -> Object:
+        if parameter.kind == "star":
+            return Object(Kind.TUPLE, Sure.PROVEN)
+        if parameter.kind == "stars":
+            return Object(Kind.DICT, Sure.PROVEN)
+        called = self._arguments.get(m.unit.number, {}).get(parameter.name, Object())
+        declared = kinds.from_annotation(m, parameter.annotation)
+        if declared is not None and declared.kind is called.kind is Kind.TENSOR:
+            declared = declared._replace(flags=declared.flags | called.flags & {EXPANDED})
+        returned = declared is not None and declared.kind is Kind.TENSOR and OUTPUT in called.flags
+        if (
+            declared is not None
+            and (declared.kind is called.kind is Kind.TENSOR or returned)
+            and called.requires_grad > 0
+        ):
+            declared = declared._replace(requires_grad=called.requires_grad, leaf=called.leaf)
+        if declared is not None:
+            return declared
+        if parameter.annotation is not None and parameter.annotation.name not in ("|", "typing.Any", "Any"):
+            return Object()
+        default = self.default(m.unit.number, parameter.name)
+        if default is not None:
+            return Object(Kind.TENSOR, default.sure, dtype=default.dtype)
+        if "backward" in self.roles_of(m.unit) and parameter != m.unit.parameters[0]:
+            return Object(Kind.TENSOR, Sure.PROVEN)
+        if "forward" in self.roles_of(m.unit):
+            # A context saves tensors only, and what has a gradient is one.
+            name = parameter.name
+            if name in differentiated.saved_for_backward(m.index) or differentiated.has_gradient(m, name, spelt=True):
+                return Object(Kind.TENSOR, Sure.PROVEN)
+        uses = m.unit.uses.get(parameter.name, frozenset())
+        kind, sure = (Kind.UNKNOWN, Sure.NOT) if self.is_of_another_framework else kinds.from_uses(uses)
+        if called.kind is not Kind.UNKNOWN and kind in (Kind.UNKNOWN, called.kind):
+            return called
+        if kind is Kind.UNKNOWN and self._is_index(m.unit, parameter):
+            return Object(Kind.NUMBER, Sure.LIKELY)
+        likely = likely_classes.class_of(self, m.unit, parameter) if self.program.classes else None
+        if likely is not None and kind in (Kind.UNKNOWN, self.class_kind(likely)[0]) and called.kind is Kind.UNKNOWN:
+            return self.instance(likely)._replace(sure=Sure.LIKELY)
+        if kind is Kind.UNKNOWN and not self.is_of_another_framework:
+            kind, sure = kinds.from_name(parameter.name)
+            if kind is Kind.TENSOR:
+                kind, sure = Kind.UNKNOWN, Sure.NOT
+        if kind is Kind.UNKNOWN and ARCHIVE in called.flags:
+            # What `numpy.load` returned, and a method of arrays would show that it is one.
+            return Object(flags=frozenset({ARCHIVE}))
+        if kind is Kind.UNKNOWN and OUTPUT in called.flags:
+            # What a network returned, and what is done to it here may show that it is a tensor.
+            return Object(requires_grad=called.requires_grad, leaf=called.leaf, flags=frozenset({OUTPUT}))
+        other = kind is Kind.UNKNOWN and kinds.used_otherwise(uses)
+        return Object(kind, sure, flags=frozenset({OTHERWISE}) if other else frozenset())
+
+    def _is_index(self, unit: t.Unit, parameter: t.Parameter) -> bool:
+        """The index that a sequence or a dataset is asked for is a number."""
+        if unit.owner < 0 or unit.name != "__getitem__" or len(unit.parameters) != 2:
+            return False
+        return parameter is unit.parameters[1] and self.method(unit.owner, "__len__") is not None
+
+    def _bind_element(self, m: Machine, ref: int, annotation: Annotation | None) -> None:
+        """`list[Tensor]`, `dict[str, Tensor]`: what the elements are."""
+        if m.state.object(ref).kind not in CONTAINERS:
+            return
+        passed = self._passed_elements.get((m.unit.number, m.state.object(ref).text))
+        if annotation is None and passed is not None:
+            self._bind_any(m, ref, passed, ARGUMENT)
+        if annotation is None or not annotation.arguments:
+            return
+        known = [kinds.from_annotation(m, argument) for argument in annotation.arguments]
+        if m.state.object(ref).kind is Kind.TUPLE and len({obj.kind if obj else None for obj in known}) > 1:
+            self._bind_each(m, ref, known)
+        elif known[-1] is not None:
+            self._bind_any(m, ref, known[-1], ARGUMENT)
+
+    def _bind_each(self, m: Machine, ref: int, known: Sequence[Object | None]) -> None:
+        """`tuple[int, Tensor]`: what each element is."""
+        for position, obj in enumerate(known):
+            slot = (ref, f"[{position}]")
+            inner = m.number("slot", slot)
+            text = f"{m.state.object(ref).text}[{position}]"
+            shares = (Share(inner, How.OWN, -1, inner),)
+            m.state.set_object(inner, (obj or Object())._replace(shares=shares, text=text, owner=ARGUMENT))
+            m.state.put_cell(slot, Cell((inner,), obj.kind if obj else Kind.UNKNOWN, None, site=-1))
+
+    def _bind_any(self, m: Machine, ref: int, obj: Object, owner: str) -> None:
+        """Whatever element of a container is looked at is such an object."""
+        inner = m.number("slot", (ref, ANY_ELEMENT))
+        text = f"{m.state.object(ref).text}[...]"
+        shares = (Share(inner, How.OWN, -1, inner),)
+        flags = frozenset({PLACEHOLDER})
+        m.state.set_object(inner, obj._replace(shares=shares, text=text, owner=owner, flags=flags))
+        m.state.put_cell((ref, ANY_ELEMENT), Cell((inner,), obj.kind, None, site=-1))
+
+    def note_arguments(self, m: Machine, unit: int, bound: dict[str, Value], site: int = -1) -> None:
+        """A function of this file is called with such arguments: evidence for what its parameters are.
+
+        A method may be any of those that override it.
+        """
+        if not self.is_own(unit):
+            return
+        for called in (unit, *self.overriding(unit)):
+            self._note_arguments(m, called, bound, site)
+
+    def _note_arguments(self, m: Machine, unit: int, bound: dict[str, Value], site: int) -> None:
+        known = self._arguments.setdefault(unit, {})
+        for name, value in bound.items():
+            if value.kind is Kind.NONE and not value.refs:
+                continue
+            if isinstance(value.const, FunctionReference):
+                self.passed_functions.setdefault((unit, name), set()).add(value.const.unit)
+            self._given.setdefault(unit, {}).setdefault(name, True)
+            if self._given[unit][name]:
+                self._given[unit][name] = giving.is_nobody_elses(m, value, site)
+            obj = Object(value.kind)
+            for number, ref in enumerate(value.refs):
+                template = as_passed(m.state.object(ref))
+                if m.state.mode.inference > 0:
+                    # The function runs in that mode as well, where nothing has to be kept.
+                    template = template._replace(flags=template.flags - {INFERENCE})
+                obj = template if number == 0 else join_objects(obj, template)
+            known[name] = join_objects(known.get(name, obj), obj)
+            if known[name].kind in CONTAINERS:
+                element = common_element(m, value.refs) or Object()
+                self._passed_elements[unit, name] = join_objects(
+                    self._passed_elements.get((unit, name), element), element
+                )
+
+    def given_away(self, unit: int) -> frozenset[str]:
+        """The parameters for which every call in the file passes what nobody else holds, or looks at again:
+        `f(x.clone())`."""
+        return frozenset(name for name, fresh in self._given.get(unit, {}).items() if fresh)
+
+    def note_default(self, m: Machine, unit: int, name: str, value: Value) -> None:
+        """A parameter has a default, which is made when the function is defined."""
+        if len(value.refs) == 1 and m.state.object(value.refs[0]).kind in TENSORS:
+            self._defaults.setdefault(unit, {})[name] = m.state.object(value.refs[0])
+        calling = partials.default_of(m, value)
+        if calling is not None:
+            self._calling.setdefault(unit, {})[name] = calling
+
+    def default(self, unit: int, name: str) -> Object | None:
+        """The tensor that is the default of a parameter."""
+        return self._defaults.get(unit, {}).get(name)
+
+
+def common_element(m: Machine, refs: Iterable[int]) -> Object | None:
+    """What all elements of some containers are, those that are looked at."""
+    element: Object | None = None
+    for ref in refs:
+        for slot in m.state.slot_names(ref)[:MAX_ELEMENTS]:
+            for held in m.state.refs_of(slot) if slot[1].startswith("[") else ():
+                obj = as_passed(m.state.object(held))
+                element = obj if element is None else join_objects(element, obj)
+    if element is None or element.kind is Kind.UNKNOWN:
+        return None
+    # Somebody may switch it on later: only what does require grad is sure to.
+    return element if element.requires_grad > 0 else element._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)

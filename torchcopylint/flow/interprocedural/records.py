@@ -1,0 +1,53 @@
+"""Records: classes whose fields are annotated in the class body and set by the call itself, as in a dataclass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.storages import slots
+from torchcopylint.flow.values import kinds
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.files.world import World
+    from torchcopylint.flow.model import Object
+    from torchcopylint.flow.running.machine import Machine
+    from torchcopylint.flow.tape import Annotation
+    from torchcopylint.flow.values.sites import Arguments
+
+_TUPLES = frozenset({"NamedTuple", "typing.NamedTuple"})
+
+
+def fields_of(world: World, number: int) -> dict[str, Annotation]:
+    """The fields of a class of this file that has no `__init__`, in the order in which a call sets them."""
+    if world.method(number, "__init__") is not None:
+        return {}
+    found: dict[str, Annotation] = {}
+    for current in reversed(world.lineage(number)):
+        if world.is_own_class(current):
+            found.update(world.program.classes[current].fields)
+    return {name: annotation for name, annotation in found.items() if not annotation.name.endswith("ClassVar")}
+
+
+def fill(m: Machine, number: int, ref: int, arguments: Arguments, site: int) -> None:
+    """An instance of a class is made by such a call: each argument is what its field holds."""
+    names = list(fields_of(m.world, number)) if arguments.positional or arguments.keywords else []
+    given = dict(zip(names, arguments.positional, strict=False))
+    given.update({name: value for name, value in arguments.keywords.items() if name in names})
+    for name, value in given.items():
+        slots.bind_slot(m, (ref, f".{name}"), value, site)
+
+
+def declared(m: Machine, type_name: str, name: str) -> Object | None:
+    """What the annotation in the class body says of a field."""
+    number = m.world.local_class(type_name)
+    annotation = fields_of(m.world, number).get(name) if number is not None else None
+    return kinds.from_annotation(m, annotation) if annotation is not None else None
+
+
+def position(m: Machine, obj: Object, index: int | None) -> str | None:
+    """The slot of the field that stands at an index of a named tuple."""
+    number = m.world.local_class(obj.type) if index is not None else None
+    if number is None or not any(name in _TUPLES for _, name in m.world.bases(number)):
+        return None
+    names = list(fields_of(m.world, number))
+    return f".{names[index]}" if index is not None and index < len(names) else None

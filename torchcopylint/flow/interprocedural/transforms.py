@@ -1,0 +1,240 @@
+"""Transforms of a file that edit the samples which a dataset of the file keeps and hands to whatever transform it has.
+
+`self.transform(self.samples[i])` says that what is kept goes into a transform, and `class Flip` with a `__call__` that
+writes its argument in place is one. Which one the dataset is given is said elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import SampleEdited
+from torchcopylint.flow.interprocedural import records
+from torchcopylint.flow.model import CONTAINERS, Kind, Sure
+from torchcopylint.flow.program import transform_orders
+from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import naming
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from torchcopylint.flow.files.world import World
+    from torchcopylint.flow.running.machine import Machine
+
+_FETCHING = frozenset({"__getitem__", "__getitems__", "get"})
+_SHALLOW = frozenset({"dict", "list", "tuple", "copy.copy"})
+_VIEWS = frozenset({"view", "squeeze", "unsqueeze", "transpose", "permute", "t", "narrow", "select", "get", "items"})
+_KEPT = (Kind.TENSOR, Kind.ARRAY, *CONTAINERS)
+MAX_STEPS = 24
+"""So many events are gone back over from a value to where it comes from."""
+
+
+class Handed(NamedTuple):
+    """At `site`, a dataset hands to a transform, as its argument at `position`, what it keeps in the field `source`.
+
+    `shallow` is whether it does so in a container that is new.
+    """
+
+    site: int
+    position: int
+    source: str
+    shallow: bool
+
+
+def found(world: World) -> dict[int, list[SampleEdited]]:
+    """By the unit of each `__call__` that edits what it is given: what it edits, if a dataset keeps that."""
+    handed = [
+        one for m in world.machines.values() if m.unit.name in _FETCHING and m.unit.owner >= 0 for one in _given(m)
+    ]
+    edited: dict[int, list[SampleEdited]] = {}
+    for number, m in world.machines.items() if handed else ():
+        if m.unit.owner >= 0 and m.unit.name == "__call__" and len(m.unit.parameters) > 1:
+            edits = list(_edits(m, handed))
+            if edits and not transform_orders.is_fed_by_others(world, m.unit.owner):
+                edited[number] = edits
+    return edited
+
+
+def _given(m: Machine) -> list[Handed]:
+    """What a method that fetches a sample hands to what a field holds: to a transform."""
+    me = m.unit.first
+    calls = []
+    for event in m.index.of(t.Invoke):
+        base = m.unit.definitions[event.base]
+        own = isinstance(base, t.Load) and base.name == me and m.world.method(m.unit.owner, event.name) is None
+        if own and event.arguments:
+            calls.append(event)
+    found = []
+    for event in calls:
+        for position, argument in enumerate(event.arguments):
+            kept = _kept(m, argument.register, me)
+            if kept is not None:
+                found.append(Handed(event.site, position, *kept))
+    return found
+
+
+def _kept(m: Machine, register: int, me: str) -> tuple[str, bool] | None:
+    """The element of a field that a value is, as text, and whether in a shallow copy; `None` of anything else."""
+    shallow, position = False, -1
+    for _ in range(MAX_STEPS):
+        event = m.unit.definitions[register] if register >= 0 else None
+        match event:
+            case t.Load():
+                bound = uses.bindings_before(m, event)
+                if not bound:
+                    return None
+                register = bound[0]
+            case t.Unpack():
+                register, position = event.value, event.position
+            case t.Make() if 0 <= position < len(event.items) and not any(event.stars):
+                register, position = event.items[position], -1
+            case t.Call() if len(event.arguments) == 1 and naming.text_of(m, event.function) in _SHALLOW:
+                register, shallow = event.arguments[0].register, True
+            case t.Invoke() if event.name == "copy" and not event.arguments:
+                register, shallow = event.base, True
+            case t.Attribute() if _is_field(m, event.name):
+                register = event.base
+            case t.Invoke() if _lent(m, event, me, position):
+                return _lent(m, event, me, position), shallow
+            case t.Item():
+                field = m.unit.definitions[event.base]
+                owner = m.unit.definitions[field.base] if isinstance(field, t.Attribute) else None
+                own = isinstance(field, t.Attribute) and isinstance(owner, t.Load) and owner.name == me
+                if not isinstance(field, t.Attribute) or not own or not _is_in_memory(m, field.name):
+                    return None
+                return f"{naming.text_of(m, event.base)}[...]", shallow
+            case _:
+                return None
+    return None
+
+
+def _is_field(m: Machine, name: str) -> bool:
+    """Whether a name is that of what a record of the file holds: an annotated field, and no property."""
+    known = any(name in records.fields_of(m.world, one.number) for one in m.world.program.classes)
+    return known and not m.world.is_method(name)
+
+
+def _lent(m: Machine, event: t.Invoke, me: str, position: int) -> str:
+    """The element of a field that a method of the dataset hands out, alone or at a position of a tuple, as text."""
+    base = m.unit.definitions[event.base] if event.base >= 0 else None
+    number = m.world.method(m.unit.owner, event.name) if isinstance(base, t.Load) and base.name == me else None
+    summary = m.world.summary(number) if number is not None else None
+    if summary is None:
+        return ""
+    lent = summary.lent or next((part.lent for part in summary.parts if part.slot == f"[{position}]"), "")
+    field = lent.partition("[")[0].rpartition(".")[2]
+    return lent if field and _is_in_memory(m, field) else ""
+
+
+def _is_in_memory(m: Machine, field: str) -> bool:
+    """Whether a field holds its elements: a tensor, an array, a container, or an argument of the constructor as it is.
+
+    What another dataset fetches, and what a file hands out, is made anew at each look.
+    """
+    known = m.world.field_of(f"class#{m.unit.owner}", field)
+    if known is not None and known.kind in _KEPT:
+        return True
+    return (known is None or known.kind is Kind.UNKNOWN) and _is_argument(m, field) and "data" not in field.lower()
+
+
+def _is_argument(m: Machine, field: str) -> bool:
+    initial = m.world.method(m.unit.owner, "__init__")
+    made = m.world.machines.get(initial) if initial is not None else None
+    stores = made.index.stores.get(field, []) if made is not None else []
+    if made is None or len(stores) != 1 or stores[0].value < 0:
+        return False
+    event = made.unit.definitions[stores[0].value]
+    return isinstance(event, t.Load) and event.name in {parameter.name for parameter in made.unit.parameters}
+
+
+def _edits(m: Machine, handed: list[Handed]) -> Iterator[SampleEdited]:
+    """The writes of a transform into what it is given."""
+    names = {parameter.name: position for position, parameter in enumerate(m.unit.parameters[1:])}
+    for event in m.index.events:
+        base, value = _written(event)
+        element, parameter = _part_of(m, base, names) if base >= 0 else (False, "")
+        mine = [one for one in handed if parameter and one.position == names[parameter]]
+        write = m.writes.get(event.site)
+        if not mine:
+            continue
+        if write is not None:
+            if write.reads_old or write.partial or write.form == "item":
+                given, sure = mine[0], max(write.sure, Sure.LIKELY)
+                yield SampleEdited(event.site, naming.text_of(m, base), write.op, given.site, given.source, sure)
+        elif isinstance(event, t.Augment) and _has_elements(m, base, value):
+            given, text = mine[0], naming.text_of(m, base)
+            yield SampleEdited(event.site, text, event.symbol, given.site, given.source, Sure.LIKELY)
+        elif isinstance(event, t.StoreItem) and not element and _is_made_of_itself(m, event, value):
+            for given in [one for one in mine if not one.shallow][:1]:
+                text = f"{naming.text_of(m, base)}[{naming.index_text(m, event.subscript)}]"
+                yield SampleEdited(event.site, text, "[...] =", given.site, given.source, Sure.LIKELY)
+
+
+def _has_elements(m: Machine, base: int, value: int) -> bool:
+    """`x -= x.mean()`: what has such a method is a tensor or an array, and changes in place."""
+    text = naming.text_of(m, base)
+    parts = uses.expression(m, value, "")
+    calls = [part for part in parts if isinstance(part, t.Invoke) and naming.text_of(m, part.base) == text]
+    return any(table.tensor_method(part.name) is not None for part in calls)
+
+
+def _written(event: t.Event) -> tuple[int, int]:
+    """What an event writes in place, and what it puts there: registers, or -1."""
+    match event:
+        case t.Invoke() if event.name.endswith("_") and not event.name.endswith("__"):
+            return event.base, -1
+        case t.Augment():
+            return event.target, event.value
+        case t.StoreItem() if not event.augmented:
+            return event.base, event.value
+    return -1, -1
+
+
+def _part_of(m: Machine, register: int, names: Collection[str], steps: int = MAX_STEPS) -> tuple[bool, str]:
+    """The parameter that a value is, or is an element or a view of (whether so comes first); empty if neither.
+
+    Of a name that is bound on several arms, the one that all of them lead to.
+    """
+    element = False
+    for step in range(steps):
+        event = m.unit.definitions[register] if register >= 0 else None
+        match event:
+            case t.Load():
+                bound = uses.bindings_before(m, event)
+                if not bound:
+                    return element, event.name if event.name in names else ""
+                if len(bound) > 1:
+                    found = {_part_of(m, one, names, (steps - step) // 2) for one in bound}
+                    part, parameter = found.pop() if len(found) == 1 else (False, "")
+                    return element or part, parameter
+                register = bound[0]
+            case t.Item():
+                register, element = event.base, True
+            case t.Unpack():
+                made = m.unit.definitions[event.value]
+                if isinstance(made, t.Make) and 0 <= event.position < len(made.items) and not any(made.stars):
+                    register = made.items[event.position]
+                else:
+                    register, element = event.value, True
+            case t.Iterate():
+                register, element = event.iterable, True
+            case t.Invoke() if event.name in _VIEWS or event.name in ("values", "detach"):
+                register, element = event.base, element or event.name in ("values", "items", "get")
+            case t.Invoke() if event.name.endswith("_") and not event.name.endswith("__"):
+                register = event.base
+            case t.Call() if len(event.arguments) == 1 and naming.text_of(m, event.function) in _SHALLOW:
+                register, element = event.arguments[0].register, True
+            case _:
+                return element, ""
+    return element, ""
+
+
+def _is_made_of_itself(m: Machine, event: t.StoreItem, value: int) -> bool:
+    """`sample["x"] = sample["x"] / 255`: not by an operation that gives the same again, such as a conversion."""
+    made = m.unit.definitions[value] if value >= 0 else None
+    if not isinstance(made, t.Operate) or made.symbol not in ("+", "-", "*", "/"):
+        return False
+    texts = {naming.text_of(m, operand) for operand in made.operands}
+    return f"{naming.text_of(m, event.base)}[{naming.index_text(m, event.subscript)}]" in texts

@@ -1,0 +1,1 @@
+"""What known operations do: of torch, NumPy, `copy` and Python's containers."""

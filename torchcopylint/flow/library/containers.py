@@ -1,0 +1,213 @@
+"""Methods of lists, dictionaries, iterators and state dicts."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import unknowns
+from torchcopylint.flow.graphs import runs
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    LOCAL,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Part,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import brought, collecting, queues, slots
+from torchcopylint.flow.values import kinds, memory, naming
+from torchcopylint.flow.values.sites import Arguments
+
+SHALLOW = "shallow"
+"""Flag of a state dict that is a shallow copy: other keys and values may come, the tensors are the model's."""
+ZIP, NUMBERED, NAMED, VALUES = "zip", "numbered", "named", "values"
+"""Forms of lazy iterators: tuples of an item of each source, with a number or a name before them; a dict's values."""
+_ADDING = {"append": 1, "add": 1, "appendleft": 1, "insert": 2, "put": 1}
+_SHIFTING = frozenset({"insert", "pop", "remove", "sort", "reverse"})
+_EXTENDING = frozenset({"extend", "extendleft"})
+_TAKING = frozenset({"pop", "popleft", "popitem"})
+
+
+def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
+    """The result of a method of one container."""
+    ref = base.refs[0]
+    obj = m.state.object(ref)
+    name = event.name
+    if name in _SHIFTING and obj.kind is Kind.LIST:
+        _shift(m, ref, event.site)
+    if obj.type == kinds.QUEUE:
+        if name in queues.PUTTING and len(arguments.positional) > 1:
+            queues.put(m, ref, arguments.at(1), event.site, naming.spelling(m, event.arguments[0].register))
+        return unknowns.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
+    if name in _ADDING and len(arguments.positional) > _ADDING[name]:
+        item = arguments.positional[_ADDING[name]]
+        register = event.arguments[_ADDING[name] - 1].register
+        text = naming.text_of(m, event.base)
+        lasting = runs.stands_in_field(m, event.base)
+        part, added = brought.by(m, item, naming.spelling(m, register), register)
+        runs.accumulate(m, event.site, base, part, text, added, "collected", lasting=lasting)
+        collecting.put(m, (ref, ANY_ELEMENT), item, event.site, "append")
+        return Value(kind=Kind.NONE)
+    if name in _EXTENDING and len(arguments.positional) > 1:
+        collecting.note_field(m, (ref, ANY_ELEMENT), arguments.positional[1], event.site)
+        for source in arguments.positional[1].refs:
+            copy_elements(m, source, ref, event.site)
+        return Value(kind=Kind.NONE)
+    if name in _TAKING:
+        key = arguments.at(1).const if obj.kind in (Kind.DICT, Kind.STATE_DICT) else None
+        return slots.element(m, base, key, event.site, naming.text_of(m, event.out))
+    if obj.kind in (Kind.DICT, Kind.STATE_DICT):
+        return _dict_method(m, base, ref, obj, event, arguments)
+    if name == "copy":
+        made = memory.fresh(m, event.site, Object(obj.kind, obj.sure, text=naming.text_of(m, event.out)))
+        copy_elements(m, ref, made.refs[0], event.site)
+        return made
+    if name in ("index", "count"):
+        return Value(kind=Kind.NUMBER)
+    if name == "clear":
+        slots.clear(m, ref)
+    if name in ("clear", "sort", "reverse", "remove"):
+        return Value(kind=Kind.NONE)
+    return unknowns.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
+
+
+def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
+    name = event.name
+    text = naming.text_of(m, event.out)
+    if name == "items":
+        return lazily(m, event.site, NAMED, lazily(m, event.site, VALUES, base, tag="values"))
+    if name == "values":
+        return lazily(m, event.site, VALUES, base)
+    if name == "keys":
+        return iterator(m, event.site, Value(kind=Kind.STRING))
+    if name in ("get", "setdefault"):
+        key = arguments.at(1).const
+        if name == "setdefault" and len(arguments.positional) > 2:
+            slot = (ref, f"[{key!r}]" if isinstance(key, str | int) else ANY_ELEMENT)
+            if m.state.cell(slot) is None:
+                slots.bind_slot(m, slot, arguments.positional[2], event.site)
+        return slots.element(m, base, key, event.site, text)
+    if name == "copy":
+        if obj.kind is Kind.STATE_DICT:
+            return shallow_copy(m, base, event.site, text)
+        made = memory.fresh(m, event.site, Object(Kind.DICT, obj.sure, text=text))
+        copy_elements(m, ref, made.refs[0], event.site)
+        note_copy(m, made.refs[0], ref)
+        return made
+    if name == "update":
+        for source in arguments.positional[1:2]:
+            for held in source.refs:
+                copy_elements(m, held, ref, event.site)
+        for key, value in arguments.keywords.items():
+            slots.bind_slot(m, (ref, f"[{key!r}]"), value, event.site)
+        return Value(kind=Kind.NONE)
+    if name == "clear":
+        slots.clear(m, ref)
+        return Value(kind=Kind.NONE)
+    return unknowns.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
+
+
+def note_copy(m: Machine, made: int, source: int) -> None:
+    """A dictionary is made as a copy of another one: of that, keys may stand in it that nobody here has named."""
+    obj = m.state.object(source)
+    if obj.kind is Kind.UNKNOWN or obj.owner not in ("", LOCAL):
+        m.shallow_of[made] = source
+
+
+def shallow_copy(m: Machine, base: Value, site: int, text: str) -> Value:
+    """Another dictionary of the same tensors."""
+    obj = m.state.object(base.refs[0])
+    made = Object(Kind.STATE_DICT, obj.sure, type=obj.type, text=text, flags=obj.flags | {SHALLOW}, config=obj.config)
+    return memory.alias(m, base, site, How.STATE, made)
+
+
+def element_of(m: Machine, base: Value, ref: int, site: int, text: str) -> Value:
+    """Any element of a container."""
+    obj = m.state.object(ref)
+    if obj.kind is Kind.STATE_DICT:
+        one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text, flags=obj.flags)
+        one = one._replace(config=obj.config)
+        return memory.alias(m, base, site, How.STATE, one, region=(Part("each"),), tag="value")
+    return slots.element(m, base, None, site, text)
+
+
+def copy_elements(m: Machine, source: int, target: int, site: int) -> None:
+    """The elements of one container are elements of another as well."""
+    obj = m.state.object(source)
+    if obj.kind is Kind.STATE_DICT and m.state.object(target).kind is Kind.DICT:
+        one = element_of(m, Value((source,)), source, site, f"{obj.text}[...]")
+        slots.bind_slot(m, (target, ANY_ELEMENT), one, site, weak=True)
+    keyed = m.state.object(target).kind is Kind.DICT
+    for slot in m.state.slot_names(source):
+        cell = m.state.cell(slot)
+        if cell is not None and slot[1].startswith("["):
+            held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+            name = slot[1] if keyed else ANY_ELEMENT
+            slots.bind_slot(m, (target, name), held, site, weak=name == ANY_ELEMENT)
+
+
+def _known_length(m: Machine, ref: int) -> int | None:
+    """How many elements a list or tuple has, if each of them is known by its position."""
+    names = {slot[1] for slot in m.state.slot_names(ref) if slot[1].startswith("[")}
+    return len(names) if names == {f"[{position}]" for position in range(len(names))} else None
+
+
+def position(m: Machine, ref: int, key: object) -> object:
+    """A constant index of a list or tuple, counted from its beginning; `None` if that cannot be said."""
+    if not isinstance(key, int) or key >= 0:
+        return key
+    length = _known_length(m, ref)
+    return key + length if length is not None and key + length >= 0 else None
+
+
+def part_of(m: Machine, base: Value, bounds: t.Slice, site: int, text: str) -> Value:
+    """A slice of a list or tuple: a new one, of the same elements."""
+    ref = base.refs[0]
+    obj = m.state.object(ref)
+    made = memory.fresh(m, site, Object(obj.kind, obj.sure, text=text))
+    numbers = [m.value(register).const if register >= 0 else None for register in bounds]
+    whole = [number for number in numbers if isinstance(number, int)]
+    length = _known_length(m, ref)
+    if length is None or len(whole) != sum(register >= 0 for register in bounds):
+        copy_elements(m, ref, made.refs[0], site)
+        return made
+    for position, index in enumerate(range(length)[_slice(bounds, whole)]):
+        cell = m.state.cell((ref, f"[{index}]"))
+        assert cell is not None
+        held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+        slots.bind_slot(m, (made.refs[0], f"[{position}]"), held, site)
+    return made
+
+
+def _slice(bounds: t.Slice, numbers: list[int]) -> slice:
+    given = iter(numbers)
+    lower, upper, step = (next(given) if register >= 0 else None for register in bounds)
+    return slice(lower, upper, step or None)
+
+
+def _shift(m: Machine, ref: int, site: int) -> None:
+    """The elements of a list change places: each may now be at any position."""
+    for slot in m.state.slot_names(ref):
+        cell = m.state.cell(slot)
+        if cell is not None and slot[1].startswith("[") and slot[1] != ANY_ELEMENT:
+            held = Value(cell.refs, cell.kind, cell.const, cell.marks)
+            slots.bind_slot(m, (ref, ANY_ELEMENT), held, site, weak=True)
+            m.state.put(slot, None)
+
+
+def iterator(m: Machine, site: int, item: Value, tag: str = "iterator", kind: Kind = Kind.ITERATOR) -> Value:
+    """An iterator, or another container, over items that are all like one."""
+    made = memory.fresh(m, site, Object(kind, Sure.PROVEN, text="..."), tag)
+    slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), item._replace(root=None), site)
+    return made
+
+
+def lazily(m: Machine, site: int, form: str, *sources: Value, tag: str = "lazy") -> Value:
+    """An iterator whose items are made turn by turn from its sources: see `iteration`."""
+    made = memory.fresh(m, site, Object(Kind.ITERATOR, Sure.PROVEN, type=form, text="..."), tag)
+    for position, source in enumerate(sources):
+        slots.bind_slot(m, (made.refs[0], f".{position}"), source, site)
+    return made

@@ -1,0 +1,97 @@
+"""What the `copy` module does to tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd.unknowns import BACKWARD_NAMES
+from torchcopylint.flow.facts import TensorCopied
+from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, LOCAL, TENSORS, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.program import hollow
+from torchcopylint.flow.tapes import uses
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+MAX_DEPTH = 2
+"""How deep what a container or an object holds is looked at."""
+
+
+def note_copy(m: Machine, value: Value, site: int, name: str) -> None:
+    """`copy.copy` gets a tensor, whichever of its objects the value is."""
+    found = [m.state.object(ref) for ref in value.refs]
+    if all(obj.kind in TENSORS for obj in found):
+        computed = all(_is_computed(obj) for obj in found)
+        sure = min(obj.sure for obj in found)
+        m.fact(TensorCopied(site, name, "copy", found[0].site if computed else -1, sure))
+
+
+def note_deepcopy(m: Machine, value: Value, site: int, name: str) -> None:
+    """`copy.deepcopy` gets a computed tensor, or something that holds one: it refuses."""
+    if m.on_purpose or m.guards:
+        return
+    found = [_computed_in(m, ref, name, MAX_DEPTH) for ref in value.refs]
+    if found and found[0] is not None and all(one is not None for one in found):
+        held, obj = found[0]
+        m.fact(TensorCopied(site, held, "deepcopy", obj.site, _sure(m, obj)))
+
+
+def _sure(m: Machine, obj: Object) -> Sure:
+    if _may_be_frozen(m):
+        return Sure.HINT
+    if obj.requires_grad is Fact.YES:
+        return obj.sure
+    return min(obj.sure, Sure.LIKELY if hollow.comes_through_known(m, obj) else Sure.HINT)
+
+
+def _may_be_frozen(m: Machine) -> bool:
+    """Whether a method of a module works with its parameters, and nobody in the file runs backward: others decide which
+    of them require grad."""
+    if m.unit.owner < 0 or m.world.class_kind(m.unit.owner)[0] is not Kind.MODULE:
+        return False
+    events = (event for unit in m.world.program.units for event in unit.definitions)
+    return not any(isinstance(event, t.Invoke) and event.name in BACKWARD_NAMES for event in events)
+
+
+def _is_computed(obj: Object) -> bool:
+    return obj.kind in TENSORS and obj.leaf is Fact.NO and obj.requires_grad > 0
+
+
+def _computed_in(m: Machine, ref: int, name: str, depth: int) -> tuple[str, Object] | None:
+    obj = m.state.object(ref)
+    if _is_computed(obj):
+        return name, obj
+    left = _left_by_constructor(m, obj)
+    if left is not None:
+        return f"{name}.{left[0]}", left[1]
+    if depth and obj.kind in (*CONTAINERS, Kind.MODULE, Kind.INSTANCE) and obj.kind is not Kind.STATE_DICT:
+        for slot in m.state.slot_names(ref):
+            held = [m.state.object(r) for r in m.state.refs_of(slot)]
+            if not held or not all(_is_computed(one) for one in held):
+                continue
+            if slot[1] != ANY_ELEMENT:
+                return f"{name}{slot[1]}", held[0]
+            # What stands for several elements may be on some paths only, unless it was put in last on every path.
+            cell = m.state.cell(slot)
+            if cell is not None and cell.site >= 0 and not uses.on_some_paths(m, cell.site):
+                return f"{name}[...]", held[0]
+    return None
+
+
+def _left_by_constructor(m: Machine, obj: Object) -> tuple[str, Object] | None:
+    """A field of an instance in which its constructor, which nobody overrides, leaves something computed."""
+    number = m.world.local_class(obj.type) if obj.kind in (Kind.MODULE, Kind.INSTANCE) else None
+    constructor = m.world.method(number, "__init__") if number is not None else None
+    initial = m.world.machines.get(constructor) if constructor is not None else None
+    if number is None or initial is None or initial.unit.owner != number or m.world.method(number, "__deepcopy__"):
+        return None
+    for slot in initial.state.slot_names(initial.number("argument", initial.unit.first)):
+        cell, field = initial.state.cell(slot), slot[1][1:]
+        if cell is None or len(cell.refs) != 1 or cell.site < 0 or m.world.setters(field):
+            continue
+        held = initial.state.object(cell.refs[0])
+        if held.owner in ("", LOCAL) and _is_computed(held) and not uses.on_some_paths(initial, cell.site):
+            # Its site is the constructor's.
+            return field, held._replace(site=-1)
+    return None

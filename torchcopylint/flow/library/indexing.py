@@ -1,0 +1,462 @@
+"""Square brackets on tensors and arrays: views of a part, copies by advanced indexing, writes into a part."""
+
+from __future__ import annotations
+
+import re
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import grads, refusals
+from torchcopylint.flow.facts import DataAccess
+from torchcopylint.flow.graphs import runs
+from torchcopylint.flow.model import (
+    ADVANCED,
+    BUFFERS,
+    COMPARISONS,
+    CROSSWISE,
+    DIMENSIONS,
+    EITHER,
+    INDEX_COPY,
+    INDEX_COPY_LIKELY,
+    TENSORS,
+    Bound,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Part,
+    Region,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import conversions, overlaps, reading, swaps, writing
+from torchcopylint.flow.tapes import numbers, uses
+from torchcopylint.flow.tapes.layout import UNIT
+from torchcopylint.flow.values import memory, naming
+from torchcopylint.flow.values.sites import Site
+from torchcopylint.flow.values.state import kind_of
+
+_MAX_STEPS = 4
+_OF_PLACES = frozenset({"squeeze", "flatten", "view", "reshape", "ravel", "t", "to", "cpu", "cuda", "long"})
+"""What is done to the places that a search has found, to pick by them."""
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+
+
+def constant(m: Machine, index: t.Index) -> object:
+    """The constant key of an index, or `None`."""
+    if len(index) != 1 or isinstance(index[0], t.Slice):
+        return None
+    value = m.value(index[0])
+    return value.const if isinstance(value.const, int | str) and not isinstance(value.const, t.Dotted) else None
+
+
+def looks_like_array(m: Machine, index: t.Index) -> bool:
+    """Whether only a tensor or an array (or a data frame) takes such an index: several dimensions, one a slice."""
+    return len(index) > 1 and any(isinstance(part, t.Slice) or m.value(part).const is ... for part in index)
+
+
+_COUNTERS = frozenset({"i", "j", "k"})
+
+
+def is_advanced(m: Machine, index: t.Index) -> Fact:
+    """Whether an index copies (a mask, a list, a tensor) or views (numbers, slices, `None`, `...`)."""
+    answer = Fact.NO
+    for part in index:
+        if isinstance(part, t.Slice):
+            continue
+        value = m.value(part)
+        kind = kind_of(value, m.state)
+        if kind in BUFFERS or kind in (Kind.LIST, Kind.ITERATOR):
+            scalar = all(m.state.object(ref).scalar > 0 for ref in value.refs) if kind in BUFFERS else False
+            if kind in BUFFERS and scalar:
+                continue
+            if kind is Kind.LIST and _holds_slices(m, value):
+                continue
+            return Fact.YES
+        if kind in (Kind.NUMBER, Kind.NONE) or value.const is ...:
+            continue
+        if kind is Kind.TUPLE and (
+            len(index) > 1 or any(element.kind in (*BUFFERS, Kind.LIST) for element in _elements(m, value))
+        ):
+            # `x[..., (0, 1)]` picks two of them, where `x[(0, 1)]` is `x[0, 1]`.
+            return Fact.YES
+        if is_mask(m, part):
+            return Fact.YES
+        answer = answer if _is_counter(m, part) else Fact.UNKNOWN
+    return answer
+
+
+def _is_counter(m: Machine, register: int) -> bool:
+    """Whether an index of which nothing is known is called as only a number is, or is so far from one: `x[j + 1]`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Operate) and made.symbol in ("+", "-") and len(made.operands) == 2:
+        others = [m.value(operand) for operand in made.operands[1:]]
+        return _is_counter(m, made.operands[0]) and all(isinstance(other.const, int) for other in others)
+    return isinstance(made, t.Load) and made.name in _COUNTERS
+
+
+def is_mask(m: Machine, register: int) -> bool:
+    """Whether an index of unknown kind is what a comparison gave, or where that holds: nobody takes an element by
+    `True`, and a search may find several."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Load):
+        bound = uses.bindings_before(m, made)
+        made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    if _is_search(m, made):
+        return True
+    if not isinstance(made, t.Operate) or kind_of(m.value(made.out), m.state) is not Kind.UNKNOWN:
+        return False
+    if made.symbol in ("&", "|") and len(made.operands) == 2:
+        return any(is_mask(m, operand) for operand in made.operands)
+    return made.symbol in COMPARISONS
+
+
+def _is_search(m: Machine, made: t.Event | None) -> bool:
+    """Whether something is the places where a comparison holds: `(x == y).nonzero().squeeze(1)`."""
+    for _ in range(_MAX_STEPS):
+        base = m.unit.definitions[made.base] if isinstance(made, t.Invoke | t.Item) and made.base >= 0 else None
+        if isinstance(made, t.Invoke) and made.name == "nonzero":
+            return isinstance(base, t.Operate) and base.symbol in (*COMPARISONS, "&", "|")
+        if isinstance(made, t.Invoke) and made.name not in _OF_PLACES:
+            return False
+        made = base
+    return False
+
+
+def is_part_by_mask(m: Machine, event: t.Item) -> bool:
+    """Whether a part is taken by a mask, and then written as only a tensor or an array can be: `x[y > 0][:, 0] = 1`."""
+    use = m.consumer_of(event.out)
+    written = isinstance(use, t.StoreItem) and use.base == event.out and looks_like_array(m, use.subscript)
+    return (
+        written and len(event.subscript) == 1 and isinstance(event.subscript[0], int) and is_mask(m, event.subscript[0])
+    )
+
+
+def picks_by_tensor(m: Machine, index: t.Index) -> bool:
+    """Whether only a tensor, an array or a data frame takes such an index: a tensor or an array that picks several."""
+    parts = [part for part in index if not isinstance(part, t.Slice)]
+    several = any(kind_of(m.value(part), m.state) in BUFFERS or is_mask(m, part) for part in parts)
+    return several and sure_copy(m, index) > Sure.NOT
+
+
+def _elements(m: Machine, value: Value) -> list[Value]:
+    """What a tuple holds that stands for several indices: `x[torch.where(x > 0)]`."""
+    slots_of = [slot for ref in value.refs for slot in m.state.slot_names(ref)]
+    held = [m.state.cell(slot) for slot in slots_of]
+    return [Value(cell.refs, cell.kind) for cell in held if cell is not None]
+
+
+def _holds_slices(m: Machine, value: Value) -> bool:
+    """Whether a list is made of what no tensor takes for a position: such a list is taken for a tuple."""
+    held = _elements(m, value)
+    return bool(held) and all(element.kind is Kind.OTHER for element in held)
+
+
+def sure_copy(m: Machine, index: t.Index) -> Sure:
+    """How sure it is that an advanced index copies: an integer tensor without dimensions is taken for a number."""
+    best = Sure.NOT
+    for part in index:
+        if not isinstance(part, t.Slice):
+            best = max(best, _sure_copy(m, part))
+    return best
+
+
+def _sure_copy(m: Machine, register: int) -> Sure:
+    value = m.value(register)
+    kind = kind_of(value, m.state)
+    if kind is Kind.TUPLE:
+        return max((_is_many(m, element) for element in _elements(m, value)), default=Sure.NOT)
+    if kind is Kind.LIST:
+        return min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT)
+    if kind is Kind.UNKNOWN and is_mask(m, register):
+        return Sure.LIKELY
+    return _is_many(m, value)
+
+
+def _is_many(m: Machine, value: Value) -> Sure:
+    """How sure it is that an index has dimensions, so that it picks several."""
+    kind = kind_of(value, m.state)
+    if kind not in BUFFERS:
+        return Sure.NOT
+    found = Sure.PROVEN
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        part = any(share.how in (How.ROW, How.INDEX) for share in obj.shares)
+        if obj.dtype == "bool" or {DIMENSIONS, INDEX_COPY} & obj.flags:
+            found = min(found, obj.sure)
+        elif kind in TENSORS and not part and obj.scalar is Fact.UNKNOWN and "argm" not in obj.text:
+            found = min(found, Sure.LIKELY)
+        else:
+            return Sure.NOT
+    return found
+
+
+def region_of(m: Machine, index: t.Index) -> Region:
+    """The part of a storage that a basic index covers."""
+    parts: list[Part] = []
+    for number, part in enumerate(index):
+        if isinstance(part, t.Slice):
+            bounds = [None if r == t.NO_REGISTER else bound(m, r) for r in (part.lower, part.upper)]
+            if bounds == [None, None] and part.step == t.NO_REGISTER:
+                parts.append(Part("all"))
+            elif part.step != t.NO_REGISTER:
+                step = bound(m, part.step)
+                told = Bound.UNTOLD not in (*bounds, step)
+                parts.append(Part("stride", tuple(bounds), step) if told else Part("?"))
+            else:
+                parts.append(Part("slice", bounds[0], bounds[1]))
+            continue
+        value = m.value(part)
+        if isinstance(value.const, int):
+            parts.append(Part("int", int(value.const)))
+        elif value.kind is Kind.NONE or value.const is ...:
+            # These shift the dimensions: what follows can be compared with what follows the same thing only.
+            behind = region_of(m, index[number + 1 :]) if value.const is ... else None
+            parts.append(Part("?", behind))
+            break
+        else:
+            parts.append(named(m, part))
+    return tuple(parts)
+
+
+def bound(m: Machine, register: int) -> object:
+    """A bound of a slice: a number, a text of names and numbers, or untold."""
+    value = m.value(register)
+    if isinstance(value.const, int):
+        return int(value.const)
+    text = naming.formula(m, register)
+    return text if "..." not in text and "()" not in text else Bound.UNTOLD
+
+
+def named(m: Machine, register: int) -> Part:
+    """The part that an index takes which is not a number known here, by its name if it has one."""
+    text = naming.text_of(m, register)
+    if "..." in text or "(" in text:
+        return Part("?")
+    for name in _names_in(m, register):
+        m.region_names.setdefault(name, set())
+    return Part("name", text)
+
+
+def _names_in(m: Machine, register: int) -> list[str]:
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Load):
+        return [event.name]
+    if isinstance(event, t.Attribute):
+        return _names_in(m, event.base)
+    return []
+
+
+def forget_name(m: Machine, name: str) -> None:
+    """A name is bound anew: parts that were named by its old value are no longer comparable."""
+    plain = name.partition("#")[0]
+    named = m.region_names.get(plain)
+    for ref in sorted(named) if named else ():
+        obj = m.state.object(ref)
+        shares = tuple(
+            share._replace(region=tuple(Part("?") if plain in names_of(p) else p for p in share.region))
+            for share in obj.shares
+        )
+        if shares != obj.shares:
+            m.state.set_object(ref, obj._replace(shares=shares))
+
+
+def names_of(part: Part) -> list[str]:
+    """The names that say which part it is: `i` of `x[i]`, `start` and `n` of `x[start : start + n]`."""
+    if part.kind == "name":
+        return [str(part.value)]
+    if part.kind == "?" and isinstance(part.value, tuple):
+        return [name for behind in part.value for name in names_of(behind)]
+    ends = part.value if part.kind == "stride" and isinstance(part.value, tuple) else (part.value,)
+    bounds = (*ends, part.upper) if part.kind in ("slice", "stride") else ()
+    return [name for bound in bounds if isinstance(bound, str) for name in _IDENTIFIER.findall(bound)]
+
+
+def _part_of(obj: Object, kind: Kind, text: str) -> Object:
+    """What is known of a part of a tensor or an array."""
+    made = Object(kind, obj.sure, dtype=obj.dtype, text=text, requires_grad=obj.requires_grad, graph=obj.graph)
+    made = made._replace(flags=obj.flags & {EITHER})
+    return made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf) if kind in TENSORS else made
+
+
+def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: str) -> Value:
+    """`base[...]` of a tensor or an array: a view of a part, a copy, or one of them."""
+    advanced = is_advanced(m, event.subscript)
+    kind = obj.kind if obj.kind is not Kind.PARAMETER else Kind.TENSOR
+    made = _part_of(obj, kind, text)
+    if advanced is Fact.YES:
+        reading.read(m, base, event.site, "operand")
+        sure = sure_copy(m, event.subscript)
+        sure = min(sure, obj.sure) if kind is not Kind.UNKNOWN else sure
+        flags = {Sure.PROVEN: {INDEX_COPY}, Sure.LIKELY: {INDEX_COPY_LIKELY}}.get(sure, set())
+        return memory.fresh(m, event.site, made._replace(flags=made.flags | flags | {ADVANCED}), "item")
+    if kind is Kind.BYTES and obj.type != memory.WINDOW:
+        reading.read(m, base, event.site, "operand")
+        return memory.fresh(m, event.site, made, "item")
+    if kind is Kind.BYTES:
+        made = made._replace(type=obj.type)
+    region = region_of(m, event.subscript)
+    # One number of a one-dimensional array is a copy, a row of another is a view: only a slice is surely one.
+    number = kind is Kind.ARRAY and not any(part.kind in ("all", "slice") for part in region)
+    certain = advanced is Fact.NO and not number
+    if any(isinstance(part, int) and m.value(part).kind is Kind.NONE for part in event.subscript):
+        made = made._replace(config=(*made.config, (UNIT, True)))
+    if all(isinstance(part, t.Slice) for part in event.subscript):
+        made = made._replace(flags=made.flags | obj.flags & {DIMENSIONS})
+    value = memory.alias(m, base, event.site, How.INDEX, made, region=region, sure=certain, tag="item")
+    if kind not in TENSORS:
+        conversions.reverse(m, value, event.subscript)
+    for part in region:
+        for name in names_of(part):
+            m.region_names.setdefault(name, set()).add(value.refs[0])
+    return value
+
+
+def row(m: Machine, base: Value, obj: Object, site: int, text: str, tag: str, position: int | None = None) -> Value:
+    """One element of iterating over, or unpacking, a tensor or an array."""
+    kind = obj.kind if obj.kind is not Kind.PARAMETER else Kind.TENSOR
+    made = _part_of(obj, kind, text)
+    region = (Part("int", position) if position is not None else Part("?"),)
+    return memory.alias(m, base, site, How.ROW, made, region=region, sure=kind is not Kind.ARRAY, tag=tag)
+
+
+def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value, text: str) -> None:
+    """`base[...] = value` on a tensor or an array: what is stored is read, and the part is written."""
+    mine = {share.storage for ref in base.refs for share in m.state.object(ref).shares}
+    theirs = {share.storage for ref in value.refs for share in m.state.object(ref).shares}
+    crosswise = _is_crosswise(m, event)
+    consumer = "swap" if mine & theirs or crosswise else "store"
+    reading.read(m, value, event.site, consumer, CROSSWISE if crosswise else text)
+    if consumer != "swap" and kind_of(base, m.state) in BUFFERS:
+        swaps.note(m, base, value, event.site)
+    numbers.note_stored(m, base, value, "[...] =", event.site, text)
+    region = region_of(m, event.subscript) if is_advanced(m, event.subscript) is Fact.NO else (Part("?"),)
+    whole = all(part.kind == "all" for part in region) or _is_ellipsis(m, event.subscript)
+    sums = not runs.is_field_from_before(m, base.root) and runs.accumulate(
+        m, event.site, base, value, text, naming.spelling(m, event.value), "item"
+    )
+    if kind_of(base, m.state) in TENSORS and is_advanced(m, event.subscript) is Fact.NO:
+        written = Site(event.site, f"{text}[{naming.index_text(m, event.subscript)}]", "[...] =", "item")
+        overlaps.note(m, base, () if whole else region, [value], written)
+    overlaps.note_index(m, base, _parts(m, event.subscript), Site(event.site, text, "[...] =", "item"))
+    if _is_that_part(m, base, value, region):
+        refusals.check(m, base, [value], Site(event.site, text, "[...] =", "item"))
+        return
+    writing.write(
+        m,
+        base,
+        event.site,
+        op="[...] =",
+        form="item",
+        name=text,
+        reads_old=_is_made_of_itself(m, event, text),
+        region=() if whole else region,
+    )
+    refusals.check(m, base, [value], Site(event.site, text, "[...] =", "item"))
+    grads.after_write(m, base, [value], Site(event.site, text, "[...] =", "item"), view=True)
+    if sums:
+        runs.mark_sum(m, event.site, base)
+
+
+def _is_made_of_itself(m: Machine, event: t.StoreItem, text: str) -> bool:
+    """Whether a part is set to what is computed from that part, as an operator would: `mask[i] = ~mask[i]`."""
+    made = m.unit.definitions[event.value] if event.value >= 0 else None
+    if not isinstance(made, t.Operate):
+        return False
+    index = naming.index_text(m, event.subscript)
+    parts = [m.unit.definitions[operand] for operand in made.operands if operand >= 0]
+    return any(
+        isinstance(part, t.Item)
+        and naming.text_of(m, part.base) == text
+        and naming.index_text(m, part.subscript) == index
+        for part in parts
+    )
+
+
+def _is_that_part(m: Machine, base: Value, value: Value, region: Region) -> bool:
+    """Whether what is stored into a part is a view of that very part, so that nothing changes: `mine = x[a:b]`,
+    `mine[0] += 1`, `x[a:b] = mine`."""
+    refs = (*base.refs, *value.refs)
+    if len(refs) != 2 or any(ref & 1 for ref in refs) or any(part.kind not in overlaps.BOUNDED for part in region):
+        return False
+    above, part = (m.state.object(ref).shares for ref in refs)
+    told = not any(Bound.UNTOLD in (one.value, one.upper) for one in region)
+    if not told or len(above) != 1 or len(part) != 1 or above[0].storage != part[0].storage:
+        return False
+    # Nothing on the way has put the elements in another order.
+    chain = [link.how for _, link in reading.chain_of(m, value.refs[0], part[0]) if link.how is not None]
+    surely = part[0].sure and not part[0].when and not set(chain) - overlaps.PARTS
+    return surely and part[0].region == (*above[0].region, *region)
+
+
+def _is_crosswise(m: Machine, event: t.StoreItem) -> bool:
+    """Whether what is stored was taken by its name before the same statement has stored something into that:
+    `a[:], b[:] = b, a`."""
+    part = m.unit.definitions[event.value] if event.value >= 0 else None
+    both = m.unit.definitions[part.value] if isinstance(part, t.Unpack) and part.value >= 0 else None
+    if not isinstance(part, t.Unpack) or not isinstance(both, t.Make) or not 0 < part.position < len(both.items):
+        return False
+    loaded = m.unit.definitions[both.items[part.position]]
+    if not isinstance(loaded, t.Load):
+        return False
+    earlier = [store for store in m.index.of(t.StoreItem) if loaded.site < store.site < event.site]
+    taken = _item_under(m, loaded)
+    return any(
+        naming.text_of(m, store.base) == loaded.name
+        or (taken is not None and _same_part(m, (store.base, store.subscript), (taken.base, taken.subscript)))
+        for store in earlier
+    )
+
+
+def _item_under(m: Machine, loaded: t.Load) -> t.Item | None:
+    """The part of something that a name stands for: `left`, of `left, right = x[..., :k], x[..., k:]`."""
+    bound = uses.bindings_before(m, loaded)
+    made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    both = m.unit.definitions[made.value] if isinstance(made, t.Unpack) else None
+    if isinstance(made, t.Unpack) and isinstance(both, t.Make) and 0 <= made.position < len(both.items):
+        made = m.unit.definitions[both.items[made.position]]
+    return made if isinstance(made, t.Item) else None
+
+
+def _same_part(m: Machine, one: tuple[int, t.Index], other: tuple[int, t.Index]) -> bool:
+    """Whether two parts are spelt alike, and are views that only a tensor or an array has."""
+    texts = [f"{naming.text_of(m, base)}[{naming.index_text(m, index)}]" for base, index in (one, other)]
+    return texts[0] == texts[1] and looks_like_array(m, one[1]) and is_advanced(m, one[1]) is not Fact.YES
+
+
+def is_stored_back(m: Machine, item: t.Item, part: Value) -> bool:
+    """Whether `base[...] op= value` writes a tensor or an array by storing the result: the part may be a copy."""
+    if kind_of(m.value(item.base), m.state) not in BUFFERS:
+        return False
+    shares = [share for ref in part.refs for share in m.state.object(ref).shares]
+    return not all(share.sure and share.how in (How.INDEX, How.ROW) for share in shares)
+
+
+def write_back(m: Machine, item: t.Item, value: Value, at: Site) -> None:
+    """`base[index] += value` where the index may have copied: what was computed is stored back into `base`."""
+    base = m.value(item.base)
+    for single, obj in m.each(memory.by_kind(m, base)):
+        if obj.kind not in BUFFERS:
+            continue
+        region = region_of(m, item.subscript) if is_advanced(m, item.subscript) is Fact.NO else (Part("?"),)
+        writing.write(m, single, at.site, op=at.op, form=at.form, name=at.name, reads_old=True, region=region)
+        overlaps.note_index(m, single, _parts(m, item.subscript), at)
+        refusals.check(m, single, [value], at)
+        grads.after_write(m, single, [value], at, view=True)
+
+
+def _parts(m: Machine, index: t.Index) -> list[Value]:
+    return [m.value(part) for part in index if not isinstance(part, t.Slice)]
+
+
+def _is_ellipsis(m: Machine, index: t.Index) -> bool:
+    return len(index) == 1 and not isinstance(index[0], t.Slice) and m.value(index[0]).const is ...
+
+
+def note_data_index(m: Machine, event: t.Item) -> None:
+    """`x.data[0]`: the old way to get a number out of a tensor without dimensions."""
+    if constant(m, event.subscript) != 0:
+        return
+    for index, fact in enumerate(m.facts.get(m.data_reads[event.base], ())):
+        if isinstance(fact, DataAccess) and fact.form == "read":
+            m.facts[m.data_reads[event.base]][index] = fact._replace(op="[0]")

@@ -1,0 +1,114 @@
+"""Applying what is known of an operation to values: reads, writes, the result, its graph, what backward keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchcopylint.flow.autograd import grads, refusals
+from torchcopylint.flow.library import results
+from torchcopylint.flow.model import (
+    BUFFERS,
+    CONTAINERS,
+    TENSORS,
+    Kind,
+    Region,
+    Value,
+)
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import conversions, overlaps, reading, resizing, writing
+from torchcopylint.flow.tapes import activations, inquiries
+from torchcopylint.flow.values import naming
+from torchcopylint.flow.values.sites import STATISTICS, Arguments, Site
+from torchcopylint.flow.values.state import kind_of
+from torchcopylint.knowledge.table import Op
+
+
+def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
+    """What a call of a known operation does and returns."""
+    first = results.argument(op, arguments, 0)
+    for position, value in enumerate(arguments.positional):
+        if (not op.reads or op.overwrites) if position == 0 else op.name.rpartition(".")[2] in inquiries.SHAPED:
+            continue
+        reading.read(m, value, at.site, "operand" if op.differentiable else "look", at.op)
+    for name, value in arguments.keywords.items():
+        if name != "out":
+            reading.read(m, value, at.site, "argument", at.op)
+    inplace = op.inplace_keyword and arguments.flag("inplace") is True
+    written = [results.argument(op, arguments, which) for which in grads.written_by(op, arguments) if which != "*"]
+    activation = inplace or (bool(op.writes) and activations.is_twin(op))
+    if inplace:
+        written = [first]
+        activations.known_tensor(m, first)
+    sources = [value for value in (*arguments.positional[1:], *arguments.keywords.values()) if value.refs]
+    if not op.metadata_only:
+        # What a function writes beside what it returns are statistics, which take no graph: `F.batch_norm`.
+        graphs = [] if op.shares == "fresh" and not inplace else sources
+        for value in written:
+            named = at if value is first else at._replace(name=naming.key_text(m, value.root) or at.name)
+            if not (graphs or op.bumps):
+                named = named._replace(form=STATISTICS)
+            write_through(m, value, graphs, named, reads_old=not op.overwrites, versioned=op.bumps)
+    elif op.shares == "unversioned" and written:
+        resizing.move(m, written, sources, at.site)
+    elif op.pair:
+        # `t_`, `transpose_`: no element changes, but to autograd it is a write.
+        for value in written:
+            refusals.check_shape(m, value, (), at)
+    if activation:
+        activations.note_result(m, at.site)
+    result = results.result(m, op, arguments, first, at, inplace)
+    if op.shares == "fresh" and not inplace and m.facts and not _requires_grad(m, result):
+        conversions.let_go_of(m, arguments.positional)
+    if op.out_keyword and "out" in arguments.keywords:
+        out = arguments.keywords["out"]
+        grads.check_out(m, list(arguments.positional), out, at)
+        refusals.check_out(m, op, arguments.positional, out, at)
+        name = naming.key_text(m, out.root) or at.name
+        write_through(m, out, [], at._replace(form="out", name=name), reads_old=False, versioned=True)
+        result = out
+    if inplace:
+        grads.note_output(m, result, at, activations.keeps_output(op.name))
+    elif op.differentiable:
+        grads.note_saved(m, op, arguments, result, at)
+    return result
+
+
+def _requires_grad(m: Machine, value: Value) -> bool:
+    return any(m.state.object(ref).requires_grad > 0 for ref in value.refs)
+
+
+def write_through(
+    m: Machine,
+    target: Value,
+    sources: Sequence[Value],
+    at: Site,
+    *,
+    reads_old: bool,
+    versioned: bool,
+    region: Region = (),
+) -> None:
+    """A call writes a value in place."""
+    kind = kind_of(target, m.state)
+    if kind is Kind.UNKNOWN and target.refs:
+        known = [m.state.object(ref).kind for ref in target.refs]
+        if not any(k in BUFFERS or k is Kind.UNKNOWN for k in known):
+            return
+    if kind in CONTAINERS:
+        return
+    root = naming.key_text(m, target.root)
+    if sources and kind in TENSORS:
+        overlaps.note(m, target, region, sources, at)
+    writing.write(
+        m,
+        target,
+        at.site,
+        op=at.op,
+        form=at.form,
+        name=at.name,
+        reads_old=reads_old,
+        versioned=versioned,
+        region=region,
+        derived=root != at.name,
+    )
+    refusals.check(m, target, sources, at)
+    grads.after_write(m, target, sources, at)

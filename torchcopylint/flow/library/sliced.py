@@ -1,0 +1,65 @@
+"""What a subscript says of something unknown: in a file that deals in tensors alone it is one, else one or an array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.library import indexing
+from torchcopylint.flow.model import COMPARISONS, EITHER, Kind, Sure, Value
+from torchcopylint.flow.values import memory
+from torchcopylint.flow.values.state import kind_of
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+SEVERAL_PARTS = "[...]"
+"""Stands for square brackets with several parts among the names that have shown what something is."""
+_FRAMES = frozenset({"loc", "iloc", "at", "iat", "values", "data"})
+"""What a frame, or a file, has under its own names: a copy at times."""
+
+
+def note(m: Machine, base: Value, event: t.Item | t.StoreItem) -> Value:
+    """The value of the base of a subscript, where unknown things in it may have turned out to be tensors."""
+    unknown = [ref for ref in base.refs if m.state.object(ref).kind is Kind.UNKNOWN]
+    if not unknown:
+        return base
+    # What is read at the places that a tensor names may be a dataset.
+    stored = isinstance(event, t.StoreItem) and any(
+        not isinstance(part, t.Slice) and kind_of(m.value(part), m.state) is Kind.TENSOR for part in event.subscript
+    )
+    if not (stored or _has_dimensions(m, event.subscript) or _is_mask(m, base, event.subscript)):
+        return base
+    if m.world.star_imports:
+        return base
+    if m.world.deals_in_tensors_only:
+        memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
+        m.note_evidence(base, frozenset({SEVERAL_PARTS}))
+    elif m.world.deals_in_memory and not _is_of_frame(m, event.base):
+        kept = tuple(ref for ref in base.refs if not memory.may_be_made_anew(m.state.object(ref)))
+        memory.refine(m, base._replace(refs=kept), Kind.ARRAY, Sure.LIKELY, flag=EITHER)
+    return base._replace(kind=m.state.object(base.refs[0]).kind) if len(base.refs) == 1 else base
+
+
+def _is_of_frame(m: Machine, register: int) -> bool:
+    """Whether a value is what a frame is indexed by: `df.loc[:, "a"]`."""
+    made = m.unit.definitions[register]
+    return isinstance(made, t.Attribute) and made.name in _FRAMES
+
+
+def _has_dimensions(m: Machine, index: t.Index) -> bool:
+    """Whether an index has several parts, one of them a slice or `...`, and none a text, as frames have them."""
+    texts = [part for part in index if not isinstance(part, t.Slice) and isinstance(m.value(part).const, str)]
+    return indexing.looks_like_array(m, index) and not texts
+
+
+def _is_mask(m: Machine, base: Value, index: t.Index) -> bool:
+    """`x[x > 3]`: what is compared and indexed by the result of that has elements."""
+    if len(index) != 1 or isinstance(index[0], t.Slice):
+        return False
+    made = m.unit.definitions[index[0]] if index[0] >= 0 else None
+    return (
+        isinstance(made, t.Operate)
+        and made.symbol in COMPARISONS
+        and any(m.value(operand).refs == base.refs for operand in made.operands)
+    )

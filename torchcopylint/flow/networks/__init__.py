@@ -1,0 +1,1 @@
+"""Modules: making them, calling them, and what they return."""

@@ -1,0 +1,320 @@
+"""Calling modules: layers of `torch.nn`, networks of the file, and what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torchcopylint.flow.autograd import frozen, grads, statistics
+from torchcopylint.flow.facts import Saved
+from torchcopylint.flow.graphs import runs
+from torchcopylint.flow.interprocedural import summaries
+from torchcopylint.flow.library import containers, custom, operations, results
+from torchcopylint.flow.model import (
+    CONTAINERS,
+    INFERENCE,
+    MIXED,
+    OUTPUT,
+    PLACEHOLDER,
+    TENSORS,
+    WRITES_INPUT,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.networks import making
+from torchcopylint.flow.program import recurrent
+from torchcopylint.flow.references import FunctionReference
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import aliasing, conversions, reading, slots, writing
+from torchcopylint.flow.tapes import activations, layout
+from torchcopylint.flow.values import kinds, memory, naming
+from torchcopylint.flow.values.sites import Arguments, Site
+from torchcopylint.knowledge import losses, table
+
+SEQUENTIAL = "torch.nn.Sequential"
+
+
+def call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
+    """The result of calling a module."""
+    result = _call_module(m, function, arguments, site, name)
+    layout.keep(m, m.state.object(function.refs[0]).type, arguments, result)
+    if m.facts:
+        conversions.let_go_of(m, [*arguments.positional, *arguments.keywords.values()])
+    custom.called(m, function, arguments, result, site)
+    return result
+
+
+def output_of_one(m: Machine, function: Value, arguments: Arguments, result: Value, site: int, name: str) -> Value:
+    """What one of several modules returns, nobody knows which: it carries a graph to its parameters."""
+    aliasing.note_use(m, function, site, "call")
+    trained = {m.state.object(ref).requires_grad for ref in function.refs}
+    obj = Object(Kind.MODULE, requires_grad=trained.pop() if len(trained) == 1 else Fact.UNKNOWN)
+    if len(result.refs) == 1 and all(_makes_a_tensor(m, ref) for ref in function.refs):
+        made = m.state.object(result.refs[0])
+        m.state.set_object(result.refs[0], made._replace(kind=Kind.TENSOR, sure=Sure.LIKELY))
+        result = result._replace(kind=Kind.TENSOR)
+    return output(m, function, obj, arguments, result, site, name)
+
+
+def _makes_a_tensor(m: Machine, ref: int) -> bool:
+    """Whether a module is a layer of torch that makes one tensor anew of what it is given."""
+    obj = m.state.object(ref)
+    row = table.module_class(obj.type) if obj.type else None
+    known = row is not None and not row.container and row.output in ("tensor", "scalar")
+    return (
+        row is not None
+        and known
+        and row.shares not in ("same", "maybe", "view")
+        and not dict(obj.config).get("inplace")
+    )
+
+
+def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
+    obj = m.state.object(function.refs[0])
+    aliasing.note_use(m, function, site, "call")
+    row = table.module_class(obj.type) if obj.type else None
+    if row is not None and not row.container:
+        return _call_known(m, function, obj, row, arguments, site, name)
+    if WRITES_INPUT in obj.flags and arguments.at(0).refs:
+        _write_first(m, arguments.at(0), site, name)
+    result = None
+    forward = m.world.method_of(obj, "forward")
+    if forward is not None:
+        bound = Arguments([function, *arguments.positional], arguments.keywords)
+        result = summaries.call(m, FunctionReference(forward), bound, site, name)
+        if not m.world.is_own(forward) and m.state.object(result.refs[0] if result.refs else -1).kind in CONTAINERS:
+            # What the parts of the result are is not handed on.
+            result = memory.unknown(m, site, f"{name}(...)")
+    if result is None:
+        for value in (*arguments.positional, *arguments.keywords.values()):
+            reading.read(m, value, site, "argument", name)
+        result = memory.unknown(m, site, f"{name}(...)")
+        if obj.type == SEQUENTIAL and not _ends_with_several(m, function.refs[0]):
+            m.state.set_object(
+                result.refs[0], m.state.object(result.refs[0])._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
+            )
+            result = result._replace(kind=Kind.TENSOR)
+    return output(m, function, obj, arguments, result, site, name)
+
+
+def _ends_with_several(m: Machine, ref: int) -> bool:
+    """Whether the last layer of a chain is known, and returns several tensors."""
+    held = [slots.slot_value(m, slot) for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
+    rows = [table.module_class(m.state.object(last).type) for last in held[-1].refs] if held else []
+    return any(row is not None and row.output == "tensors" for row in rows)
+
+
+def _write_first(m: Machine, first: Value, site: int, name: str) -> None:
+    """A chain that starts with an activation in place overwrites its input."""
+    activations.known_tensor(m, first)
+    at = Site(site, naming.key_text(m, first.root) or "its input", f"{name}(...)", "call")
+    reading.read(m, first, site, "argument", name)
+    operations.write_through(m, first, [], at, reads_old=True, versioned=True)
+    activations.note_result(m, site)
+
+
+def output(
+    m: Machine, function: Value, obj: Object, arguments: Arguments, result: Value, site: int, name: str
+) -> Value:
+    """What a network returns carries a graph to its parameters, which backward needs."""
+    recording = m.state.mode.recording
+    m.muted.discard(site)
+    if recording is Fact.NO:
+        m.muted.add(site)
+    trains_nothing = frozen.trains_nothing(m, function, obj)
+    given = [*arguments.positional, *arguments.keywords.values()]
+    inputs = grads.tensors_in(m, given)
+    # What comes back as it was given is no output of a layer: `forward` may return its argument.
+    untouched = {*function.refs, *(ref for value in given for ref in value.refs)}
+    # Whether a network cuts the graph of what it is given, only its author knows; no layer of torch does, and no
+    # discriminator: what it judges is to learn from it. Nor does what is given a hidden state and returns the next one.
+    whole = _is_of_layers(m, function) or kinds.named_judge(name) or recurrent.goes_round(m, site)
+    for ref in (*result.refs, *_parts_of(m, result, 2)):
+        made = m.state.object(ref)
+        if made.kind not in (*TENSORS, Kind.UNKNOWN) or ref in untouched or made.owner not in ("", "local"):
+            continue
+        graph = frozenset[int]().union(made.graph, *(i.graph if whole else runs.without(i.graph) for i in inputs))
+        fact = Fact.NO if recording is Fact.NO else Fact.UNKNOWN if recording is Fact.UNKNOWN else Fact.LIKELY
+        if trains_nothing and not any(i.requires_grad > 0 for i in inputs):
+            fact = min(fact, Fact.UNKNOWN)
+        if fact > 0:
+            number = site * 8 + 7
+            kept = grads.save(m, function, number, Saved(site, f"{name}(...)", "network", name))
+            # Of one of several networks, the graph is known, and not what it needs.
+            graph = graph | frozenset(kept if len(function.refs) == 1 else [number])
+            m.module_saves[number] = function
+            if ref not in result.refs:
+                graph |= {runs.branch(m, number, m.runs.groups.get(ref | 1, ref))}
+        inference = {INFERENCE} if m.state.mode.inference > 0 and made.kind in (*TENSORS, Kind.UNKNOWN) else set()
+        made = made._replace(flags=made.flags | {OUTPUT} | inference, graph=graph if fact > 0 else frozenset())
+        if (made.requires_grad is Fact.UNKNOWN and MIXED not in made.flags) or fact is Fact.NO:
+            made = made._replace(requires_grad=fact, leaf=Fact.NO if fact > 0 else made.leaf)
+        m.state.set_object(ref, made)
+    return result
+
+
+def _is_of_layers(m: Machine, function: Value, depth: int = 3) -> bool:
+    """Whether something is a layer of `torch.nn`, or a chain of nothing but such layers, as far as is known."""
+    for ref in function.refs:
+        obj = m.state.object(ref)
+        row = table.module_class(obj.type) if obj.type else None
+        if row is None or not depth:
+            return False
+        if row.container:
+            if obj.type != SEQUENTIAL:
+                return False
+            held = [slots.slot_value(m, slot) for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
+            if not all(_is_of_layers(m, one, depth - 1) for one in held):
+                return False
+    return bool(function.refs)
+
+
+def _parts_of(m: Machine, result: Value, depth: int) -> list[int]:
+    """What stands in the tuple that a `forward` of this file returns: `return y, (h, c)`.
+
+    Of what stands in a list or dictionary, some may be numbers for the log: only what requires grad.
+    """
+    found = []
+    for ref in result.refs if depth else ():
+        if m.state.object(ref).kind in CONTAINERS:
+            held = [inner for slot in m.state.slot_names(ref) for inner in m.state.refs_of(slot)]
+            if m.state.object(ref).kind is not Kind.TUPLE:
+                held = [inner for inner in held if m.state.object(inner).requires_grad > 0]
+            found += [*held, *_parts_of(m, Value(tuple(held)), depth - 1)]
+    return found
+
+
+def _call_known(
+    m: Machine, function: Value, obj: Object, row: table.ModuleOp, arguments: Arguments, site: int, name: str
+) -> Value:
+    """A layer of `torch.nn`."""
+    first = arguments.at(0)
+    config = dict(obj.config)
+    at = Site(site, naming.key_text(m, first.root) or "its input", f"{name}(...)", "call")
+    for value in arguments.positional:
+        reading.read(m, value, site, "argument", name)
+    if config.get("inplace") is True and first.refs:
+        activations.known_tensor(m, first)
+        operations.write_through(m, first, [], at, reads_old=True, versioned=True)
+        activations.note_result(m, site)
+        result = writing.current(m, first)
+        grads.note_output(m, result, at, activations.keeps_output(row.name))
+        return result
+    _show_inputs(m, row, arguments)
+    trainable = bool(row.parameters) and obj.requires_grad is not Fact.NO
+    made = _made_by(m, row, config, arguments, at, trainable)
+    if row.output == "tensors":
+        return _several(m, function, row, first, made, site, name, trainable)
+    trains = row.when == "mode" and config.get(statistics.MODE) is True
+    if row.shares in ("same", "maybe", "view") and first.refs and not trains:
+        how = How.VIEW if row.shares == "view" else How.CONDITIONAL
+        when = results.condition(row.when) if row.shares == "maybe" else ""
+        result = memory.alias(m, first, site, how, made, when=when)
+    else:
+        result = memory.fresh(m, site, made)
+    if made.requires_grad > 0:
+        loss = losses.function_of(row.name)
+        if loss is not None and not trainable:
+            grads.note_saved(m, loss, arguments, result, at)
+        else:
+            _save_layer(m, row, function, first, result, site, name, trainable)
+    statistics.update(m, function, row, site, name)
+    _note_pure(m, function, obj, row, first, site, name)
+    return result
+
+
+def _note_pure(
+    m: Machine, function: Value, obj: Object, row: table.ModuleOp, first: Value, site: int, name: str
+) -> None:
+    """A layer in a field of `self` that keeps nothing and writes nothing: if its result is dropped, nothing has
+    happened. Another module may have been given hooks that are waiting for it."""
+    field = isinstance(function.root, tuple) and m.state.object(function.root[0]).owner == "self"
+    kept = row.stateful or bool(row.parameters) or row.output != "tensor"
+    if field and not kept and first.root is not None and dict(obj.config).get("inplace", False) is False:
+        m.pure_calls[m.index.calls[site]] = (naming.key_text(m, first.root), name, False, min(obj.sure, Sure.LIKELY))
+
+
+def _show_inputs(m: Machine, row: table.ModuleOp, arguments: Arguments) -> None:
+    """What a layer is given is a tensor, and what a loss is given are two of them."""
+    first = arguments.at(0)
+    if row.output != "tensors" and not any(s.how is How.DATA for r in first.refs for s in m.state.object(r).shares):
+        # Recurrent layers take packed sequences, too; and what has a tensor for its `.data` need not be one.
+        activations.known_tensor(m, first)
+    if row.output == "scalar" and len(arguments.positional) == 2:
+        activations.known_tensor(m, arguments.at(1))
+
+
+def _made_by(
+    m: Machine, row: table.ModuleOp, config: Mapping[str, object], arguments: Arguments, at: Site, trainable: bool
+) -> Object:
+    """What a layer computes: a tensor, with a graph if its parameters or what it is given require grad."""
+    made = Object(Kind.TENSOR, Sure.PROVEN, dtype="", text=at.op)
+    if m.state.mode.inference > 0:
+        made = made._replace(flags=frozenset({INFERENCE}))
+    if row.output == "scalar" and config.get("reduction", "mean") != "none":
+        made = made._replace(scalar=Fact.YES)
+    made = grads.result_of(m, made, arguments.positional, True)
+    if trainable and m.state.mode.recording > 0 and made.requires_grad <= 0:
+        made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)
+    return made
+
+
+def _several(
+    m: Machine,
+    function: Value,
+    row: table.ModuleOp,
+    first: Value,
+    made: Object,
+    site: int,
+    name: str,
+    trainable: bool,
+) -> Value:
+    """What a recurrent layer or attention returns: a tuple of tensors, of which an LSTM's second is a pair."""
+    if trainable and made.requires_grad > 0:
+        number = site * 8 + 7
+        m.module_saves[number] = function
+        kept = grads.save(m, function, number, _parameters_of(site, name))
+        made = made._replace(graph=made.graph | {number, *kept})
+    each = memory.fresh(m, site, made._replace(flags=made.flags | {PLACEHOLDER}), "each")
+    result = containers.iterator(m, site, each, "tensors", Kind.TUPLE)
+    packed = any(m.state.object(ref).type == making.PACKED for ref in first.refs)
+    if packed or row.name == "torch.nn.LSTM":
+        output = Object(Kind.OTHER, Sure.PROVEN, type=making.PACKED, text=made.text) if packed else made
+        slots.bind_slot(m, (result.refs[0], "[0]"), memory.fresh(m, site, output, "output"), site)
+    if row.name == "torch.nn.LSTM":
+        # Who cuts the two states has cut what the pair of them takes along.
+        state = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text=made.text), "state")
+        for slot in ("[0]", "[1]"):
+            slots.bind_slot(m, (state.refs[0], slot), memory.fresh(m, site, made, f"state{slot}"), site)
+        slots.bind_slot(m, (result.refs[0], "[1]"), state, site)
+    return result
+
+
+def _save_layer(
+    m: Machine, row: table.ModuleOp, function: Value, first: Value, result: Value, site: int, name: str, trainable: bool
+) -> None:
+    ids = []
+    source = naming.key_text(m, first.root) or "its input"
+    if "input" in row.saves:
+        ids += grads.save(m, first, site * 8, Saved(site, f"{name}(...)", "input", source))
+    if "output" in row.saves:
+        ids += grads.save(m, result, site * 8 + 1, Saved(site, f"{name}(...)", "output", "its result"))
+    needs_weight = any(obj.requires_grad > 0 for obj in grads.tensors_in(m, [first]))
+    if trainable:
+        number = site * 8 + 7
+        m.module_saves[number] = function
+        if needs_weight:
+            ids += grads.save(m, function, number, _parameters_of(site, name))
+        else:
+            ids.append(number)
+    if ids:
+        ref = result.refs[0]
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+
+
+def _parameters_of(site: int, name: str) -> Saved:
+    return Saved(site, f"{name}(...)", "parameters", name)

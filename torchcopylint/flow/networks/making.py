@@ -1,0 +1,192 @@
+"""Modules, optimizers and instances of this file's classes: making them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.interprocedural import handing, records, summaries
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    CONTAINERS,
+    UNKNOWN,
+    WRITES_INPUT,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Share,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.program import generators, ownership
+from torchcopylint.flow.references import ClassReference
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import aliasing, reading, slots
+from torchcopylint.flow.values import dtypes, memory
+from torchcopylint.flow.values.sites import Arguments
+from torchcopylint.knowledge import table
+
+
+def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
+    """An instance of a class of `torch.nn`."""
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        reading.read(m, value, site, "argument", name)
+    dtype = dtypes.named(arguments)
+    config = tuple(
+        (key, value.const) for key, value in sorted(arguments.keywords.items()) if isinstance(value.const, int | str)
+    )
+    row = table.module_class(dotted)
+    if row is not None and row.inplace_keyword and arguments.positional and arguments.positional[-1].const is True:
+        config = (*config, ("inplace", True))
+    elif row is not None and row.inplace_keyword and "inplace" in arguments.keywords and "inplace" not in dict(config):
+        config = (*config, ("inplace", "told by somebody else"))
+    made = memory.fresh(
+        m,
+        site,
+        Object(Kind.MODULE, Sure.PROVEN, type=table.canonical(dotted), config=config, dtype=dtype, text=f"{name}(...)"),
+    )
+    hold_children(m, made, arguments, site)
+    if table.canonical(dotted) == "torch.nn.Sequential" and _write_input(m, arguments.positional):
+        obj = m.state.object(made.refs[0])
+        m.state.set_object(made.refs[0], obj._replace(flags=obj.flags | {WRITES_INPUT}))
+    return made
+
+
+def _write_input(m: Machine, chain: Sequence[Value]) -> bool:
+    """Whether a chain of modules overwrites what it is given: the first one does that does not hand it on as it is."""
+    for value in chain:
+        objects = [m.state.object(ref) for ref in value.refs]
+        rows = [table.module_class(obj.type) if obj.type else None for obj in objects]
+        if not (objects and all(row is not None and row.shares == "same" and not row.when for row in rows)):
+            return bool(objects) and all(
+                WRITES_INPUT in obj.flags
+                or (row is not None and row.inplace_keyword and dict(obj.config).get("inplace") is True)
+                for obj, row in zip(objects, rows, strict=True)
+            )
+    return False
+
+
+def hold_children(m: Machine, made: Value, arguments: Arguments, site: int) -> None:
+    """A `Sequential`, `ModuleList`, `ParameterList` or the like holds what it is given."""
+    ref = made.refs[0]
+    for value in arguments.positional:
+        for held in value.refs:
+            obj = m.state.object(held)
+            if obj.kind is Kind.MODULE:
+                adopt(m, ref, value, site)
+            elif obj.kind in CONTAINERS:
+                for slot in m.state.slot_names(held):
+                    inner = slots.slot_value(m, slot)
+                    if any(m.state.object(r).kind in (Kind.MODULE, Kind.PARAMETER) for r in inner.refs):
+                        adopt(m, ref, inner, site)
+
+
+def adopt(m: Machine, parent: int, child: Value, site: int) -> None:
+    """A module holds another one, or a parameter, under a number or a name that is not known."""
+    obj = m.state.object(parent)
+    known = [held.requires_grad for held in map(m.state.object, child.refs) if held.kind is Kind.PARAMETER]
+    if known:
+        if m.state.cell((parent, ANY_ELEMENT)) is not None:
+            known.append(obj.requires_grad)
+        trained = Fact.NO if set(known) == {Fact.NO} else Fact.LIKELY if min(known) > 0 else Fact.UNKNOWN
+        obj = obj._replace(requires_grad=trained)
+        m.state.set_object(parent, obj)
+    slots.register_module(m, parent, obj, "", child, site)
+    slots.bind_slot(m, (parent, ANY_ELEMENT), child._replace(root=None), site, weak=True)
+
+
+def wrap(m: Machine, inner: Value, site: int, name: str) -> Value:
+    """A module that holds another one in its field `module` and trains the same parameters."""
+    obj = m.state.object(inner.refs[0])
+    made = memory.fresh(
+        m, site, Object(Kind.MODULE, obj.sure, text=f"{name}(...)", requires_grad=obj.requires_grad), "wrapper"
+    )
+    if len(inner.refs) == 1:
+        slots.register_module(m, made.refs[0], m.state.object(made.refs[0]), "module", inner, site)
+    slots.bind_slot(m, (made.refs[0], ".module"), inner._replace(root=None), site)
+    return made
+
+
+def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
+    """An optimizer: it moves what the parameters that it was given sit on."""
+    given = arguments.at(0) if arguments.positional else arguments.keywords.get("params", UNKNOWN)
+    generators.note_taken(m, given, site)
+    for ref in parameters_in(m, given):
+        # Whatever has parameters to train is a module.
+        taken = [s.of for s in m.state.object(ref).shares if s.how is How.PARAMETERS]
+        memory.refine(m, Value(tuple(taken)), Kind.MODULE, Sure.LIKELY)
+    shares = [
+        Share(s.storage, How.PARAMETERS, site, ref, (), s.when, s.sure)
+        for ref in parameters_in(m, given)
+        for s in m.state.object(ref).shares
+    ]
+    ref = m.made_at(site)
+    made = Object(Kind.OPTIMIZER, Sure.PROVEN, (*shares, Share(ref, How.OWN, site, ref)), type=dotted, site=site)
+    m.state.make(ref, made._replace(text=f"{name}(...)"))
+    ownership.note_built(m, ref, given, parameters_in(m, given), site, name)
+    return Value((ref,), Kind.OPTIMIZER)
+
+
+def hand_parameters(m: Machine, optimizer: Value, register: int) -> None:
+    """What nobody knows has made an optimizer, by its use, of what it was given: of the parameters among that.
+
+    Thus `optimizer = build_optimizer(settings, net.parameters())`.
+    """
+    made = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(made, t.Call | t.Invoke) or len(optimizer.refs) != 1:
+        return
+    ref = optimizer.refs[0]
+    obj = m.state.object(ref)
+    given = [held for argument in made.arguments for held in parameters_in(m, m.value(argument.register))]
+    known = any(share.how is How.PARAMETERS for share in obj.shares)
+    shares = [
+        Share(s.storage, How.PARAMETERS, made.site, held, (), s.when, s.sure)
+        for held in ([] if known else given)
+        if any(share.how is How.PARAMETERS for share in m.state.object(held).shares)
+        for s in m.state.object(held).shares
+    ]
+    if shares:
+        m.state.set_object(ref, obj._replace(shares=tuple(dict.fromkeys((*shares, *obj.shares)))))
+
+
+def parameters_in(m: Machine, value: Value, depth: int = 4) -> list[int]:
+    """The parameters (or other tensors) in what an optimizer was given: an iterator, a list, groups."""
+    found: list[int] = []
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if obj.kind in CONTAINERS and depth:
+            for slot in m.state.slot_names(ref):
+                found += parameters_in(m, slots.slot_value(m, slot), depth - 1)
+        elif obj.kind not in CONTAINERS:
+            found.append(ref)
+    return found
+
+
+PACKED = "packed sequence"
+
+
+def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, site: int, name: str) -> Value:
+    """An instance of a class of this file."""
+    for value in (*arguments.positional, *arguments.keywords.values()):
+        reading.read(m, value, site, "argument", name)
+    initial = m.world.method(reference.number, "__init__")
+    given: dict[str, Value] = {}
+    if initial is not None:
+        bound = Arguments([UNKNOWN, *arguments.positional], arguments.keywords)
+        given = summaries.bind_arguments(m.world.unit(initial), bound)
+        m.world.note_arguments(m, initial, {name: value for name, value in given.items() if value.refs})
+    obj = m.world.instance(reference.number)
+    made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))
+    summary = m.world.summary(initial) if initial is not None else None
+    if summary is not None and initial is not None:
+        handing.take(m, initial, summary.kept, {**given, m.world.unit(initial).first: made}, site)
+        aliasing.pair_arguments(m, summary.pairs, given, site)
+    if initial is None and obj.kind is Kind.INSTANCE:
+        records.fill(m, reference.number, made.refs[0], arguments, site)
+    if obj.kind is Kind.OPTIMIZER:
+        shares = make_optimizer(m, "", arguments, site, name)
+        m.state.set_object(
+            made.refs[0], obj._replace(shares=m.state.object(shares.refs[0]).shares, text=f"{name}(...)")
+        )
+    return made

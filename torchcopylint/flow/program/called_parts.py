@@ -1,0 +1,71 @@
+"""Which of its parts a network calls: backward over what it returns needs the parameters of these, and of no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.model import Object, Share
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+MAX_PARTS = 4
+"""So deep the parts of parts are followed."""
+
+
+def needs(m: Machine, number: int, written: Share) -> bool:
+    """Whether what a network has saved as a whole, under a number, has in it what sits on a storage as `written` does.
+
+    A part that no `forward` on the way calls is not in it.
+    """
+    kept = m.state.object(m.saved_objects[number])
+    own = next((share for share in kept.shares if share.storage == written.storage), None)
+    if own is None or written.region[: len(own.region)] != own.region:
+        return True
+    below = written.region[len(own.region) :]
+    refs: tuple[int, ...] = (m.saved_objects[number],)
+    for part in below[:MAX_PARTS]:
+        if part.kind != "field" or not isinstance(part.value, str):
+            break
+        parts = _called_by(m, kept)
+        if parts is not None and part.value not in parts:
+            return False
+        if parts is not None and not parts[part.value]:
+            break
+        cells = [m.state.cell((ref, f".{part.value}")) for ref in refs]
+        refs = tuple(ref for cell in cells if cell is not None for ref in cell.refs)
+        if len(refs) != 1:
+            break
+        kept = m.state.object(refs[0])
+    return True
+
+
+def _called_by(m: Machine, network: Object) -> Mapping[str, bool] | None:
+    """The fields that a network uses when it is called, each with whether it does nothing but call it; `None` if nobody
+    knows. What a `forward` of another file uses it can but call."""
+    forward = m.world.method_of(network, "forward")
+    if forward is None or not m.world.is_own(forward):
+        return None
+    if network.owner == "self" and m.world.overriding(forward):
+        # This very object may be one of an heir's class.
+        return None
+    found: dict[str, bool] = {}
+    pending, seen = [forward], {forward}
+    while pending:
+        used = m.world.index(m.world.unit(pending.pop())).used_fields
+        if used is None:
+            return None
+        for name, called in used.items():
+            number = m.world.method_of(network, name)
+            if number is not None and number not in seen:
+                if not m.world.is_own(number):
+                    return None
+                seen.add(number)
+                pending.append(number)
+            elif number is None:
+                if m.world.field_of(network.type, name) is None:
+                    # Something that modules have: `self.children()`.
+                    return None
+                found[name] = found.get(name, True) and called
+    return found or None

@@ -1,0 +1,129 @@
+"""Modules without parameters that require grad: what they make of something without a graph has none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import LOCAL, Fact, Kind, Object, Sure
+from torchcopylint.flow.values.kinds import MODULE_BASES, PARAMETER_NAMES
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.files.world import World
+    from torchcopylint.flow.running.machine import Machine
+
+_PLAIN = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
+_BARE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
+_REGISTERING = frozenset(["register_parameter", "add_module", "register_module", "setattr", "__setattr__", "__dict__"])
+"""Names that say that a class sets fields that may be parameters in other ways than by assignment."""
+
+
+def is_hollow(world: World, number: int) -> bool:
+    """Whether the instances of a class hold nothing but numbers, texts, plain tensors, parameters without a gradient,
+    and layers of torch without parameters, so that they train nothing.
+
+    A field that is set to a parameter of the constructor holds a number if that is what the default is.
+    """
+    if not world.is_own_class(number):
+        facts = world.outside.class_facts(number)
+        return facts is not None and facts.hollow
+    if [name for _, name in world.bases(number)] not in [[base] for base in _BARE]:
+        return False
+    fields = world.fields(number)
+    if not fields or not all(obj.kind is Kind.UNKNOWN or _is_plain(world, number, obj) for obj in fields.values()):
+        return False
+    units = [unit for unit in world.program.units if unit.owner == number]
+    named = (event for unit in units for event in world.index(unit).named)
+    if any(event.name in _REGISTERING and not isinstance(event, t.Attribute) for event in named):
+        return False
+    unknown = [name for name, obj in fields.items() if not _is_plain(world, number, obj)]
+    return not unknown or _worked_with(units).isdisjoint(unknown)
+
+
+def has_no_parameters(world: World, number: int) -> bool:
+    """Whether the instances of a class surely have no parameters: it sets nothing, or nothing that could be one."""
+    if not world.is_own_class(number):
+        facts = world.outside.class_facts(number)
+        return facts is not None and facts.hollow
+    return world.holds_nothing(number) or is_hollow(world, number)
+
+
+def is_made_of_others(world: World, number: int) -> bool:
+    """Whether a class makes no parameter and no layer itself: what its instances train is what they were handed."""
+    if world.is_own_class(number):
+        bases, fields = [name for _, name in world.bases(number)], world.fields(number)
+    else:
+        facts = world.outside.class_facts(number)
+        if facts is None:
+            return False
+        bases, fields = [base.name for base in facts.bases], facts.fields
+    handed = [obj for obj in fields.values() if obj.kind in (Kind.UNKNOWN, Kind.MODULE)]
+    plain = all(obj.kind in (*_PLAIN, Kind.UNKNOWN, Kind.MODULE) for obj in fields.values())
+    return bool(handed) and plain and set(bases) <= _BARE and not any(_may_train(world, obj) for obj in handed)
+
+
+def comes_through_known(m: Machine, obj: Object) -> bool:
+    """Whether no network is behind a value, or one that this file defines or this unit makes, with layers of its own.
+
+    One that comes from elsewhere may be frozen, have no parameters, be of another framework, or pick integers.
+    """
+    networks = [
+        m.state.object(ref) for number in obj.graph & m.module_saves.keys() for ref in m.module_saves[number].refs
+    ]
+    return not networks or any(
+        n.sure >= Sure.LIKELY
+        and (n.type not in ("", *MODULE_BASES) or n.owner in ("", LOCAL))
+        and not ((local := m.world.local_class(n.type)) is not None and is_made_of_others(m.world, local))
+        for n in networks
+    )
+
+
+def _may_train(world: World, obj: Object) -> bool:
+    local = world.local_class(obj.type)
+    return bool(obj.type) and (local is None or not has_no_parameters(world, local))
+
+
+def _worked_with(units: list[t.Unit]) -> set[str]:
+    """The fields that some unit calls, hands to a call first, or takes a method, a field or an element of.
+
+    What is only counted with, or says a size or a device, is neither a module nor a parameter.
+    """
+    found = set(PARAMETER_NAMES)
+    for unit in units:
+        for event in unit.definitions:
+            if isinstance(event, t.Call):
+                registers = [event.function, *(argument.register for argument in event.arguments[:1])]
+            elif isinstance(event, t.Attribute | t.Item | t.Invoke):
+                registers = [event.base]
+            else:
+                continue
+            made = [unit.definitions[register] for register in registers if register >= 0]
+            found |= {one.name for one in made if isinstance(one, t.Attribute)}
+            if isinstance(event, t.Invoke) and made and isinstance(made[0], t.Load):
+                # `self.layer(x)` calls what stands in the field.
+                found.add(event.name)
+    return found
+
+
+def _is_plain(world: World, number: int, obj: Object) -> bool:
+    if obj.kind in _PLAIN or (obj.kind is Kind.TENSOR and obj.requires_grad <= 0):
+        return True
+    if obj.kind is Kind.PARAMETER:
+        # Statistics that are registered as parameters, to be saved: `nn.Parameter(zeros, requires_grad=False)`.
+        return obj.requires_grad is Fact.NO
+    layer = table.module_class(obj.type) if obj.kind is Kind.MODULE and obj.type else None
+    if layer is not None:
+        return not layer.parameters and not layer.nested and not layer.container
+    initial = world.method(number, "__init__")
+    if obj.kind is not Kind.UNKNOWN or initial is None:
+        return False
+    unit = world.unit(initial)
+    outer = world.program.units[unit.parent].definitions if unit.parent >= 0 else ()
+    made = next((e for e in outer if isinstance(e, t.Function) and e.unit == initial), None)
+    default = dict(made.defaults).get(obj.text, t.NO_REGISTER) if made is not None else t.NO_REGISTER
+    constant = outer[default] if default != t.NO_REGISTER else None
+    if isinstance(constant, t.Make):
+        # A shape: `shape=()`.
+        return all(item >= 0 and isinstance(outer[item], t.Const) for item in constant.items)
+    return isinstance(constant, t.Const) and isinstance(constant.value, int | float | str)

@@ -1,0 +1,150 @@
+"""Second names for a model that say that another one is meant: `self.target_net = self.net`, `ac_targ = ac`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import FieldsPaired, ModulePaired
+from torchcopylint.flow.model import Kind, Sure
+from torchcopylint.flow.values import kinds, naming
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.running.machine import Machine
+
+FORM = "named"
+_APART = frozenset(
+    {"target", "targ", "tgt", "ema", "teacher", "slow", "momentum", "frozen", "old", "prev", "previous", "ref"}
+    | {"reference"}
+)
+"""Words that set one of two models apart from the one that is trained."""
+_TRAINED = frozenset({"online", "current", "main"})
+"""Words that say so of the other one."""
+_OF_MODULES = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict", "requires_grad_"})
+
+
+def found(m: Machine) -> Iterator[Relation]:
+    """The names and fields of a unit that are bound, on all paths, to what another one holds and go on beside it."""
+    if m.unit.kind in ("function", "module"):
+        yield from _names(m)
+    if m.unit.owner >= 0 and m.unit.parameters:
+        yield from _fields(m)
+
+
+def is_apart(name: str, source: str) -> bool:
+    """Whether a name is another one with a word more that sets it apart: `target_encoder`, of `online_encoder`."""
+    words, others = name.lower().strip("_").split("_"), source.lower().strip("_").split("_")
+    rest = [word for word in words if word not in _APART]
+    return rest == [word for word in others if word not in _TRAINED] and rest != words
+
+
+def _names(m: Machine) -> Iterator[Relation]:
+    for name, binds in m.index.binds.items():
+        made = m.unit.definitions[binds[0].value] if len(binds) == 1 and binds[0].value >= 0 else None
+        if isinstance(made, t.Attribute) and binds[0].site not in m.index.on_arms:
+            yield from _of_field(m, name, made, binds[0].site)
+        if not isinstance(made, t.Load) or not is_apart(name, made.name) or binds[0].site in m.index.on_arms:
+            continue
+        bound = binds[0].site
+        if any(bind.site > bound for bind in m.index.binds.get(made.name, ())) or not _may_be_model(m, binds[0].value):
+            # The name goes on to hold another one.
+            continue
+        units = [m.unit, *_inside(m, m.unit.number)]
+        used = [site for unit in units for site in _asked(m, unit, name) if site > bound]
+        loads = (event for unit in units for event in m.world.index(unit).of(t.Load) if event.site > bound)
+        if used and any(event.name == made.name for event in loads):
+            yield ModulePaired(min(used), name, made.name, bound, FORM, Sure.LIKELY)
+
+
+def _of_field(m: Machine, name: str, made: t.Attribute, bound: int) -> Iterator[Relation]:
+    """A name for what a field of the object holds, that is switched off: `requires_grad(target_encoder, False)`."""
+    if naming.text_of(m, made.base) != m.unit.first or m.unit.owner < 0 or not is_apart(name, made.name):
+        return
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+    used = [call.site for call in calls if call.site > bound and _switches_off(m, call, name)]
+    used += [site for site in _asked(m, m.unit, name) if site > bound]
+    if used and _may_be_model(m, made.out):
+        yield ModulePaired(min(used), name, naming.text_of(m, made.out), bound, FORM, Sure.LIKELY)
+
+
+def _switches_off(m: Machine, call: t.Call | t.Invoke, name: str) -> bool:
+    given = [m.unit.definitions[argument.register] for argument in call.arguments if argument.register >= 0]
+    named = any(isinstance(one, t.Load) and one.name == name for one in given)
+    return named and any(isinstance(one, t.Const) and one.value is False for one in given)
+
+
+def _inside(m: Machine, number: int) -> Iterator[t.Unit]:
+    for unit in m.world.program.units:
+        if unit.parent == number and unit.kind in ("function", "lambda"):
+            yield unit
+            yield from _inside(m, unit.number)
+
+
+def _asked(m: Machine, unit: t.Unit, name: str) -> Iterator[int]:
+    """Where a unit asks what a name holds for what models have."""
+    for event in m.world.index(unit).of(t.Invoke):
+        base = unit.definitions[event.base] if event.base >= 0 and event.name in _OF_MODULES else None
+        if isinstance(base, t.Load) and base.name == name:
+            yield event.site
+
+
+def _fields(m: Machine) -> Iterator[Relation]:
+    for name, stores in m.index.stores.items():
+        made = m.unit.definitions[stores[0].value] if len(stores) == 1 and stores[0].value >= 0 else None
+        if not isinstance(made, t.Attribute) or not is_apart(name, made.name) or stores[0].site in m.index.on_arms:
+            continue
+        me = m.unit.first
+        owner = naming.text_of(m, made.base)
+        mine = owner == me == naming.text_of(m, stores[0].base)
+        other = owner in {parameter.name for parameter in m.unit.parameters[1:]} and kinds.named_model(made.name)
+        if other and _may_be_model(m, stores[0].value):
+            # What another object trains: `self.prev_model = trainer.model`.
+            used = [site for site in _handed(m, name) if site > stores[0].site]
+            if used:
+                source = naming.text_of(m, made.out)
+                yield ModulePaired(min(used), f"{me}.{name}", source, stores[0].site, FORM, Sure.LIKELY)
+        if mine and _may_be_model(m, stores[0].value):
+            asked = any(_uses(m, one, _OF_MODULES) for one in (name, made.name))
+            used = [site for site in _uses(m, name) if site > stores[0].site] if asked else []
+            if used:
+                yield FieldsPaired(min(used), name, made.name, FORM)
+
+
+def _may_be_model(m: Machine, register: int) -> bool:
+    value = m.value(register)
+    known = all(m.state.object(ref).kind in (Kind.MODULE, Kind.UNKNOWN) for ref in value.refs)
+    return known and value.kind in (Kind.MODULE, Kind.UNKNOWN) and value.const is None
+
+
+def _uses(m: Machine, field: str, names: frozenset[str] = frozenset()) -> list[int]:
+    """Where methods of a class call what a field of their object holds, or a method of that, if need be one of some."""
+    found: list[int] = []
+    for unit in m.world.program.units:
+        if unit.owner != m.unit.owner or unit.kind != "function":
+            continue
+        index = m.world.index(unit)
+        calls = [(call.function, call.site) for call in index.of(t.Call)] if not names else []
+        calls += [(call.base, call.site) for call in index.of(t.Invoke) if not names or call.name in names]
+        for register, site in calls:
+            held = unit.definitions[register] if register >= 0 else None
+            owner = unit.definitions[held.base] if isinstance(held, t.Attribute) and held.base >= 0 else None
+            if isinstance(held, t.Attribute) and held.name == field and isinstance(owner, t.Load):
+                found += [site] if owner.name == unit.first else []
+    return found
+
+
+def _handed(m: Machine, field: str) -> list[int]:
+    """Where methods of a class hand what a field holds to a function, call it, or call a method of it."""
+    found = _uses(m, field)
+    for unit in m.world.program.units:
+        if unit.owner == m.unit.owner and unit.kind == "function":
+            index = m.world.index(unit)
+            calls: list[t.Call | t.Invoke] = [*index.of(t.Call), *index.of(t.Invoke)]
+            for call in calls:
+                given = [unit.definitions[argument.register] for argument in call.arguments if argument.register >= 0]
+                if any(isinstance(one, t.Attribute) and one.name == field for one in given):
+                    found.append(call.site)
+    return found

@@ -1,0 +1,309 @@
+"""What optimizers own: which parameters they were given, whether these are leaves, whether modules still hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import NonleafKept, OptimizerStale, ParameterTwice
+from torchcopylint.flow.model import (
+    CONTAINERS,
+    OUTPUT,
+    TENSORS,
+    WHOLE,
+    Fact,
+    Kind,
+    Object,
+    Part,
+    Region,
+    Sure,
+    Value,
+    overlap,
+)
+from torchcopylint.flow.program import hollow, ties
+from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import naming
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+Parts = tuple[tuple[int, Region], ...]
+"""Which parts of which storages: by the number of the site's older object, so that loops do not matter."""
+MAX_ENTRIES = 32
+"""So many entries of what an optimizer is given are compared with one another."""
+
+
+class Whole(NamedTuple):
+    """`X.parameters()`, every one of them: the text of the call, and what it goes through."""
+
+    text: str
+    parts: Parts
+
+
+class Built(NamedTuple):
+    """An optimizer, built at `site` over some parts."""
+
+    site: int
+    parts: Parts
+
+
+def parts_of(obj: Object) -> Parts:
+    """The parts of storages that an object surely sits on."""
+    return tuple((share.storage | 1, share.region) for share in obj.shares if share.sure and not share.when)
+
+
+def note_built(m: Machine, ref: int, given: Value, refs: Sequence[int], site: int, name: str) -> None:
+    """An optimizer was built from `given`, whose parameters are `refs`."""
+    parts = tuple(part for held in refs for part in parts_of(m.state.object(held)))
+    m.optimizers[ref | 1] = Built(site, parts)
+    m.state.put(_stale_key(ref), None)
+    storages = {storage for storage, _ in parts}
+    for late in [number for number in m.unowned if number in storages]:
+        at = m.unowned.pop(late)
+        m.facts[at] = [fact for fact in m.facts.get(at, []) if not isinstance(fact, OptimizerStale)]
+    for held in refs:
+        _check_leaf(m, m.state.object(held), held, site, name)
+    _check_twice(m, given, site)
+
+
+def note_added(m: Machine, ref: int) -> None:
+    """`add_param_group`: what the optimizer lacked may be what it is given now."""
+    m.state.put(_stale_key(ref), None)
+
+
+# -- leaves
+
+
+def _check_leaf(m: Machine, obj: Object, ref: int, site: int, name: str) -> None:
+    if obj.kind not in TENSORS or obj.leaf is not Fact.NO or obj.requires_grad <= 0 or OUTPUT in obj.flags:
+        return
+    sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
+    when = next((share.when for share in obj.shares if share.when), "")
+    text = obj.text if "..." not in obj.text else "a parameter"
+    m.fact(NonleafKept(site, text, obj.site, "", when, f"{name}(...)", sure))
+
+
+def note_field(m: Machine, event: t.StoreAttribute, value: Value, text: str) -> None:
+    """A module's field is set: to what was computed from a parameter that nobody else has?
+
+    Where the field is set once more, what it was set to before was a step on the way.
+    """
+    before = m.computed_fields.pop(text, -1)
+    if before in m.facts:
+        m.facts[before] = [fact for fact in m.facts[before] if not isinstance(fact, NonleafKept)]
+    if len(value.refs) != 1:
+        return
+    obj = m.state.object(value.refs[0])
+    if obj.kind not in TENSORS or obj.leaf is not Fact.NO or obj.requires_grad <= 0:
+        return
+    computed = uses.expression(m, event.value, "")
+    leaf = next((part for part in computed if isinstance(part, t.Call | t.Invoke) and _is_new_leaf(m, part.out)), None)
+    made = m.unit.definitions[event.value]
+    if leaf is None or made is None or leaf is made or _is_set_elsewhere(m, event):
+        return
+    when = next((share.when for share in obj.shares if share.when), "")
+    source = naming.text_of(m, leaf.out)
+    m.computed_fields[text] = event.site
+    m.fact(NonleafKept(event.site, text, made.site, source, when, "", min(obj.sure, Sure.PROVEN)))
+
+
+def _is_set_elsewhere(m: Machine, event: t.StoreAttribute) -> bool:
+    """Whether another method sets the field as well, or somebody from outside: then it is state, and no parameter."""
+    for unit in m.world.program.units:
+        if unit.number == m.unit.number:
+            continue
+        own = unit.first if unit.owner >= 0 else ""
+        for other in m.world.index(unit).of(t.StoreAttribute):
+            base = unit.definitions[other.base]
+            through = base.name if isinstance(base, t.Load) else ""
+            if other.name == event.name and (unit.owner == m.unit.owner or not own or through != own):
+                return True
+    return False
+
+
+def _is_new_leaf(m: Machine, register: int) -> bool:
+    value = m.value(register)
+    if len(value.refs) != 1:
+        return False
+    obj = m.state.object(value.refs[0])
+    held = any(isinstance(key, tuple) for key in m.state.holders.get(value.refs[0], ()))
+    return obj.kind in TENSORS and obj.leaf is Fact.YES and obj.requires_grad is Fact.YES and not held and not obj.owner
+
+
+# -- parameters given twice
+
+
+def note_whole(m: Machine, iterator: Value, text: str, one: Value) -> None:
+    """An iterator over every parameter of a module was made."""
+    m.wholes[iterator.refs[0] | 1] = (Whole(text, parts_of(m.state.object(one.refs[0]))),)
+
+
+def note_taken(m: Machine, sources: Sequence[Value], made: Value) -> None:
+    """A list was made of all that some containers hold, in turn."""
+    held = [m.wholes.get(source.refs[0] | 1) if len(source.refs) == 1 else None for source in sources]
+    if made.refs and held and None not in held:
+        m.wholes[made.refs[0] | 1] = tuple(whole for wholes in held if wholes is not None for whole in wholes)
+
+
+def _check_twice(m: Machine, given: Value, site: int) -> None:
+    groups = _groups(m, given)
+    entries = [(number, whole) for number, group in enumerate(groups) for whole in group][:MAX_ENTRIES]
+    for index, (group, whole) in enumerate(entries):
+        for other_group, other in entries[:index]:
+            if meet(whole.parts, other.parts) or _are_tied(m, whole.parts, other.parts):
+                across = group != other_group
+                m.fact(ParameterTwice(site, whole.text, other.text, across, Sure.PROVEN))
+                return
+
+
+def _are_tied(m: Machine, one: Parts, other: Parts) -> bool:
+    """Whether two lists of parts have a parameter in common that the class of their owner has tied."""
+    for storage, region in one:
+        local = m.world.local_class(m.state.object(storage & ~1).type)
+        theirs = [also for held, also in other if held == storage and local is not None]
+        for tie in ties.of(m.world, local) if local is not None and theirs else ():
+            for here, there in ((region, also) for also in theirs):
+                if (_covers(here, tie.field, tie.name) and _covers(there, tie.other, tie.other_name)) or (
+                    _covers(there, tie.field, tie.name) and _covers(here, tie.other, tie.other_name)
+                ):
+                    return True
+    return False
+
+
+def _covers(region: Region, field: str, name: str) -> bool:
+    """Whether a part of a module is all of what a field holds, or that parameter of it."""
+    first, *rest = (*region, None)
+    if first is None or first != Part("field", field):
+        return False
+    return rest[0] is None or rest[0].kind in WHOLE or rest[0] == Part("field", name)
+
+
+def _groups(m: Machine, given: Value) -> list[list[Whole]]:
+    """What an optimizer is given, group by group."""
+    if len(given.refs) != 1 or m.state.object(given.refs[0]).kind not in CONTAINERS:
+        return []
+    ref = given.refs[0]
+    groups = []
+    for slot in m.state.slot_names(ref):
+        held = m.state.refs_of(slot)
+        if len(held) == 1 and m.state.object(held[0]).kind is Kind.DICT and slot[1] != "[*]":
+            inner = m.state.refs_of((held[0], "['params']"))
+            groups.append(_entries(m, inner[0]) if len(inner) == 1 else [])
+    return groups or [_entries(m, ref)]
+
+
+def _entries(m: Machine, ref: int) -> list[Whole]:
+    wholes = m.wholes.get(ref | 1)
+    if wholes is not None:
+        return list(wholes)
+    obj = m.state.object(ref)
+    if obj.kind in TENSORS:
+        return _single(obj)
+    if obj.kind not in (Kind.LIST, Kind.TUPLE):
+        return []
+    found = []
+    for slot in m.state.slot_names(ref):
+        held = m.state.refs_of(slot)
+        if len(held) == 1 and slot[1] != "[*]" and m.state.object(held[0]).kind in TENSORS:
+            found += _single(m.state.object(held[0]))
+    return found
+
+
+def _single(obj: Object) -> list[Whole]:
+    """One parameter, unless it is any of several: two elements of a list that nobody has told apart may differ."""
+    parts = parts_of(obj)
+    some = any(step.kind in WHOLE for _, region in parts for step in region)
+    return [] if some else [Whole(obj.text, parts)]
+
+
+def meet(a: Parts, b: Parts) -> bool:
+    """Whether two lists of parts surely have something in common."""
+    return any(one == two and overlap(here, there) is Fact.YES for one, here in a for two, there in b)
+
+
+# -- what came too late
+
+
+def note_replaced(m: Machine, base: int, part: Part, value: Value, text: str, site: int) -> None:
+    """A part of a module is set to a value."""
+    if len(value.refs) != 1:
+        return
+    new = m.state.object(value.refs[0])
+    if _has_parameters(m, new):
+        note_part(m, base, part, text, new.sure, site, frozenset(share.storage | 1 for share in new.shares))
+
+
+def note_part(
+    m: Machine, base: int, part: Part, text: str, sure: Sure, site: int, own: frozenset[int], within: Region = ()
+) -> None:
+    """A part of a module, or of what is found `within` it, is set to something with parameters, after an optimizer was
+    built over that module: the optimizer does not know it. `own` are the storages of what is new."""
+    m.replaced[site] = (base, part, text, sure)
+    if any(own & {storage for storage, _ in built.parts} for built in m.optimizers.values()):
+        return
+    module = m.state.object(base)
+    place = tuple((s.storage | 1, (*s.region, *within, part)) for s in module.shares if s.sure)
+    for number, built in sorted(m.optimizers.items()):
+        if not meet(place, built.parts):
+            continue
+        m.lateness[site] = (text, built.site, min(sure, module.sure))
+        key = _stale_key(number)
+        before = m.state.get(key)
+        m.state.put(key, (before if isinstance(before, frozenset) else frozenset()) | {site})
+        if m.unit.name == "__init__" and _held_in_field(m, number):
+            name, made, known = m.lateness[site]
+            m.unowned.update(dict.fromkeys(own, site))
+            m.fact(OptimizerStale(site, name, site, made, "", known))
+
+
+def note_taken_over(m: Machine, module: int, text: str, site: int) -> bool:
+    """A module gets other tensors for all of its parameters. Returns whether an optimizer in use does not know them."""
+    whole = tuple((share.storage | 1, share.region) for share in m.state.object(module).shares if share.sure)
+    found = False
+    for number, built in sorted(m.optimizers.items()):
+        if meet(whole, built.parts):
+            found = True
+            m.lateness[site] = (text, built.site, m.state.object(module).sure)
+            m.taken_over.add(site)
+            key = _stale_key(number)
+            before = m.state.get(key)
+            m.state.put(key, (before if isinstance(before, frozenset) else frozenset()) | {site})
+    return found
+
+
+def _held_in_field(m: Machine, number: int) -> bool:
+    return any(
+        isinstance(key, tuple) and m.state.object(key[0]).owner == "self" and ref in m.state.refs_of(key)
+        for ref in (number, number - 1)
+        for key in m.state.holders.get(ref, ())
+    )
+
+
+def _has_parameters(m: Machine, obj: Object) -> bool:
+    if obj.requires_grad is Fact.NO or obj.sure < Sure.LIKELY:
+        return False
+    if obj.kind is Kind.PARAMETER:
+        return True
+    if obj.kind is not Kind.MODULE:
+        return False
+    row = table.module_class(obj.type) if obj.type else None
+    if row is None:
+        local = m.world.local_class(obj.type)
+        return local is not None and obj.sure is Sure.PROVEN and not hollow.has_no_parameters(m.world, local)
+    return bool(row.parameters or row.nested or row.container)
+
+
+def note_used(m: Machine, optimizer: Value, site: int, text: str) -> None:
+    """An optimizer steps, or is handed out: does it hold what the module holds now?"""
+    if not m.lateness or len(optimizer.refs) != 1:
+        return
+    late = m.state.get(_stale_key(optimizer.refs[0]))
+    for stored in sorted(late) if isinstance(late, frozenset) else ():
+        name, made, sure = m.lateness[stored]
+        m.fact(OptimizerStale(site, name, stored, made, text, sure, stored in m.taken_over))
+
+
+def _stale_key(ref: int) -> str:
+    return f"@stale{ref | 1}"

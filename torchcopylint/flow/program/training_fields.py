@@ -1,0 +1,80 @@
+"""Which fields of an object are trained: by an optimizer in another field, as the constructor has built them, or as
+tensors that require grad, which it makes.
+
+`self.net = Net(); self.opt = Adam(self.net.parameters())`: in every method, `self.opt.step()` writes `self.net`, unless
+a method sets one of the two anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import Fact, How, Kind, Object, Share
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.interprocedural.classes import Classes
+    from torchcopylint.flow.running.machine import Machine
+
+Trained = Mapping[str, tuple[str, ...]]
+"""By the name of an optimizer's field, the names of the fields that hold the modules which it was built for."""
+
+
+def learn(m: Machine) -> Trained:
+    """What a constructor that has been run leaves in the fields of `self`: whole modules, with nothing besides."""
+    if m.unit.name != "__init__" or m.unit.owner < 0 or not m.unit.parameters:
+        return {}
+    me = m.number("argument", m.unit.first)
+    owners: dict[int, str] = {}
+    optimizers: dict[str, int] = {}
+    for slot in m.state.slot_names(me):
+        refs = m.state.refs_of(slot)
+        if len(refs) != 1 or not slot[1].startswith("."):
+            continue
+        obj = m.state.object(refs[0])
+        if obj.kind is Kind.OPTIMIZER:
+            optimizers[slot[1][1:]] = refs[0]
+        elif obj.kind in (Kind.MODULE, Kind.UNKNOWN):
+            owners |= {s.storage: slot[1][1:] for s in obj.shares if s.how is How.OWN and s.sure}
+    found = {name: _whole(m, ref, owners) for name, ref in optimizers.items()}
+    return {name: names for name, names in found.items() if names}
+
+
+def _whole(m: Machine, optimizer: int, owners: Mapping[int, str]) -> tuple[str, ...]:
+    shares = [s for s in m.state.object(optimizer).shares if s.how is How.PARAMETERS]
+    names = [owners.get(s.storage, "") for s in shares if s.sure]
+    return tuple(sorted(set(names))) if len(names) == len(shares) and "" not in names else ()
+
+
+def shares_of(m: Machine, ref: int, owner: int, name: str) -> tuple[Share, ...]:
+    """The shares that the optimizer in the field `name` of an object has in the modules of its other fields."""
+    world = m.world
+    names = next((known[name] for one in world.lineage(owner) if name in (known := world.trained_by(one))), ())
+    if any(_is_set_again(world, owner, one) for one in ((name, *names) if names else ())):
+        return ()
+    return tuple(
+        Share(m.number("slot", (ref, f".{one}")), How.PARAMETERS, -1, m.number("slot", (ref, f".{one}")))
+        for one in names
+    )
+
+
+def _is_set_again(world: Classes, owner: int, name: str) -> bool:
+    lineage = world.lineage(owner)
+    return any(world.unit(number).owner in lineage for number in world.setters(name))
+
+
+def stays_as_made(m: Machine, obj: Object, name: str) -> bool:
+    """Whether a constructor sets a field to what requires grad, a leaf or surely none, and nobody in the file sets a
+    field of that name to something else, or has it require none."""
+    if m.unit.name != "__init__" or obj.leaf not in (Fact.YES, Fact.NO) or obj.requires_grad is not Fact.YES:
+        return False
+    return not m.world.setters(name) and not any(_is_switched(m, unit, name) for unit in m.world.program.units)
+
+
+def _is_switched(m: Machine, unit: t.Unit, name: str) -> bool:
+    """Whether a unit has what an attribute of that name holds require grad, or none."""
+    index = m.world.index(unit)
+    bases = [event.base for event in index.of(t.Invoke) if event.name in ("requires_grad_", "detach_")]
+    bases += [event.base for event in index.of(t.StoreAttribute) if event.name == "requires_grad"]
+    return any(isinstance(held := unit.definitions[base], t.Attribute) and held.name == name for base in bases)

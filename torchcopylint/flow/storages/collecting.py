@@ -1,0 +1,246 @@
+"""Putting things into containers, one after the other: the same memory again, overwritten in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import Collected, FieldCollected
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    BUFFERS,
+    CONTAINERS,
+    FIELD,
+    LOCAL,
+    Cell,
+    Fact,
+    How,
+    Kind,
+    Mark,
+    Share,
+    Slot,
+    Value,
+    overlap,
+)
+from torchcopylint.flow.program import whichever
+from torchcopylint.flow.storages import keeping, reading, slots
+from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import naming
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+MAX_DEPTH = 2
+"""How deep an item is looked into: `traj.append((obs, action))`."""
+PARTS = frozenset({How.PARAMETERS, How.STATE})
+FOR_ALL = frozenset({"step", "load"})
+"""Writes of all parts at once. Of parts that a loop visits one by one, the next turn's is another one."""
+
+
+def put(m: Machine, slot: Slot, item: Value, site: int, form: str) -> None:
+    """An item joins what a slot holds, which stands for many elements."""
+    before = m.state.cell(slot)
+    if before is not None and (before.marks or _has_containers(m, before)):
+        note_again(m, slot, before, item, site, form)
+    if form != "yield":
+        note_field(m, slot, item, site)
+        slots.note_put_again(m, before, item, site, m.state.object(slot[0]).text)
+    slots.bind_slot(m, slot, item, site, weak=True)
+
+
+def note_field(m: Machine, slot: Slot, item: Value, site: int) -> None:
+    """A field of `self`, or what sits on its memory, is put into a container that another field of it holds.
+
+    On its own, or in a tuple, a dictionary or a record.
+    """
+    container = m.state.object(slot[0])
+    if container.owner != FIELD or not m.initial_fields:
+        return
+    fields = {m.number("slot", key): key for key in m.initial_fields.values()}
+    for leaf in _parts_of(m, Cell(item.refs, item.kind), MAX_DEPTH):
+        obj = m.state.object(leaf)
+        # What a module has in a field is a part of it, too.
+        own = [share for share in obj.shares if m.state.object(share.storage).owner != "self"]
+        if obj.kind not in BUFFERS or len(own) != 1 or not own[0].sure or own[0].when:
+            continue
+        key = fields.get(own[0].storage)
+        if key is None or slot[0] in m.state.refs_of(key):
+            continue
+        chain = [link for _, link in reading.chain_of(m, leaf, own[0]) if link.how is not None]
+        if not {link.how for link in chain} <= _SAME_MEMORY:
+            continue
+        itself = leaf == own[0].storage
+        lasting = not keeping.is_reset(m, key[1][1:], updates=False) and (itself or not _sets(m, key[1][1:]))
+        whole = not own[0].region and not {link.how for link in chain} & {How.INDEX, How.ROW}
+        m.fact(
+            FieldCollected(
+                site,
+                naming.key_text(m, key),
+                container.text,
+                m.unit.name,
+                lasting,
+                obj.sure,
+                whole,
+                tuple(reversed(chain)),
+                uses.own_callers(m),
+            )
+        )
+        return
+
+
+_SAME_MEMORY = frozenset({How.VIEW, How.INDEX, How.ROW, How.DETACH, How.DATA, How.NUMPY, How.FROM_NUMPY})
+
+
+def _sets(m: Machine, name: str) -> bool:
+    """Whether the unit sets a field of that name anew."""
+    return any(event.name == name and not event.augmented for event in m.index.of(t.StoreAttribute))
+
+
+def _parts_of(m: Machine, cell: Cell, depth: int) -> Iterator[int]:
+    """The only object that a cell holds, or, if that is a container or record, what each of its slots holds."""
+    if len(cell.refs) != 1:
+        return
+    if m.state.object(cell.refs[0]).kind not in CONTAINERS | {Kind.INSTANCE}:
+        yield cell.refs[0]
+    elif depth:
+        for name in m.state.slot_names(cell.refs[0]):
+            inner = m.state.cell(name)
+            if inner is not None and inner.site >= 0:
+                yield from _parts_of(m, inner, depth - 1)
+
+
+def hand_out(m: Machine, item: Value, site: int) -> None:
+    """A generator hands out an item: whoever calls it may collect them."""
+    put(m, (m.number("yielded", site), ANY_ELEMENT), item, site, "yield")
+
+
+def _has_containers(m: Machine, cell: Cell) -> bool:
+    return any(m.state.object(ref).kind in CONTAINERS | {Kind.INSTANCE} for ref in cell.refs)
+
+
+def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, form: str) -> None:
+    """The item sits on memory that the slot holds already, and that was overwritten since it was put there."""
+    held: dict[int, list[tuple[Cell, Share]]] = {}
+    # Where an earlier turn's object is known, the newest stands for a path on which none was made in this turn,
+    # unless it was made before this loop began.
+    for leaf in _leaves(m, _of_earlier_turns(m, before, site), MAX_DEPTH):
+        cell = _of_earlier_turns(m, leaf, site)
+        for share in _shares(m, cell):
+            held.setdefault(share.storage, []).append((cell, share))
+    if not held:
+        return
+    now = Cell(item.refs, item.kind, None, item.marks, site, item.root)
+    for cell in _leaves(m, now, MAX_DEPTH):
+        if len(cell.refs) != 1:
+            continue
+        for share in _shares(m, cell):
+            for earlier, sat_on in held.get(share.storage, ()):
+                mark = _overwritten(m, earlier, sat_on, cell, share)
+                if mark is not None and _note(m, slot, cell, share, mark, earlier.site, site, form):
+                    return
+    for cell in _leaves(m, now, MAX_DEPTH):
+        hit = whichever.overwritten(m, before, cell)
+        if hit is not None and _note(m, slot, cell, *hit, before.site, site, form):
+            return
+
+
+def _of_earlier_turns(m: Machine, cell: Cell, site: int) -> Cell:
+    known = (ref for ref in cell.refs if ref & 1 or ref | 1 not in cell.refs or _is_made_around(m, ref, site))
+    return cell._replace(refs=tuple(known))
+
+
+def _is_made_around(m: Machine, ref: int, site: int) -> bool:
+    """Whether every turn of a loop makes an object anew, and a loop inside of it goes on putting that in at `site`."""
+    made = m.state.object(ref).site
+    if made < 0 or uses.on_some_paths(m, made):
+        return False
+    outer, inner = uses.loops_around(m, made), uses.loops_around(m, site)
+    return len(outer) < len(inner) and inner[: len(outer)] == outer
+
+
+def _leaves(m: Machine, cell: Cell, depth: int) -> Iterator[Cell]:
+    """A cell, or, for the containers in it, what they hold."""
+    kinds = {ref: m.state.object(ref).kind for ref in cell.refs}
+    plain = tuple(ref for ref, kind in kinds.items() if kind in BUFFERS or kind is Kind.STATE_DICT)
+    if plain and Kind.UNKNOWN not in kinds.values():
+        # What may be something unknown as well may be something new.
+        yield cell._replace(refs=plain)
+    if depth:
+        for ref in cell.refs:
+            record = m.state.object(ref).kind is Kind.INSTANCE
+            if record or m.state.object(ref).kind in CONTAINERS:
+                for name in m.state.slot_names(ref):
+                    inner = m.state.cell(name)
+                    if inner is not None and inner.site >= 0 and name[1].startswith("." if record else "["):
+                        yield from _leaves(m, inner, depth - 1)
+
+
+def _shares(m: Machine, cell: Cell) -> Iterator[Share]:
+    """The storages that what a cell holds surely sits on; those of a loop's earlier turns are several."""
+    for ref in cell.refs:
+        for share in m.state.object(ref).shares:
+            if share.sure and not share.when and share.storage & 1 == 0:
+                yield share
+
+
+def _overwritten(m: Machine, earlier: Cell, sat_on: Share, cell: Cell, share: Share) -> Mark | None:
+    """The write that hit what was put in earlier, and not only what is put in now."""
+    if overlap(sat_on.region, share.region) is not Fact.YES:
+        return None
+    regions = (*sat_on.region, *share.region)
+    each = any(part.kind == "each" for part in regions)
+    # A field of a module may be another tensor by now; what it owned is its own. An optimizer moves it where it is.
+    field = any(part.kind == "field" for part in regions)
+    for mark in sorted(earlier.marks - cell.marks):
+        write = m.writes.get(mark.write)
+        if write is None or mark.own or mark.late or write.form in ("assign", "gradient"):
+            continue
+        if share.storage not in m.certain_storages[mark.write]:
+            continue
+        if (each and write.form not in FOR_ALL) or (field and write.form != "step"):
+            continue
+        if _is_parted(m, earlier, share, mark):
+            continue
+        if overlap(m.regions[mark.write].get(share.storage | 1, ()), sat_on.region) is Fact.YES:
+            return mark
+    return None
+
+
+def _is_parted(m: Machine, earlier: Cell, share: Share, mark: Mark) -> bool:
+    """Whether its source was put on other memory, by `p.data = ...`, after something was put in and before a write."""
+
+    def turn(site: int) -> tuple[bool, int]:
+        return site < earlier.site, site
+
+    return any(
+        m.writes[other.write].form == "assign"
+        and share.storage in m.certain_storages[other.write]
+        and turn(other.write) < turn(mark.write)
+        for other in earlier.marks
+    )
+
+
+def _note(m: Machine, slot: Slot, cell: Cell, share: Share, mark: Mark, first: int, site: int, form: str) -> bool:
+    obj = m.state.object(cell.refs[0])
+    chain = reading.chain_of(m, cell.refs[0], share)
+    if any(link.how in PARTS for _, link in chain) and m.writes[mark.write].form not in FOR_ALL:
+        return False
+    container = m.state.object(slot[0])
+    m.fact(
+        Collected(
+            site=site,
+            name=naming.key_text(m, cell.origin) or obj.text,
+            source=m.state.object(share.storage).text,
+            container=container.text,
+            outside=form == "yield" or container.owner not in ("", LOCAL),
+            write=mark.write,
+            links=tuple(link for _, link in chain if link.how is not None),
+            storage=share.storage | 1,
+            put=frozenset({site, first, cell.site, *(link.site for _, link in chain)}) - {-1},
+            form=form,
+            kind=obj.kind,
+            sure=obj.sure,
+        )
+    )
+    return True

@@ -1,0 +1,475 @@
+"""Between tensors, arrays and numbers: what a constructor was given, and whether it takes it.
+
+Called before the effects of a call are applied, so that everything is as the call finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
+from torchcopylint.flow.graphs import runs
+from torchcopylint.flow.model import (
+    ARGUMENT,
+    CONTAINERS,
+    FIELD,
+    GLOBAL,
+    NDARRAY,
+    NO_TENSOR,
+    READ_ONLY,
+    REVERSED,
+    SEALED,
+    TENSORS,
+    TESTED,
+    Fact,
+    How,
+    Key,
+    Kind,
+    Object,
+    Sure,
+    Value,
+    join_objects,
+)
+from torchcopylint.flow.program import hollow
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.tapes import exclusion, giving, pictures, used_up, uses
+from torchcopylint.flow.values import dtypes, memory, naming
+from torchcopylint.flow.values.kinds import BUFFER_NAMES, PARAMETER_NAMES
+from torchcopylint.flow.values.sites import Arguments
+from torchcopylint.flow.values.state import kind_of
+from torchcopylint.knowledge import table
+
+Observer: TypeAlias = "Callable[[Machine, Arguments, t.Call | t.Invoke, str], None]"
+LEGACY = {
+    "torch.Tensor": "float32",
+    "torch.FloatTensor": "float32",
+    "torch.DoubleTensor": "float64",
+    "torch.HalfTensor": "float16",
+    "torch.BFloat16Tensor": "bfloat16",
+    "torch.ByteTensor": "uint8",
+    "torch.CharTensor": "int8",
+    "torch.ShortTensor": "int16",
+    "torch.IntTensor": "int32",
+    "torch.LongTensor": "int64",
+    "torch.BoolTensor": "bool",
+}
+"""The constructors from before `torch.tensor`, and what they make."""
+VARIABLE = "torch.autograd.Variable"
+COPYING = "torch.tensor"
+WINDOWS = frozenset({"torch.from_numpy", "torch.as_tensor", "torch.asarray"})
+"""These put a tensor on the memory of an array."""
+TO_ARRAY = frozenset({"numpy.array", "numpy.asarray", "numpy.asanyarray", "numpy.ascontiguousarray"})
+_FLIPS = frozenset({"numpy.flip", "numpy.flipud", "numpy.fliplr", "numpy.rot90"})
+_BYTES = frozenset({"read", "encode", "tobytes", "to_bytes", "getvalue", "recv", "read_bytes"})
+"""Methods that return `bytes`, given that the result is taken for a buffer."""
+_COPIES = frozenset({"clone", "to", "float", "long", "int", "double", "tolist", "item", "type"})
+"""Methods for which a buffer is looked at once and no more, as a rule."""
+_PASSED_ON = frozenset({How.CONDITIONAL, How.VIEW})
+"""What an expression does to a tensor that it has made, on the way to the call that it is made for: `.to(device)`."""
+MAX_STEPS = 12
+OUTSIDE = frozenset({ARGUMENT, FIELD, GLOBAL})
+
+
+def call(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
+    """A function or class known by its dotted name is called with these arguments."""
+    observer = _OBSERVERS.get(dotted)
+    if observer is not None:
+        observer(m, arguments, event, name)
+
+
+METHODS = frozenset({"new", "new_tensor", "numpy", "cuda"})
+
+
+def method(m: Machine, name: str, arguments: Arguments, event: t.Call | t.Invoke, text: str) -> None:
+    """A method of a tensor is called; its receiver is argument 0."""
+    if name in ("new", "new_tensor"):
+        known = {m.state.object(ref).dtype for ref in arguments.positional[0].refs}
+        rest = Arguments(arguments.positional[1:], arguments.keywords)
+        dtype = known.pop() if name == "new" and len(known) == 1 else ""
+        _construct(m, f"torch.Tensor.{name}", rest, event, f"{text}.{name}", dtype)
+    elif name == "cuda" and isinstance(event, t.Invoke):
+        # What is made of an array is on the host: this copies.
+        let_go(m, m.unit.definitions[event.base])
+    elif name == "numpy" and arguments.flag("force") is False:
+        _ask_for_array(m, arguments.positional[0], event.site, text, f"{text}.numpy()")
+
+
+def let_go(m: Machine, made: t.Event | None) -> None:
+    """What an expression has made is copied by the next: that it shares memory is of no consequence."""
+    if not isinstance(made, t.Call | t.Invoke):
+        return
+    for index, fact in enumerate(m.facts.get(made.site, ())):
+        if isinstance(fact, Constructed):
+            m.facts[made.site][index] = fact._replace(temporary=True)
+
+
+def let_go_of(m: Machine, arguments: Sequence[Value]) -> None:
+    """An operation has copied its arguments: of what the same expression has made of arrays, nothing is left.
+
+    Arguments may be lists, as those of `torch.cat` are.
+    """
+    for value in arguments:
+        for ref in value.refs:
+            if not _only_in(m, ref, -1):
+                continue
+            if m.state.object(ref).kind in CONTAINERS:
+                slots = [m.state.cell(slot) for slot in m.state.slot_names(ref)]
+                held = [inner for cell in slots if cell is not None for inner in cell.refs]
+                _mark_temporary(m, [inner for inner in held if _only_in(m, inner, ref)])
+            else:
+                _mark_temporary(m, [ref])
+
+
+def _only_in(m: Machine, ref: int, container: int) -> bool:
+    """Whether nothing holds an object but elements of a container (-1: of none), and hidden names of an expression."""
+    holders = [key for key in m.state.holders.get(ref, ()) if ref in m.state.refs_of(key)]
+    return all(key[0] == container if isinstance(key, tuple) else str(key).startswith("%") for key in holders)
+
+
+def _mark_temporary(m: Machine, refs: Sequence[int]) -> None:
+    for ref in refs:
+        for _ in range(MAX_STEPS):
+            obj = m.state.object(ref)
+            for index, fact in enumerate(m.facts.get(obj.site, ())):
+                if isinstance(fact, Constructed):
+                    m.facts[fact.site][index] = fact._replace(temporary=True)
+            above = [share.of for share in obj.shares if share.how in _PASSED_ON and _only_in(m, share.of, -1)]
+            if not above:
+                break
+            ref = above[0]
+
+
+def note_layout(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.Invoke, result: Value) -> None:
+    """A function has returned an array: how that one is laid out, where its source is not."""
+    if dotted in _FLIPS:
+        _flag(m, result, REVERSED)
+    elif dotted == "numpy.broadcast_to" or (
+        dotted == "numpy.frombuffer" and (_is_bytes(m, arguments.at(0)) or _is_read(m, _given(event)))
+    ):
+        _flag(m, result, READ_ONLY)
+
+
+def reverse(m: Machine, result: Value, subscript: t.Index) -> None:
+    """`result` has been taken by `subscript`: does it go backwards?"""
+    steps = [part.step for part in subscript if isinstance(part, t.Slice) and part.step != t.NO_REGISTER]
+    if any(_is_negative(m, step) for step in steps):
+        _flag(m, result, REVERSED)
+
+
+def set_writeable(m: Machine, target: Value, wanted: Value) -> None:
+    """`array.flags.writeable = wanted`, or `array.setflags(write=wanted)`."""
+    for ref in target.refs:
+        obj = m.state.object(ref)
+        flags = obj.flags | {SEALED} if wanted.const is False else obj.flags - {SEALED, READ_ONLY}
+        m.state.set_object(ref, obj._replace(flags=flags))
+
+
+def _is_negative(m: Machine, register: int) -> bool:
+    made = m.unit.definitions[register]
+    return isinstance(made, t.Operate) and made.symbol == "-" and len(made.operands) == 1
+
+
+def _flag(m: Machine, value: Value, flag: str) -> None:
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(flags=obj.flags | {flag}))
+
+
+def _is_read(m: Machine, given: Sequence[int]) -> bool:
+    """Whether the first argument is a name for what such a method has returned: `data = file.read()`."""
+    loaded = m.unit.definitions[given[0]] if given and given[0] >= 0 else None
+    bound = uses.bindings_before(m, loaded) if isinstance(loaded, t.Load) else []
+    made = [m.unit.definitions[register] for register in bound if register >= 0]
+    return bool(made) and len(made) == len(bound) and all(isinstance(e, t.Invoke) and e.name in _BYTES for e in made)
+
+
+def _is_bytes(m: Machine, value: Value) -> bool:
+    if value.kind is Kind.STRING or (value.refs and all(m.state.object(ref).kind is Kind.STRING for ref in value.refs)):
+        return True
+    texts = [m.state.object(ref).text.rpartition(".")[2].partition("(")[0] for ref in value.refs]
+    return bool(texts) and all(text in _BYTES for text in texts)
+
+
+# -- tensors from something
+
+
+def _legacy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
+    dotted = m.dotted_of(event)
+    if len(arguments.positional) == 1:
+        _construct(m, dotted, arguments, event, name, LEGACY[dotted])
+        _window(m, arguments, event, name)
+
+
+def _copying(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
+    _construct(m, COPYING, arguments, event, name, "")
+    _window(m, arguments, event, name)
+
+
+def _converting(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
+    _construct(m, m.dotted_of(event), arguments, event, name, "")
+    _window(m, arguments, event, name)
+
+
+def _variable(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
+    _construct(m, VARIABLE, arguments, event, name, "")
+
+
+def _window(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
+    value = _data(arguments)
+    if not value.refs:
+        return
+    if m.dotted_of(event) == "torch.from_numpy":
+        # It takes nothing else.
+        memory.refine(m, value, Kind.ARRAY, Sure.LIKELY)
+    text = _text_of(m, event)
+    found = [_odd_layout(m, ref) for ref in value.refs]
+    first = next((odd for odd in found if odd is not None), None)
+    if first is None or any(odd is None for odd in found):
+        return
+    form, since, sure = first
+    if form == "negative" and m.guards:
+        return
+    if form == "readonly" and (m.dotted_of(event) not in WINDOWS or "dtype" in arguments.keywords):
+        return
+    if form == "readonly" and pictures.is_copied(m, event.out):
+        return
+    m.fact(LayoutRefused(event.site, text, f"{name}({text})", form, since, sure))
+
+
+def _buffer(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
+    """A tensor over `bytes` must not be written; one that is copied at once is not."""
+    use = m.consumer_of(event.out)
+    copied = isinstance(use, t.Invoke) and use.base == event.out and use.name in _COPIES
+    if not copied and (_is_bytes(m, arguments.at(0)) or _is_read(m, _given(event))):
+        text = _text_of(m, event)
+        m.fact(LayoutRefused(event.site, text, f"{name}({text})", "readonly", -1, Sure.LIKELY))
+
+
+def _odd_layout(m: Machine, ref: int) -> tuple[str, int, Sure] | None:
+    """How an array is laid out as no tensor can be: the form, and where that came about, or -1."""
+    turned = -1
+    straightened = False
+    sure = Sure.PROVEN
+    for _ in range(MAX_STEPS):
+        obj = m.state.object(ref)
+        if obj.kind not in (Kind.ARRAY, Kind.UNKNOWN):
+            return None
+        if READ_ONLY in obj.flags:
+            return ("readonly", obj.site, sure)
+        if SEALED in obj.flags:
+            return ("readonly", -1, sure)
+        if REVERSED in obj.flags:
+            if turned >= 0 or straightened:
+                return None
+            turned = obj.site
+        above = {share.of: share for share in obj.shares if share.of != ref}
+        share = above.popitem()[1] if len(above) == 1 else None
+        if share is None or share.how not in (How.VIEW, How.INDEX, How.CONDITIONAL):
+            break
+        if share.when and turned < 0:
+            sure = Sure.LIKELY
+        # A part without the dimension that was turned, or a copy, because what is turned is not contiguous.
+        parted = share.how is How.INDEX and any(part.kind in ("int", "name") for part in share.region)
+        straightened = straightened or "contiguous" in share.when or (parted and turned < 0)
+        ref = share.of
+    return ("negative", turned, sure) if turned >= 0 else None
+
+
+def _data(arguments: Arguments) -> Value:
+    return arguments.at(0) if arguments.positional else arguments.keywords.get("data", Value())
+
+
+def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.Invoke, name: str, dtype: str) -> None:
+    value = _data(arguments)
+    kind = kind_of(value, m.state)
+    if value.plain or (not value.refs and dotted != VARIABLE):
+        return
+    # What `Variable` is given may be `None`, which is nothing to hold.
+    objects = [m.state.object(ref) for ref in value.refs] or [Object()]
+    obj = objects[0]
+    for other in objects[1:]:
+        obj = join_objects(obj, other)
+    if kind in TENSORS and (NO_TENSOR in obj.flags or (dotted != VARIABLE and _is_doubtful(m, objects, event))):
+        return
+    text = _text_of(m, event)
+    outside = any(s.sure and m.state.object(s.storage).owner in OUTSIDE for o in objects for s in o.shares)
+    m.fact(
+        Constructed(
+            site=event.site,
+            function=dotted,
+            op=f"{name}({text})",
+            name=text,
+            kind=kind,
+            arrays=kind in (Kind.LIST, Kind.TUPLE) and _holds_arrays(m, value),
+            requires_grad=obj.requires_grad,
+            history={Fact.NO: Fact.YES, Fact.UNKNOWN: Fact.UNKNOWN}.get(obj.leaf, Fact.NO),
+            scalar=obj.scalar,
+            recording=m.state.mode.recording,
+            traced=arguments.flag("requires_grad") is True,
+            declared=any(o.owner == ARGUMENT and TESTED not in o.flags for o in objects),
+            temporary=value.root is None
+            or not _given(event)
+            or _is_converted(m, value, event)
+            or (
+                dotted in LEGACY and (_is_put_back(m, event) or used_up.is_used_up(m, event.out, dtype, named=outside))
+            ),
+            outside=outside,
+            unseen=_is_unseen(m, value, event),
+            matches=dtypes.same(obj.dtype, dtype),
+            flags=frozenset(key for key in arguments.keywords if arguments.flag(key) is True),
+            sure=min(o.sure for o in objects),
+        )
+    )
+
+
+_CONVERTED = frozenset({How.OWN, How.CONDITIONAL, How.FROM_NUMPY})
+
+
+def _is_converted(m: Machine, value: Value, event: t.Call | t.Invoke) -> bool:
+    """Whether what is given has no name, but has just been converted: `torch.FloatTensor(torch.from_numpy(x).float())`.
+
+    What that shares with, and where, the conversion says itself.
+    """
+    given = [a.register for a in event.arguments if not a.stars and a.keyword in ("", "data")]
+    made = m.unit.definitions[given[0]] if given else None
+    if not isinstance(made, t.Call | t.Invoke):
+        return False
+    objects = [m.state.object(ref) for ref in value.refs]
+    return all(obj.site == made.site and all(share.how in _CONVERTED for share in obj.shares) for obj in objects)
+
+
+def _is_put_back(m: Machine, event: t.Call | t.Invoke) -> bool:
+    """Whether an element is exchanged for what is made of it, `rows[i] = torch.LongTensor(rows[i])`: rows of another
+    kind become tensors, and that there were tensors before is known from this very statement alone."""
+    given = _given(event)
+    return giving.is_element_exchanged(m, event.site, given[0]) if given else False
+
+
+def _is_doubtful(m: Machine, objects: list[Object], event: t.Call | t.Invoke) -> bool:
+    """Whether it is a name alone that says that what is made a tensor is one already: `torch.tensor(layer.weight)`.
+
+    That somebody makes a tensor of it says more, unless it belongs to what is known to be a module.
+    """
+    given = _given(event)
+    made = m.unit.definitions[given[0]] if given else None
+    named = isinstance(made, t.Attribute) and made.name in PARAMETER_NAMES | BUFFER_NAMES
+    if isinstance(made, t.Attribute) and named and kind_of(m.value(made.base), m.state) is Kind.UNKNOWN:
+        return True
+    return _is_field_exchanged(m, objects, event)
+
+
+def _is_field_exchanged(m: Machine, objects: list[Object], event: t.Call | t.Invoke) -> bool:
+    """Whether a field is exchanged for what is made of it, `self.rate = torch.tensor(self.rate)`, of which nothing else
+    in the unit says what it was."""
+    given = _given(event)
+    made = m.unit.definitions[given[0]] if given else None
+    if not isinstance(made, t.Attribute) or any(obj.owner != FIELD for obj in objects):
+        return False
+    return giving.is_stored_in(m, event.site, naming.text_of(m, given[0]))
+
+
+def _given(event: t.Call | t.Invoke) -> list[int]:
+    return [a.register for a in event.arguments if not a.stars and a.keyword in ("", "data")]
+
+
+def _is_unseen(m: Machine, value: Value, event: t.Call | t.Invoke) -> bool:
+    """Whether what is given is held by one name only, which is not looked at again as long as it holds it."""
+    if not isinstance(value.root, str) or not value.refs:
+        return False
+    for share in [share for ref in value.refs for share in m.state.object(ref).shares]:
+        if any(key != value.root and _is_lasting(m, key) for key, _ in m.state.holders_of(share.storage)):
+            return False
+    given = _given(event)
+    return bool(given) and uses.is_last_look(m, value.root, given[0], event.out)
+
+
+def _is_lasting(m: Machine, key: Key) -> bool:
+    """Whether a holder outlives its expression: not a hidden name, nor an element of a tuple that was taken apart."""
+    if not isinstance(key, tuple):
+        return not str(key).startswith("%")
+    held = [holder for holder in m.state.holders.get(key[0], ()) if key[0] in m.state.refs_of(holder)]
+    return m.state.object(key[0]).kind is not Kind.TUPLE or any(_is_lasting(m, holder) for holder in held)
+
+
+def _holds_arrays(m: Machine, value: Value) -> bool:
+    """Whether all elements of a list are arrays, and none of them one of NumPy's numbers."""
+    slots = [slot for ref in value.refs for slot in m.state.slot_names(ref)]
+    held = [m.state.object(ref) for slot in slots for ref in m.state.refs_of(slot)]
+    return len(held) >= len(slots) > 0 and all(obj.kind is Kind.ARRAY and NDARRAY in obj.flags for obj in held)
+
+
+def _text_of(m: Machine, event: t.Call | t.Invoke) -> str:
+    """The first argument as the user wrote it."""
+    given = _given(event)
+    return naming.text_of(m, given[0]) if given else "..."
+
+
+# -- arrays from tensors
+
+
+def _to_array(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
+    text = _text_of(m, event)
+    value = arguments.at(0)
+    if kind_of(value, m.state) in (Kind.LIST, Kind.TUPLE):
+        for ref in value.refs:
+            for slot in m.state.slot_names(ref):
+                cell = m.state.cell(slot)
+                if cell is not None:
+                    _ask_for_array(m, Value(cell.refs, cell.kind), event.site, text, f"{name}({text})")
+    else:
+        _ask_for_array(m, value, event.site, text, f"{name}({text})")
+
+
+_MAX_VIEWS = 8
+
+
+def _of_parameter(m: Machine, obj: Object) -> bool:
+    """Whether an object is a parameter, or a view of one."""
+    for _ in range(_MAX_VIEWS):
+        if obj.kind is Kind.PARAMETER:
+            return True
+        above = [share.of for share in obj.shares if share.how is How.VIEW]
+        if not above:
+            return False
+        obj = m.state.object(above[0])
+    return False
+
+
+def _ask_for_array(m: Machine, value: Value, site: int, name: str, op: str) -> None:
+    """An array is made of a tensor: refused if that requires grad, on whatever path it comes."""
+    objects = [m.state.object(ref) for ref in value.refs]
+    # torch asks whether autograd records, too (`Can't call numpy()`, executed under torch 2.13).
+    off = m.guards or m.state.mode.recording is Fact.NO
+    if off or not objects or any(o.kind not in TENSORS or o.requires_grad <= 0 for o in objects):
+        return
+    obj = min(objects, key=lambda o: (o.requires_grad, o.sure))
+    sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
+    if obj.requires_grad is not Fact.YES and _of_parameter(m, obj):
+        # Who reads the weights of a model that came from elsewhere has frozen it, or works without grad.
+        sure = Sure.HINT
+    if obj.requires_grad is not Fact.YES and not hollow.comes_through_known(m, obj) and not runs.ran_at(obj.graph):
+        # A network that comes from elsewhere may be frozen, have no parameters, or be of another framework; not one
+        # that backward has run over.
+        sure = Sure.HINT
+    leaf = obj.leaf is Fact.YES or _is_leaf_on_cpu(m, obj)
+    aside = exclusion.is_aside(m, site)
+    m.fact(NumpyRefused(site, name, op, m.state.mode.assumed, sure, aside, leaf))
+
+
+def _is_leaf_on_cpu(m: Machine, obj: Object) -> bool:
+    """Whether it is a leaf itself where nothing had to be moved: `weight.cpu()`."""
+    above = [share.of for share in obj.shares if share.how is How.CONDITIONAL]
+    return bool(above) and all(m.state.object(ref).leaf is Fact.YES for ref in above)
+
+
+_OBSERVERS: dict[str, Observer] = {
+    COPYING: _copying,
+    VARIABLE: _variable,
+    **dict.fromkeys(LEGACY, _legacy),
+    "torch.frombuffer": _buffer,
+    **dict.fromkeys(WINDOWS, _converting),
+    **dict.fromkeys(TO_ARRAY, _to_array),
+}
+assert all(table.canonical(name) == name for name in _OBSERVERS)

@@ -1,0 +1,449 @@
+"""Reading the content of a value, and the story of how it came to be overwritten.
+
+4. Reading the content of a value that carries marks is a fact: it was read after that write.
+5. A write to a storage that backward keeps spoils what was saved; reaching backward with it is a fact.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import Link, ReadAfter, ReadAfterCut, Write
+from torchcopylint.flow.model import (
+    CONTAINERS,
+    Fact,
+    How,
+    Key,
+    Kind,
+    Mark,
+    Object,
+    Region,
+    Share,
+    Value,
+    overlap,
+)
+from torchcopylint.flow.storages import aliasing, transfers
+from torchcopylint.flow.tapes import alternatives, exclusion, first_turns, over_turns, turns, uses
+from torchcopylint.flow.values import naming
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+Chain: TypeAlias = "tuple[tuple[int, Link], ...]"
+"""Objects from an alias up to the owner of its storage, each with the link that it came by. Numbers are those of the
+older object of the site, so that chains remain comparable when a loop has gone on."""
+MAX_CHAIN = 12
+VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW})
+MAX_DEPTH = 3
+"""How deep a read of a container looks into its elements."""
+
+
+def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -> None:
+    """The content of a value is looked at (rule 4), its elements included if it is a container."""
+    if value.marks:
+        _report_reads(m, value, naming.key_text(m, value.root), site, consumer, target, whole=False)
+        aliasing.note_use(m, value, site, consumer)
+    for ref in value.refs:
+        kind = m.state.object(ref).kind
+        if kind in CONTAINERS or (consumer == "return" and kind is Kind.UNKNOWN):
+            _read_elements(m, ref, site, consumer, target, MAX_DEPTH)
+
+
+def _read_elements(m: Machine, ref: int, site: int, consumer: str, target: str, depth: int) -> None:
+    names = m.state.slot_names(ref)
+    if names and m.state.object(ref).kind is Kind.UNKNOWN:
+        # What has an item by name is a dictionary, or a record.
+        names = [slot for slot in names if slot[1].startswith("['")]
+    for slot in names:
+        cell = m.state.cell(slot)
+        if cell is None:
+            continue
+        if cell.marks:
+            place = naming.place_of(m, slot, cell)
+            value = Value(cell.refs, cell.kind, None, cell.marks, place)
+            _report_reads(m, value, naming.key_text(m, place), site, consumer, target, whole=True)
+        if depth:
+            for inner in cell.refs:
+                if inner != ref and m.state.object(inner).kind in CONTAINERS:
+                    _read_elements(m, inner, site, consumer, target, depth - 1)
+
+
+def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str, target: str, *, whole: bool) -> None:
+    """`whole` is whether a value stands for all the elements of a container: one of them that was written suffices."""
+    for mark in sorted(value.marks):
+        if mark.write in m.cuts:
+            _report_cut(m, value, name, mark, site, consumer)
+            continue
+        if mark.write in m.flights and transfers.is_read(m, value, name, mark, site, consumer, target):
+            continue
+        write = m.writes.get(mark.write)
+        if write is None or (not mark.own and _written_through(m, value, mark)):
+            continue
+        if consumer == "load_state_dict" and (mark.write == site or _is_filled(m, value, write)):
+            # A call loads what it is given before it has written that.
+            continue
+        between = _bound_between(m, value.root, write.site, site)
+        for ref in value.refs:
+            if between and ref & 1 == 0 and ref | 1 in value.refs and _is_element(value.root):
+                # The turn's own object was written first and put in then; those of earlier turns were in already.
+                continue
+            if len(value.refs) > 1 and _is_made_later(m, ref, write.site):
+                continue
+            fact = _read_after(m, value, ref, mark, write, site, name, whole)
+            late = fact is not None and site <= write.site and _shared_at_last(m, fact)
+            if fact is not None and not late and not _apart(m, fact, site) and not _shared_last_of_all(m, fact, site):
+                if not mark.own and naming.is_asked(m, name, write.root, fact.links):
+                    fact = fact._replace(asked=True)
+                if fact.conditional and between and not _kept_from_before(m, value.root, mark):
+                    fact = fact._replace(conditional=False)
+                put = uses.put_at(m, site) if fact.is_parameters_value else -1
+                m.fact(fact._replace(site=site, consumer=consumer, target=target, put=put))
+                if fact.kind is not Kind.STATE_DICT:
+                    # Of snapshots, each was taken at a place of its own, all of which are to be put right.
+                    break
+
+
+def _is_filled(m: Machine, value: Value, write: Write) -> bool:
+    """Whether entries were put into a state dict: it is to be complete, and not to bring back what was.
+
+    What writes the parameters otherwise than from a state dict may come behind the entries of a snapshot, and the
+    entries have to come behind that.
+    """
+    refs = [ref for ref in value.refs if m.state.object(ref).kind is Kind.STATE_DICT]
+    cells = [m.state.cell(slot) for ref in refs for slot in m.state.slot_names(ref)]
+    return any(cell is not None and (write.form == "load" or cell.site > write.site) for cell in cells)
+
+
+def _apart(m: Machine, fact: ReadAfter, site: int) -> bool:
+    """Whether what is read at a site has come to share memory where a condition holds that does not hold there, or with
+    another element than the one that was written."""
+    if _is_same_place(fact.name, naming.key_text(m, m.root_keys.get(fact.write)) or m.writes[fact.write].name):
+        return True
+    shared = {fact.bound, *(link.site for link in fact.links)} - {-1}
+    holder = fact.name.partition("[")[0].partition(".")[0]
+    if any(turns.of_other_elements(m, fact.write, one, holder) for one in shared):
+        return True
+    if any(fact.write < one < site and exclusion.goes_with_flag(m, holder, one, site) for one in shared):
+        return True
+    return any(exclusion.exclude(m, one, site) for one in shared)
+
+
+def _is_same_place(one: str, other: str) -> bool:
+    """Whether two texts may be one place of one list or tuple, counted from either end: `state[8]` and `state[-1]`."""
+    places = [text.removesuffix("]").rpartition("[") for text in (one, other)]
+    if places[0][0] != places[1][0] or not all(index.lstrip("-").isdecimal() for _, _, index in places):
+        return False
+    return places[0][2].startswith("-") is not places[1][2].startswith("-")
+
+
+def _shared_last_of_all(m: Machine, fact: ReadAfter, site: int) -> bool:
+    """Whether what is read behind a loop has come to share memory on the loop's last turn, after the write there."""
+    shared, write = max((link.site for link in fact.links), default=-1), fact.write
+    around = uses.loops_around(m, shared) if shared >= 0 else ()
+    inside = bool(around) and uses.loops_around(m, write)[: len(around)] == around
+    behind = inside and around[-1] not in uses.loops_around(m, site)
+    name = fact.name.partition("[")[0].partition(".")[0]
+    anew = [bind for bind in m.index.binds.get(name, ()) if uses.loops_around(m, bind.site) == around]
+    made = any(isinstance(m.unit.definitions[bind.value], t.Make | t.Invoke) for bind in anew if bind.value >= 0)
+    return behind and made and write < shared < site and exclusion.comes_at_last(m, shared)
+
+
+def _shared_at_last(m: Machine, fact: ReadAfter) -> bool:
+    """Whether the two came to share on the last turn of a loop: there is no next one to read on."""
+    sites = {link.site for link in fact.links if link.site >= 0}
+    for event in m.index.of(t.Make) if sites else ():
+        if event.site in sites:
+            # What is put into a display has got its name before.
+            sites |= {site for item in event.items for site in _named_at(m, item)}
+    return any(exclusion.is_of_last_turn(m, site) for site in sites)
+
+
+def _named_at(m: Machine, register: int) -> list[int]:
+    """Where the name was bound that is loaded into a register, to any of the objects that are in it."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    refs = {ref | 1 for ref in m.value(register).refs} if isinstance(event, t.Load) else set()
+    binds = m.index.binds.get(event.name, ()) if isinstance(event, t.Load) else ()
+    return [bind.site for bind in binds if bind.value >= 0 and refs & {ref | 1 for ref in m.value(bind.value).refs}]
+
+
+def _is_made_later(m: Machine, ref: int, write: int) -> bool:
+    """Whether a state dict is taken behind a write, with no loop that comes back: another one that a name may hold."""
+    obj, loops = m.state.object(ref), m.index.loops
+    made = obj.site if obj.kind is Kind.STATE_DICT else -1
+    return made > write >= 0 and made in loops and write in loops and not set(loops[made]) & set(loops[write])
+
+
+def _written_through(m: Machine, value: Value, mark: Mark) -> bool:
+    """Whether a write went through the very name that is read, if only on another turn of a loop.
+
+    Or through the same element of what another turn has made: of objects that are new at every turn, each has its own.
+    """
+    if mark._replace(own=True) not in value.marks:
+        return False
+    through = m.root_keys.get(mark.write)
+    if isinstance(value.root, str) or not isinstance(through, tuple) or not isinstance(value.root, tuple):
+        return through == value.root and through is not None
+    same = (through[0] | 1, through[1]) == (value.root[0] | 1, value.root[1])
+    return same and all(_is_made_anew(m, ref) for ref in value.refs)
+
+
+def _is_made_anew(m: Machine, ref: int) -> bool:
+    """Whether an object is one of several that an operation has made, each with memory of its own."""
+    obj = m.state.object(ref)
+    own = all(share.storage | 1 == ref | 1 for share in obj.shares)
+    return own and m.state.get(ref | 1) is not None and obj.site in m.index.computing
+
+
+def _report_cut(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer: str) -> None:
+    if m.cuts[mark.write]:
+        shared = _naming(m, mark.write, value.root)
+        m.fact(ReadAfterCut(mark.write, name, mark.own, site, consumer, tuple(shared) if not mark.own else ()))
+
+
+def _read_after(
+    m: Machine, value: Value, ref: int, mark: Mark, write: Write, site: int, name: str, whole: bool
+) -> ReadAfter | None:
+    obj = m.state.object(ref)
+    if obj.kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE):
+        # Their parameters are read one by one, or by calling them, which is what they were written for.
+        return None
+    written = {storage | 1 for storage in write.storages}
+    share = next((share for share in obj.shares if share.storage | 1 in written), None)
+    if share is None:
+        return None
+    chain = held_part(m, value.root, chain_of(m, ref, share))
+    certain = share.storage in m.certain_storages[mark.write]
+    below_written, below_read = relation(m, write, share.storage | 1, chain, value.root)
+    at_first = _hit_at_first(m, mark, share.storage)
+    if at_first and not (certain and all(link.sure for link in below_written)):
+        certain = True
+        below_written, below_read = relation(m, write, share.storage | 1, chain, value.root, at_first=True)
+    derived = mark.late and not _kept_from_before(m, value.root, mark)
+    if derived:
+        below_read = ()
+    region = m.regions[mark.write].get(share.storage | 1, ())
+    met = overlap(region, share.region) is Fact.YES or over_turns.are_hit(m, region, mark.write, share.region, site)
+    there = certain and met and _is_one(ref, obj, share)
+    hit = {other for other in value.refs if _is_hit(m, other, share, region)}
+    each = (whole and _is_element(value.root)) or len(hit) == len(value.refs)
+    each = each or alternatives.are_all_hit(m, value, written)
+    of_turns = first_turns.held(m, value, mark.write, site) if not each else None
+    if of_turns is not None and at_first and of_turns.is_hit_at_first(hit, mark.write, site):
+        each, below_written, below_read = True, of_turns.named_before(below_written), of_turns.named_before(below_read)
+    elif of_turns is not None:
+        each = of_turns.is_hit_later(hit, mark.write, site)
+    meets = there and each
+    partly = there and not each and _copied_otherwise(m, value, share.storage)
+    # Two names for what a conversion has returned share that, whether it has copied or not.
+    one = (
+        share.when != "" and value.refs == (ref,) and not below_written and all(link.how is None for link in below_read)
+    )
+    linked = (share.sure or one) and all(link.sure for link in (*below_written, *below_read))
+    return ReadAfter(
+        write=mark.write,
+        name=name or obj.text or "this value",
+        own=mark.own,
+        site=-1,
+        consumer="",
+        target="",
+        below_written=below_written,
+        below_read=below_read,
+        element=_is_element(value.root),
+        certain=meets and linked,
+        partly=partly and linked and _cloned_otherwise(m, value, share.storage, chain),
+        sure=obj.sure,
+        kind=obj.kind,
+        flags=obj.flags,
+        place=(share.storage | 1, share.region),
+        bound=_put_aside(m, ref, mark) if _hits_gradient(write) else _bound(m, value.root),
+        conditional=meets
+        and not derived
+        and value.root is not None
+        and _but_for_a_condition(below_written, below_read),
+    )
+
+
+def _is_one(ref: int, obj: Object, share: Share) -> bool:
+    """Whether a storage is the newest of its site, and an object does not sit on older ones of that site as well."""
+    return share.storage & 1 == 0 and (ref & 1 == 1 or not any(s.storage == share.storage + 1 for s in obj.shares))
+
+
+def _hit_at_first(m: Machine, mark: Mark, storage: int) -> bool:
+    """Whether a write in a loop surely hit a storage on the first turn, which there is only one of: `adv = x.detach()`
+    before an attack's loop, and something of its own on later turns."""
+    hit = m.first_hits.get(mark.write)
+    return hit is not None and storage in hit[0] and m.state.get(storage | 1) is None
+
+
+def _copied_otherwise(m: Machine, value: Value, storage: int) -> bool:
+    """Whether what a place holds on the other paths is a copy: not one of several things that are all shared."""
+    if _is_element(value.root):
+        return False
+    others = [m.state.object(ref) for ref in value.refs if not _sits_on(m, ref, storage)]
+    return all(share.how is How.OWN for obj in others for share in obj.shares)
+
+
+def _cloned_otherwise(m: Machine, value: Value, storage: int, chain: Chain) -> bool:
+    """Whether what a name holds is the very object that was written, and on the other paths a clone of it.
+
+    What is something else there may be this object on purpose, and so may what one test chooses between:
+    `x.clone() if keep else x`.
+    """
+    if any(link.how is not None for _, link in chain):
+        return True
+    name = m.state.object(storage).text
+    others = [m.state.object(ref).site for ref in value.refs if not _sits_on(m, ref, storage)]
+    made = [m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None for site in others]
+    return all(
+        isinstance(event, t.Invoke)
+        and event.name == "clone"
+        and naming.text_of(m, event.base) == name
+        and not alternatives.are_chosen(m, event.out, event.site)
+        for event in made
+    )
+
+
+def condition_of(links: tuple[Link, ...]) -> str:
+    """On what the topmost conditional copy of a chain depends, if all above it is sure; else an empty text.
+
+    Links lead from an alias up. What is below a conditional copy is not sure for that reason alone.
+    """
+    for link in reversed(links):
+        if link.when.startswith("when "):
+            return link.when
+        if not link.sure:
+            return ""
+    return ""
+
+
+def _bound_between(m: Machine, root: Key | None, write: int, site: int) -> bool:
+    """Whether a place got its object after the write and is read after that: it holds what was made of the written."""
+    cell = m.state.cell(root) if root is not None else None
+    return cell is not None and write < cell.site < site
+
+
+def _but_for_a_condition(*sides: tuple[Link, ...]) -> bool:
+    conditions = [condition_of(side) for side in sides]
+    return any(conditions) and all(
+        condition or all(link.sure for link in side) for side, condition in zip(sides, conditions, strict=True)
+    )
+
+
+def _hits_gradient(write: Write) -> bool:
+    return write.form == "gradient" or write.root.endswith(".grad")
+
+
+def _put_aside(m: Machine, ref: int, mark: Mark) -> int:
+    """Where an object that a write has hit was first bound to anything but the `.grad` that it is.
+
+    A view that an expression takes of it on the way is bound nowhere: then what it was taken of counts.
+    """
+    for _ in range(MAX_CHAIN):
+        sites = [
+            cell.site
+            for key in m.state.holders.get(ref, ())
+            if (cell := m.state.cell(key)) is not None
+            and ref in cell.refs
+            and {mark, mark._replace(late=False)} & cell.marks
+            and not (isinstance(key, tuple) and key[1] == ".grad")
+        ]
+        bound = min((site for site in sites if site >= 0), default=-1)
+        above = sorted({share.of for share in m.state.object(ref).shares if share.how in VIEWS})
+        if bound >= 0 or len(above) != 1:
+            return bound
+        ref = above[0]
+    return -1
+
+
+def _bound(m: Machine, root: Key | None) -> int:
+    cell = m.state.cell(root) if root is not None else None
+    return cell.site if cell is not None else -1
+
+
+def _is_element(root: Key | None) -> bool:
+    return isinstance(root, tuple) and root[1].startswith("[")
+
+
+def _sits_on(m: Machine, ref: int, storage: int) -> bool:
+    return any(share.storage == storage for share in m.state.object(ref).shares)
+
+
+def _is_hit(m: Machine, ref: int, share: Share, region: Region) -> bool:
+    """Whether an object sits where another does, on a storage of which a region was written: not on other parts."""
+    sharing = [s for s in m.state.object(ref).shares if s.storage == share.storage]
+    return any(s == share or overlap(region, s.region) is Fact.YES for s in sharing)
+
+
+def _kept_from_before(m: Machine, root: Key | None, mark: Mark) -> bool:
+    """Whether the place that a value was derived from held its object already when the write happened."""
+    cell = m.state.cell(root) if root is not None else None
+    return cell is not None and mark._replace(late=False) in cell.marks
+
+
+def held_part(m: Machine, root: Key | None, chain: Chain) -> Chain:
+    """A chain from the object that a place holds on: without what one expression derives from it on the way."""
+    cell = m.state.cell(root) if root is not None else None
+    if cell is None:
+        return chain
+    held = {ref | 1 for ref in cell.refs}
+    position = next((index for index, (number, _) in enumerate(chain) if number in held), 0)
+    return chain[position:]
+
+
+def chain_of(m: Machine, ref: int, share: Share) -> Chain:
+    """From an object up to the owner of the storage: each object passed, and the link that it came by."""
+    chain: list[tuple[int, Link]] = []
+    seen = set()
+    while ref not in seen and len(chain) < MAX_CHAIN:
+        seen.add(ref)
+        how = None if share.how is How.OWN else share.how
+        source = m.state.object(share.of).text
+        chain.append((ref | 1, Link(how, share.site, source, m.state.object(ref).text, share.when, share.sure)))
+        if share.of == ref:
+            break
+        ref = share.of
+        above = next((s for s in m.state.object(ref).shares if s.storage | 1 == share.storage | 1), None)
+        if above is None:
+            break
+        share = above
+    return tuple(chain)
+
+
+def relation(
+    m: Machine, write: Write, storage: int, reader: Chain, root: Key | None, *, at_first: bool = False
+) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
+    """How the written and the read came to share a storage: the links below their nearest common object, on either
+    side. `at_first` is whether that is asked of the first turn of a loop."""
+    chains = m.first_hits[write.site][1] if at_first else m.chains.get(write.site, {})
+    ups = {number for number, _ in reader}
+    below_written: list[Link] = []
+    common = None
+    for number, link in chains.get(storage, ()):
+        if number in ups:
+            common = number
+            break
+        below_written.append(link)
+    below_read: list[Link] = []
+    for number, link in reader:
+        if number == common:
+            break
+        below_read.append(link)
+    written = tuple(link for link in below_written if link.how is not None)
+    read_links = tuple(link for link in below_read if link.how is not None)
+    if not written and not read_links:
+        read_links = tuple(_naming(m, write.site, root))
+    return written, read_links
+
+
+def _naming(m: Machine, write: int, root: Key | None) -> list[Link]:
+    """Two holders of one object: the sharing happened where the later of the two was bound."""
+    cell = m.state.cell(root) if root is not None else None
+    bound = [m.roots[write]] if write in m.roots else []
+    if cell is not None:
+        bound.append((cell.site, naming.key_text(m, root)))
+    known = [(site, name) for site, name in bound if site >= 0]
+    if not known:
+        return []
+    site, name = max(known)
+    return [Link(None, site, min(bound)[1], name)]

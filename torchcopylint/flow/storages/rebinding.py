@@ -1,0 +1,125 @@
+"""Names that are bound anew where the tensor was to be changed: `w = w - lr * w.grad`, `for p in ps: p = p * 2`."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import ParameterRebound
+from torchcopylint.flow.model import FIELD, RETAINS, TENSORS, Cell, Fact, How, Key, Kind, Object, Sure, Value
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import naming
+
+_KEPT = frozenset({How.PARAMETERS, How.FIELD, How.STATE, How.ROW})
+
+
+def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> None:
+    """A name that held a tensor is bound to a value. `before` is what it held."""
+    if before is None or not before.refs or before.refs == value.refs or not value.refs:
+        return
+    old = m.state.object(before.refs[0])
+    if old.kind not in TENSORS:
+        return
+    name = event.name
+    computed = uses.expression(m, event.value, name)
+    if not uses.is_computed_from(m, event.value, name):
+        return
+    if _writes(m, computed):
+        return
+    gradient = _reads_gradient(m, computed, naming.key_text(m, name))
+    _note_rebound(m, name, before, value, event.site, gradient)
+    if m.in_loop and _from_loop(m, name, before) and uses.is_dead_in_loop(m, name, event.site):
+        kinds = [m.state.object(ref) for ref in (*before.refs, *value.refs)]
+        gradient = gradient or _is_asked_for_gradient(m, before)
+        if all(obj.kind in TENSORS for obj in kinds) and (gradient or _lives_elsewhere(m, before)):
+            sure = max(old.sure, Sure.LIKELY) if gradient else min(obj.sure for obj in kinds)
+            source = _source(m, name, before)
+            m.fact(ParameterRebound(event.site, naming.key_text(m, name), "loop", source, event.site, sure))
+
+
+def note_store(m: Machine, slot: Key, text: str, register: int, value: Value, site: int) -> None:
+    """A field or element that held a tensor is set to a value."""
+    before = m.state.cell(slot)
+    if before is None or not before.refs or before.refs == value.refs or not value.refs:
+        return
+    computed = uses.expression(m, register, "")
+    if _reads_gradient(m, computed, text) and not _writes(m, computed):
+        _note_rebound(m, slot, before, value, site, True)
+
+
+def note_gradient_read(m: Machine, ref: int, obj: Object, site: int) -> None:
+    """`.grad` is read of something that took the place of a leaf: nothing will ever stand there."""
+    rebound = m.rebound.get(ref | 1)
+    if rebound is None or RETAINS in obj.flags:
+        return
+    is_leaf = obj.leaf is not Fact.NO and obj.requires_grad is not Fact.NO
+    if obj.kind in (*TENSORS, Kind.UNKNOWN) and not is_leaf:
+        bound, name, sure = rebound
+        m.fact(ParameterRebound(site, name, "gradient", "", bound, sure))
+
+
+def _note_rebound(m: Machine, key: Key, before: Cell, value: Value, site: int, gradient: bool) -> None:
+    """The new holder of a leaf's name is computed from its gradient: it is meant to be the leaf from now on."""
+    objects = [m.state.object(ref) for ref in before.refs]
+    leaves = [obj for obj in objects if obj.leaf is Fact.YES and obj.requires_grad > 0]
+    # Of a field nobody knows what another method has put there; who reads its gradient takes it for a leaf.
+    fields = [obj for obj in objects if obj.owner == FIELD and obj.leaf is obj.requires_grad is Fact.UNKNOWN]
+    if not leaves and fields and m.state.mode.recording is not Fact.UNKNOWN:
+        leaves = [obj for obj in fields if obj.kind in TENSORS]
+    # On the loop's next turn, what took the leaf's place is asked for its gradient, and replaced in turn.
+    earlier = next((m.rebound[ref | 1] for ref in before.refs if ref | 1 in m.rebound), None)
+    for ref in value.refs:
+        new = m.state.object(ref)
+        m.rebound.pop(ref | 1, None)
+        if not gradient or new.kind not in (*TENSORS, Kind.UNKNOWN):
+            continue
+        if not leaves:
+            if earlier is not None and earlier[0] == site and Fact.NO in (new.leaf, new.requires_grad):
+                m.rebound[ref | 1] = earlier
+            continue
+        if leaves == fields and new.leaf is new.requires_grad is Fact.UNKNOWN:
+            new = new._replace(leaf=Fact.NO, requires_grad=Fact.LIKELY)
+            m.state.set_object(ref, new)
+        if not (new.leaf is Fact.YES and new.requires_grad > 0):
+            m.rebound[ref | 1] = (site, naming.key_text(m, key), max(Sure.LIKELY, max(o.sure for o in leaves)))
+
+
+def _writes(m: Machine, computed: list[t.Event]) -> bool:
+    """Whether a part of the expression changes something in place: `p = p.data.mul_(2)` does what it should."""
+    return any(part.site in m.writes for part in computed)
+
+
+def _reads_gradient(m: Machine, computed: list[t.Event], text: str) -> bool:
+    return any(
+        isinstance(part, t.Attribute) and part.name == "grad" and naming.text_of(m, part.base) == text
+        for part in computed
+    )
+
+
+def _is_asked_for_gradient(m: Machine, before: Cell) -> bool:
+    """Whether a loop that does not record has looked at the gradient of what it goes through: it is to be trained."""
+    return m.state.mode.recording is Fact.NO and m.gradients.issuperset(before.refs)
+
+
+def _from_loop(m: Machine, name: str, before: Cell) -> bool:
+    bound = next((use for use in uses.of_name(m, name) if use.site == before.site and not use.loads), None)
+    return bound is not None and uses.from_iteration(m, bound.register)
+
+
+def _lives_elsewhere(m: Machine, before: Cell) -> bool:
+    """Whether the loop goes through tensors that are kept: a batch of a data loader is nobody else's."""
+    for ref in before.refs:
+        if any(share.how in _KEPT for share in m.state.object(ref).shares):
+            return True
+        for key in m.state.holders.get(ref, ()):
+            held = isinstance(key, tuple) and m.state.object(key[0]).kind in (Kind.LIST, Kind.DICT)
+            if held and ref in m.state.refs_of(key):
+                return True
+    return False
+
+
+def _source(m: Machine, name: str, before: Cell) -> str:
+    """What the loop goes through, where that has a name."""
+    for share in m.state.object(before.refs[0]).shares:
+        if share.how is How.PARAMETERS:
+            return m.state.object(share.of).text
+    return ""

@@ -1,0 +1,193 @@
+"""Parts of modules that are set after an optimizer was built elsewhere: by a function, or by another method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import OptimizerHeld, PartReplaced
+from torchcopylint.flow.model import ARGUMENT, LOCAL, How, Kind, Object, Part, Region, Slot, Sure, Value
+from torchcopylint.flow.program import ownership
+from torchcopylint.flow.storages import aliasing
+from torchcopylint.flow.tapes import exclusion, uses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.running.machine import Machine
+    from torchcopylint.flow.tapes.index import UnitIndex
+
+_NOT_TOLD = frozenset({"__init__", "forward", "__call__"})
+"""Functions of which no caller is told that they set parts: they begin with them, or make them when first needed."""
+
+
+MAX_DEPTH = 3
+"""How deep a new module is looked into for what it was made of."""
+
+
+class Replaced(NamedTuple):
+    """A function sets `part` of a module that it is handed as `parameter`, or of what is found `within` that, whichever
+    way it goes. `text` is how the part is called, behind the name of the module."""
+
+    parameter: str
+    part: Part
+    sure: Sure
+    within: Region = ()
+    text: str = ""
+
+
+def of(m: Machine) -> tuple[Replaced, ...]:
+    """What a unit that has been run replaces of its arguments."""
+    if m.unit.name in _NOT_TOLD:
+        return ()
+    found: dict[Replaced, None] = {}
+    for site, (base, part, text, sure) in m.replaced.items():
+        if uses.on_some_paths(m, site):
+            continue
+        for owner, within in _handed(m, base):
+            name = m.state.object(owner).text
+            if text.startswith(name):
+                found[Replaced(name, part, sure, within, text.removeprefix(name))] = None
+    return tuple(found)
+
+
+def _handed(m: Machine, base: int) -> Iterator[tuple[int, Region]]:
+    """The parameter that a module is, or that it is found in, and where there."""
+    obj = m.state.object(base)
+    inside = [(s.storage, s.region) for s in obj.shares if s.how is How.FIELD and s.sure and s.region]
+    for owner, within in [(base, ()), *inside]:
+        one = m.state.object(owner)
+        if one.owner in (ARGUMENT, "self") and owner == m.number("argument", one.text):
+            yield owner, within
+
+
+def by_call(m: Machine, items: tuple[Replaced, ...], bound: dict[str, Value], site: int) -> None:
+    """A call replaces parts of the modules that it is given."""
+    for item in items:
+        value = bound.get(item.parameter)
+        if value is None or len(value.refs) != 1 or m.state.object(value.refs[0]).kind is not Kind.MODULE:
+            continue
+        text = f"{m.state.object(value.refs[0]).text}{item.text}"
+        ownership.note_part(m, value.refs[0], item.part, text, item.sure, site, frozenset(), item.within)
+
+
+def found(m: Machine) -> Iterator[Relation]:
+    """What a unit that has been run says of parts and optimizers in fields of `self`."""
+    if m.unit.owner < 0 or not m.unit.parameters:
+        return
+    if m.unit.name == "__init__":
+        yield from _held(m)
+        return
+    me = m.number("argument", m.unit.first)
+    for site, (base, part, text, sure) in sorted(m.replaced.items()):
+        field = aliasing.field_of(m, frozenset({base})) or _field_of_whole(m, base)
+        new = part.kind == "field" and base == me and _is_made_here(m, (me, f".{part.value}"))
+        if (field or (new and not _tells_optimizer(m))) and exclusion.is_told_by_kind(m, site):
+            yield PartReplaced(site, text, field, m.unit.name, m.unit.qualname, sure)
+
+
+def _field_of_whole(m: Machine, base: int) -> str:
+    """The field of `self` with the module that something is a layer of: `for layer in self.model.modules()`."""
+    wholes = {share.storage for share in m.state.object(base).shares if share.how is How.FIELD}
+    return aliasing.field_of(m, frozenset(wholes)) if len(wholes) == 1 else ""
+
+
+def _tells_optimizer(m: Machine) -> bool:
+    return any(isinstance(event, t.Attribute) and event.name == "param_groups" for event in m.unit.definitions)
+
+
+def _is_made_here(m: Machine, slot: Slot) -> bool:
+    """Whether a field holds what the unit has made itself: no wrapper of what it held before, and nothing handed in.
+
+    A parameter is another one than before, whatever it was made of.
+    """
+    objects = [m.state.object(ref) for ref in m.state.refs_of(slot)]
+    if len(objects) != 1 or objects[0].kind is Kind.PARAMETER:
+        return len(objects) == 1
+    parts = [objects[0], *(m.state.object(ref) for ref in _parts_of(m, m.state.refs_of(slot), MAX_DEPTH))]
+    sources = {s.storage for part in parts for s in part.shares if s.how is not How.FIELD}
+    return all(m.state.object(storage).owner in ("", LOCAL) for storage in sources)
+
+
+def _parts_of(m: Machine, refs: tuple[int, ...], depth: int) -> Iterator[int]:
+    """What a new module was made of: `nn.Sequential(self.net, head)`."""
+    for ref in refs if depth else ():
+        for slot in m.state.slot_names(ref):
+            inner = m.state.refs_of(slot)
+            yield from inner
+            yield from _parts_of(m, inner, depth - 1)
+
+
+def _held(m: Machine) -> Iterator[OptimizerHeld]:
+    """The optimizers that a constructor leaves in fields, over the modules in other fields, and nobody exchanges."""
+    me = m.number("argument", m.unit.first)
+    held = [(slot, m.state.cell(slot), m.state.refs_of(slot)) for slot in m.state.slot_names(me)]
+    single = [(slot[1][1:], cell.site, m.state.object(refs[0])) for slot, cell, refs in held if cell and len(refs) == 1]
+    optimizer_ref = {slot[1][1:]: refs[0] for slot, _, refs in held if len(refs) == 1}
+    for name, site, optimizer in single:
+        renewed = _renewed(m, name) if optimizer.kind is Kind.OPTIMIZER else None
+        adding = _adding_groups(m) if renewed is not None else None
+        if renewed is None or adding is None:
+            continue
+        renewed += adding
+        moved = {share.storage for share in optimizer.shares if share.how is How.PARAMETERS}
+        for over, _, module in single:
+            own = {share.storage for share in module.shares if share.how is How.OWN}
+            if module.kind is Kind.MODULE and own and own <= moved:
+                yield OptimizerHeld(site, name, over, uses.own_calls(m), module.sure, frozenset(), renewed)
+        parts = frozenset(over for over, bound, part in single if bound < site and _knows(m, optimizer_ref[name], part))
+        if parts:
+            yield OptimizerHeld(site, name, "", uses.own_calls(m), optimizer.sure, parts, renewed)
+
+
+def _knows(m: Machine, optimizer: int, part: Object) -> bool:
+    """Whether an optimizer was built over a module or parameter, or what it is a part of."""
+    built = m.optimizers.get(optimizer | 1)
+    trained = part.kind in (Kind.MODULE, Kind.PARAMETER) and built is not None
+    return trained and ownership.meet(ownership.parts_of(part), built.parts if built is not None else ())
+
+
+def _renewed(m: Machine, name: str) -> tuple[tuple[str, frozenset[str]], ...] | None:
+    """The other methods that set a field of that name, by class and name, each with all fields that it sets.
+
+    `None` if somebody sets it who is no method of a class that has to do with this one.
+
+    What has nothing to do with this class, or is a part of the constructor, does not count.
+    """
+    classes = {info.number for info in m.world.program.classes}
+    family = {n for n in classes if n in m.world.lineage(m.unit.owner) or m.unit.owner in m.world.lineage(n)}
+    setters = [m.world.unit(number) for number in m.world.setters(name)]
+    setters = [unit for unit in setters if not _only_begins(m, unit)]
+    if any(unit.owner < 0 for unit in setters):
+        return None
+    mine = [unit for unit in setters if unit.owner in family]
+    return tuple((unit.qualname, _sets(m.world.index(unit))) for unit in mine)
+
+
+def _only_begins(m: Machine, unit: t.Unit) -> bool:
+    """Whether a method is a part of the constructor: its own, that nobody else in the file calls."""
+    invokes = ((u, e) for u in m.world.program.units for e in m.world.index(u).of(t.Invoke))
+    callers = [caller for caller, event in invokes if event.name == unit.name]
+    return bool(callers) and all(c.name == "__init__" and c.owner == unit.owner == m.unit.owner for c in callers)
+
+
+def _adding_groups(m: Machine) -> tuple[tuple[str, frozenset[str]], ...] | None:
+    """The methods of the class that give an optimizer more parameters, each with what it sets itself. `None` if others
+    in the file do so as well: they may do it for any method."""
+    found = []
+    for unit in m.world.program.units:
+        index = m.world.index(unit)
+        if any(event.name == "add_param_group" for event in index.of(t.Invoke)):
+            if unit.owner != m.unit.owner or unit.name == "__init__":
+                return None
+            found.append((unit.qualname, _sets(index)))
+    return tuple(found)
+
+
+def _sets(index: UnitIndex) -> frozenset[str]:
+    """The names of the attributes that a unit sets, or puts something into under a key."""
+    tables = (index.unit.definitions[event.base] for event in index.of(t.StoreItem))
+    return frozenset(event.name for event in index.of(t.StoreAttribute)) | {
+        made.name for made in tables if isinstance(made, t.Attribute)
+    }

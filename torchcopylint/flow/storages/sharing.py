@@ -1,0 +1,270 @@
+"""Parameters and buffers that are put on the storage of others: where it starts, and what becomes of it."""
+
+from __future__ import annotations
+
+import re
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import DataShared
+from torchcopylint.flow.model import ARGUMENT, LOCAL, TENSORS, How, Kind, Sure, Value
+from torchcopylint.flow.running.machine import Machine, PutOn
+from torchcopylint.flow.storages.reading import MAX_CHAIN
+from torchcopylint.flow.tapes import inquiries, used_up, uses
+from torchcopylint.flow.values import idioms, naming
+
+_TAKING_OFF = frozenset({"delattr", "__delattr__", "_parameters"})
+"""Names that say that parameters are taken off modules: `del module._parameters["weight"]`."""
+_LAYERS = frozenset({Kind.MODULE, Kind.UNKNOWN})
+_FILLING = frozenset({"load_state_dict", "eval", "train", "to", "cpu", "cuda", "float", "half", "double"})
+"""Methods of a module that leave it to whoever made it."""
+CONVERSIONS = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "type_as"})
+"""Methods of tensors that copy only if they have to."""
+
+
+def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str, form: str, sure: Sure) -> None:
+    """An object, `text`, is put on the storages of `source`, which a live parameter or buffer, `shared`, sits on."""
+    going = form in ("parameter", "assign") and (_is_let_go(m, source, site) or _is_given_away(m, source, site))
+    if going or text == shared or (form == "parameter" and _takes_off(m)):
+        # Under the name that it was taken from, it takes the place of what was there.
+        return
+    storages = frozenset(share.storage for held in source.refs for share in m.state.object(held).shares)
+    owner = source.root[0] if isinstance(source.root, tuple) else -1
+    m.put_on[site] = PutOn(ref, storages, shared, owner)
+    context = idioms.CONVERSION if m.world.converts(m) or _is_copied_before(m, shared, site) else ""
+    # What only its name takes for a parameter may be anything that looks like one.
+    sure = min(sure, *(m.state.object(held).sure for held in source.refs))
+    m.fact(DataShared(site, text, shared, form, sure, context=context))
+
+
+def _is_copied_before(m: Machine, source: str, site: int) -> bool:
+    """Whether a unit has copied what it was handed before it takes parts of it: what is left of that is used up."""
+    name = source.partition(".")[0].partition("[")[0]
+    if m.state.object(m.number("argument", name)).owner != ARGUMENT:
+        return False
+    for event in m.index.of(t.Call) + m.index.of(t.Invoke):
+        if event.site < site and len(event.arguments) == 1 and m.dotted_of(event) == "copy.deepcopy":
+            copied = m.unit.definitions[event.arguments[0].register]
+            if isinstance(copied, t.Load) and copied.name == name:
+                return True
+    return False
+
+
+def _is_let_go(m: Machine, source: Value, site: int) -> bool:
+    """Whether the module that has the memory was made here to have it, and the unit looks at that no more."""
+    objects = [m.state.object(ref) for ref in source.refs]
+    while objects and not any(share.how is How.FIELD for share in objects[0].shares):
+        above = [share.of for share in objects[0].shares if share.how is not How.OWN]
+        objects = [m.state.object(above[0])] if above and m.state.object(above[0]) != objects[0] else []
+    owners = [share for obj in objects for share in obj.shares if share.how is How.FIELD]
+    if m.unit.kind == "module" or len(owners) != 1 or len(owners[0].region) != 1:
+        return False
+    owner, part = owners[0].of, owners[0].region[0].value
+    made, keys = m.state.object(owner), m.state.holders.get(owner, ())
+    names = [key for key in keys if owner in m.state.refs_of(key)]
+    if made.owner not in ("", LOCAL) or not all(isinstance(name, str) for name in names):
+        return False
+    for name in names:
+        looks = [use for use in uses.of_name(m, str(name)) if use.loads]
+        seen = [(use, m.consumer_of(use.register)) for use in looks]
+        parts = all(isinstance(event, t.Attribute) and event.base == use.register for use, event in seen)
+        later = [e.out for use, e in seen if isinstance(e, t.Attribute) and e.name == part and use.site > site]
+        again = not all(_is_asked(m, register) for register in later)
+        if not parts or again or uses.seen_from_inside(m, str(name)):
+            return False
+    return True
+
+
+def _is_given_away(m: Machine, source: Value, site: int) -> bool:
+    """Whether the memory is that of a module which was made here to be filled and gives its parts away from there on,
+    and nothing else: `head = Head(); head.load_state_dict(saved); net.fc.weight.data = head.fc.weight.data`."""
+    above = source.refs
+    while len(above) == 1:
+        further = tuple({share.of for share in m.state.object(above[0]).shares if share.how is not How.OWN})
+        if not further or further == above:
+            break
+        above = further
+    made = m.state.object(above[0]) if len(above) == 1 else None
+    if made is None or made.kind is not Kind.MODULE or made.owner not in ("", LOCAL) or m.unit.kind == "module":
+        return False
+    keys = m.state.holders.get(above[0], ())
+    names = [key for key in keys if above[0] in m.state.refs_of(key)]
+    if len(names) != 1 or not isinstance(names[0], str) or uses.seen_from_inside(m, names[0]):
+        return False
+    around = uses.loops_around(m, site)
+    given: list[str] = []
+    for use in uses.of_name(m, names[0]):
+        event = m.consumer_of(use.register) if use.loads else None
+        filled = isinstance(event, t.Invoke) and event.base == use.register and event.name in _FILLING
+        filled = filled or _is_loader(m, event, use.register)
+        again = bool(around) and use.loops == around
+        if use.loads and not (filled and use.site < site and not again):
+            part = _given(m, use.register)
+            if part is None or (use.loops and part and "[" not in part) or part in given:
+                return False
+            given += [part] if part else []
+    return True
+
+
+def _is_loader(m: Machine, event: t.Event | None, register: int) -> bool:
+    """Whether a statement has a model filled by something that is called for that: `load_checkpoint(path, model)`."""
+    if not isinstance(event, t.Call | t.Invoke) or not isinstance(m.consumer_of(event.out), t.Discard):
+        return False
+    name = event.name if isinstance(event, t.Invoke) else m.dotted_of(event).rpartition(".")[2]
+    return any(one.register == register for one in event.arguments) and _LOADING.search(name) is not None
+
+
+_LOADING = re.compile(r"(?:^|_)(?:re)?(?:load|init)|restore|resume")
+"""What fills a model, by its name; `store` does not."""
+
+
+def _given(m: Machine, register: int) -> str | None:
+    """What part of a module becomes the memory of something else, `fc[i]`; nothing if it is only asked what it is like,
+    and `None` if more is done with it."""
+    event = m.consumer_of(register)
+    while isinstance(event, t.Attribute | t.Item) and event.base == register:
+        register = event.out
+        event = m.consumer_of(register)
+    if isinstance(event, t.StoreAttribute) and event.name == "data" and event.value == register:
+        return naming.text_of(m, register)
+    paired = isinstance(event, t.Call) and naming.text_of(m, event.function) == "zip"
+    if paired or used_up.is_used_up(m, register, "", named=False):
+        return ""
+    return "" if inquiries.is_inquiry(m, register) else None
+
+
+def _is_asked(m: Machine, register: int) -> bool:
+    """Whether a parameter is only asked what it is like, perhaps through its data."""
+    event = m.consumer_of(register)
+    if isinstance(event, t.Attribute) and event.name == "data":
+        register = event.out
+    return inquiries.is_inquiry(m, register)
+
+
+def note_again(m: Machine, site: int, source: Value, text: str) -> None:
+    """A plain tensor becomes the memory of a parameter, `text`: the second that gets it shares it with the first."""
+    if len(source.refs) != 1 or source.refs[0] & 1:
+        return
+    obj = m.state.object(source.refs[0])
+    if obj.kind is not Kind.TENSOR or obj.owner not in ("", LOCAL, ARGUMENT):
+        return
+    table, _ = m.tables.get(obj.shares[0].storage, (-1, False)) if obj.shares else (-1, False)
+    first, held = m.given_memory.setdefault(source.refs[0], (site, text) if table < 0 else (table, ""))
+    if held != text and uses.runs_before(m, first, site):
+        name = naming.key_text(m, source.root) or obj.text
+        m.fact(DataShared(site, text, name, "table", obj.sure, first))
+
+
+def note_table(m: Machine, source: Value, site: int, frozen: bool) -> None:
+    """One table of weights is given to an embedding; twice, and trained by one, it is shared by two."""
+    ref = source.refs[0]
+    storage = m.state.object(ref).shares[0].storage
+    first, kept = m.tables.setdefault(storage, (site, frozen))
+    # One that is frozen and one that is not may be the arms of one condition.
+    both = not kept and not frozen and first != site
+    if both or (not (kept and frozen) and uses.runs_before(m, first, site)):
+        name = naming.key_text(m, source.root) or "one tensor"
+        m.fact(DataShared(site, "this embedding", name, "table", m.state.object(ref).sure, first))
+
+
+def replaced(m: Machine, value: Value, place: str) -> None:
+    """A value is stored at a place. If that is where its memory came from, it replaces what was there."""
+    for ref in value.refs:
+        site = m.state.object(ref).site
+        if site in m.put_on and m.put_on[site].ref == ref and m.put_on[site].source == place:
+            m.facts[site] = [fact for fact in m.facts[site] if not isinstance(fact, DataShared)]
+
+
+def _takes_off(m: Machine) -> bool:
+    """Whether a unit takes parameters off modules: what it makes of them goes on in their place, under other names."""
+    return any(
+        event.name in _TAKING_OFF for event in m.unit.definitions if isinstance(event, t.Load | t.Attribute | t.Invoke)
+    )
+
+
+def stands_in(m: Machine, fact: DataShared) -> bool:
+    """Whether a unit makes an object go on with what another one has, field by field: `self.encoder = net.encoder`.
+
+    Who takes the layers of a network as they are wants its buffers as they are, too. To be asked when a unit has run.
+    """
+    if fact.form != "buffer" or fact.site not in m.put_on:
+        return False
+    made, owner = m.unit.definitions, m.put_on[fact.site].owner
+    taken = 0
+    for name, stores in m.index.stores.items():
+        for event in stores:
+            field = made[event.value] if event.value >= 0 else None
+            if isinstance(field, t.Attribute) and field.name == name and owner in m.value(field.base).refs:
+                objects = [m.state.object(ref) for ref in m.value(event.value).refs]
+                taken += bool(objects) and all(obj.kind in _LAYERS for obj in objects)
+    return taken > 1
+
+
+def is_passing(m: Machine, register: int) -> bool:
+    """Whether what a call returns is an operand and nothing else, perhaps after a conversion: nobody holds it."""
+    event = m.consumer_of(register)
+    while isinstance(event, t.Invoke) and event.base == register and event.name in CONVERSIONS:
+        register = event.out
+        event = m.consumer_of(register)
+    return isinstance(event, t.Operate)
+
+
+def set_anew(m: Machine, key: int) -> None:
+    """What a module has under a name, which is in a register, is exchanged: `parent._modules[name] = new`.
+
+    What was there under that name goes out of use, and whoever was put on its memory has taken it over.
+    """
+    loaded = m.unit.definitions[key] if m.put_on and key >= 0 else None
+    if not isinstance(loaded, t.Load):
+        return
+    had = [ref for name in _had_as(m, loaded.name) for ref in m.state.refs_of(name)]
+    out = {ref | 1 for ref in had}
+    own = {share.storage for ref in had if m.state.object(ref).kind in TENSORS for share in m.state.object(ref).shares}
+    for site, put in m.put_on.items():
+        if put.owner | 1 in out or put.storages & own:
+            m.facts[site] = [fact for fact in m.facts[site] if not isinstance(fact, DataShared)]
+
+
+def _had_as(m: Machine, key: str) -> list[str]:
+    """The names of what was taken out of a module under the name in `key`: `for key, child in net.named_children()`."""
+    made = m.unit.definitions
+    pairs = set()
+    for bind in m.index.binds.get(key, ()):
+        part = made[bind.value] if bind.value >= 0 else None
+        if isinstance(part, t.Unpack) and isinstance(made[part.value], t.Iterate):
+            pairs.add(part.value)
+    found = []
+    for name, binds in m.index.binds.items():
+        for bind in binds:
+            event = made[bind.value] if bind.value >= 0 else None
+            if isinstance(event, t.Unpack) and event.value in pairs and name != key:
+                found.append(name)
+            elif isinstance(event, t.Call) and m.dotted_of(event) == "builtins.getattr" and len(event.arguments) > 1:
+                asked = made[event.arguments[1].register]
+                if isinstance(asked, t.Load) and asked.name == key:
+                    found.append(name)
+    return found
+
+
+def let_go(m: Machine, slot: tuple[int, str], value: Value) -> None:
+    """A field is set or deleted: what it held is not in use any more, and whoever was put on that took it over."""
+    cell = m.state.cell(slot)
+    if cell is None or not m.put_on:
+        return
+    kept = {share.storage for ref in value.refs for share in m.state.object(ref).shares}
+    own = {share.storage for ref in cell.refs for share in m.state.object(ref).shares if share.how is How.OWN} - kept
+    fields = {ref for ref in cell.refs if any(share.how is How.FIELD for share in m.state.object(ref).shares)}
+    for site, put in m.put_on.items():
+        if put.storages & own or _taken_from(m, put.ref, fields):
+            m.facts[site] = [fact for fact in m.facts[site] if not isinstance(fact, DataShared)]
+
+
+def _taken_from(m: Machine, ref: int, fields: set[int]) -> bool:
+    """Whether an object was put on the memory of one of the objects that a module's field held until now."""
+    for _ in range(MAX_CHAIN if fields else 0):
+        above = [share.of for share in m.state.object(ref).shares if share.how is not How.OWN and share.of != ref]
+        if not above:
+            return False
+        ref = above[0]
+        if ref in fields:
+            return True
+    return False

@@ -1,0 +1,475 @@
+"""Fields and elements of objects, and what stands in them."""
+
+from __future__ import annotations
+
+import re
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import FieldRead, Repeated
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    ARCHIVE,
+    ARGUMENT,
+    BUFFERS,
+    CONTAINERS,
+    EARLIER,
+    FETCHING,
+    FIELD,
+    LISTS,
+    LOCAL,
+    PARTS,
+    PLACEHOLDER,
+    SWITCHED,
+    TENSORS,
+    UNKNOWN,
+    WRITES_INPUT,
+    Cell,
+    Fact,
+    How,
+    Key,
+    Kind,
+    Object,
+    Part,
+    Region,
+    Share,
+    Slot,
+    Sure,
+    Value,
+    join_cells,
+    overlap,
+)
+from torchcopylint.flow.program import children, hollow
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import reading
+from torchcopylint.flow.tapes import alternatives, uses
+from torchcopylint.flow.values import kinds, memory, naming
+from torchcopylint.flow.values.kinds import MODULE_BASES
+from torchcopylint.knowledge import table
+
+_NAMES = re.compile(r"[^\W\d]\w*")
+
+
+def slot_value(m: Machine, slot: Slot, lazily: Object | None = None) -> Value:
+    """What a slot holds. A slot that nobody has touched holds something of its own, the same at every look."""
+    cell = m.state.cell(slot)
+    if cell is None:
+        owner = m.state.object(slot[0])
+        obj = lazily or Object()
+        ref = m.number("slot", slot)
+        shares = obj.shares or (Share(ref, How.OWN, -1, ref),)
+        outside = FIELD if owner.owner not in ("", LOCAL) else owner.owner
+        m.state.make(ref, obj._replace(shares=shares, text=f"{owner.text}{slot[1]}", owner=outside))
+        memory.bind(m, slot, Value((ref,), obj.kind), -1)
+        cell = m.state.cell(slot)
+        assert cell is not None
+    return Value(cell.refs, cell.kind, cell.const, cell.marks, naming.place_of(m, slot, cell), cell.plain)
+
+
+def join_values(values: list[Value]) -> Value:
+    """One value for what may be any of several."""
+    if not values:
+        return UNKNOWN
+    if len(values) == 1:
+        return values[0]
+    cell = Cell(values[0].refs, values[0].kind, values[0].const, values[0].marks, plain=values[0].plain)
+    for value in values[1:]:
+        cell = join_cells(cell, Cell(value.refs, value.kind, value.const, value.marks, plain=value.plain))
+    roots = {value.root for value in values}
+    return Value(cell.refs, cell.kind, cell.const, cell.marks, roots.pop() if len(roots) == 1 else None, cell.plain)
+
+
+def bind_slot(m: Machine, slot: Slot, value: Value, site: int, *, weak: bool = False) -> None:
+    """A slot now holds a value, or, where it stands for several elements, may hold it as well."""
+    # A field is a place of its own, whatever its value came from; an element may be short for a name.
+    origin = None if slot[1].startswith(".") else value.root
+    cell = Cell(value.refs, value.kind, value.const, value.marks, site, origin, value.plain)
+    before = m.state.cell(slot)
+    if weak and before is not None:
+        cell = join_cells(before, cell)._replace(site=site)
+    m.state.put_cell(slot, cell)
+
+
+def clear(m: Machine, ref: int) -> None:
+    """A container gives up its elements."""
+    for slot in m.state.slot_names(ref):
+        if slot[1].startswith("["):
+            m.state.put(slot, None)
+
+
+def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value:
+    """An element of one container; `key` is a constant, or `None` for any of them."""
+    ref = base.refs[0]
+    obj = m.state.object(ref)
+    if obj.kind is Kind.STATE_DICT:
+        one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text, flags=obj.flags)
+        one = one._replace(config=obj.config)
+        named = (ref, f"[{key!r}]")
+        if key is not None and m.state.cell(named) is not None:
+            return slot_value(m, named)
+        return memory.alias(m, base, site, How.STATE, one, region=(Part("each"),), tag="state")
+    if key is not None:
+        slot = (ref, f"[{key!r}]")
+        if m.state.cell(slot) is not None:
+            return slot_value(m, slot)
+        if isinstance(key, str) and ref in m.shallow_of:
+            source = m.shallow_of[ref]
+            same = element(m, Value((source,)), key, site, f"{m.state.object(source).text}[{key!r}]")
+            bind_slot(m, slot, same, site)
+            if obj.kind is Kind.UNKNOWN:
+                m.state.set_object(ref, obj._replace(kind=Kind.DICT, sure=Sure.LIKELY))
+            return same
+        if _is_fetched(m, ref, obj, key):
+            return memory.fresh(m, site, Object(flags=frozenset({FETCHING}), text=text), "fetched")
+        by_name = obj.kind is Kind.DICT and isinstance(key, str) and LISTS not in obj.flags
+        if m.state.cell((ref, ANY_ELEMENT)) is None and (obj.kind not in CONTAINERS or by_name):
+            return slot_value(m, slot)
+        entry = _entry(m, ref, obj) if isinstance(key, str) else None
+        if entry is not None:
+            return slot_value(m, slot, entry)
+        if (own := own_entry(m, slot)) is not None:
+            return own
+    elif _is_fetched(m, ref, obj, key):
+        return memory.fresh(m, site, Object(flags=frozenset({FETCHING}), text=text), "fetched")
+    stored = _just_stored(m, site, text) if key is None and obj.kind is Kind.LIST and m.in_loop else None
+    if stored is not None:
+        return stored
+    # Of a container that comes from elsewhere, the keys that somebody has named here are not all that it has.
+    any_of_all = key is None and obj.kind is not Kind.UNKNOWN
+    elements = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
+    held = [slot_value(m, slot) for slot in elements if any_of_all or slot[1] == ANY_ELEMENT]
+    if held:
+        found = [_any_of(m, value, site, text) for value in held]
+        if obj.kind is Kind.UNKNOWN and _stored_there(m, site, text) is None:
+            # What was stored at one key need not be what stands at another.
+            found.append(_another(m, Object(owner=obj.owner), site, text, "element from elsewhere"))
+        return join_values(found)
+    if PARTS in obj.flags:
+        return _part(m, base, obj, key, site, text)
+    if LISTS in obj.flags:
+        slot = (ref, f"[{key!r}]" if key is not None else ANY_ELEMENT)
+        return slot_value(m, slot, Object(Kind.LIST, Sure.PROVEN))
+    return _another(m, Object(owner=obj.owner), site, text)
+
+
+def _is_fetched(m: Machine, ref: int, obj: Object, key: object) -> bool:
+    """Whether what stands at a key is made when it is asked for, and nobody here has put anything in."""
+    asked = FETCHING in obj.flags or (ARCHIVE in obj.flags and isinstance(key, str)) or kinds.named_source(obj.text)
+    return obj.kind is Kind.UNKNOWN and asked and m.state.cell((ref, ANY_ELEMENT)) is None
+
+
+def _stored_there(m: Machine, site: int, place: str) -> t.StoreItem | None:
+    """The event that has stored what an item is, as the user wrote it, before on the same way, with the same key."""
+    loops = uses.loops_around(m, site)
+    for store in m.index.of(t.StoreItem):
+        around = uses.loops_around(m, store.site)
+        before = store.site < site and around == loops[: len(around)] and not uses.on_some_paths(m, store.site)
+        key = naming.index_text(m, store.subscript)
+        if before and f"{naming.text_of(m, store.base)}[{key}]" == place and "..." not in key:
+            bound = [use for name in _NAMES.findall(place) for use in uses.of_name(m, name) if not use.loads]
+            if not any(store.site < use.site < site for use in bound):
+                return store
+    return None
+
+
+def _just_stored(m: Machine, site: int, place: str) -> Value | None:
+    """What an item of a list surely is: what the same turn of the same loop has stored there, if nothing else was done
+    to the list in between. `states[i] = cell(x, states[i]); x = states[i]`."""
+    store = _stored_there(m, site, place)
+    if store is None or uses.loops_around(m, store.site) != uses.loops_around(m, site):
+        return None
+    holder = naming.text_of(m, store.base)
+    changes: list[t.StoreItem | t.Invoke | t.DeleteItem] = [
+        *m.index.of(t.StoreItem),
+        *m.index.of(t.Invoke),
+        *m.index.of(t.DeleteItem),
+    ]
+    for event in changes:
+        if store.site < event.site < site and event.base >= 0 and naming.text_of(m, event.base) == holder:
+            return None
+    value = m.value(store.value)
+    return value._replace(root=None) if value.refs else None
+
+
+def _entry(m: Machine, ref: int, obj: Object) -> Object | None:
+    """What an entry of a dictionary that was handed in, or stands in a field, is like, as those are that the caller or
+    the constructor knows: by its key, it is one."""
+    cell = m.state.cell((ref, ANY_ELEMENT)) if obj.kind is Kind.DICT else None
+    if cell is None or cell.site >= 0 or len(cell.refs) != 1:
+        return None
+    like = m.state.object(cell.refs[0])
+    return like._replace(shares=(), flags=like.flags - {PLACEHOLDER}) if PLACEHOLDER in like.flags else None
+
+
+def own_entry(m: Machine, slot: Slot) -> Value | None:
+    """What a dictionary that a loop has filled has at a key, if nobody but the dictionary holds what was put in: two
+    keys have two of them. `rows = {name: torch.zeros(3) for name in names}`; of what has a graph nothing is said."""
+    ref, key = slot
+    obj = m.state.object(ref)
+    one = m.state.cell((ref, ANY_ELEMENT)) if obj.kind is Kind.DICT and obj.owner in ("", LOCAL) else None
+    if one is None or not one.refs or not key.startswith(("['", '["')):
+        return None
+    held = [m.state.object(inner) for inner in one.refs]
+    like = held[0]._replace(shares=())
+    shared = any(other != (ref, ANY_ELEMENT) for inner in one.refs for other, _ in m.state.holders_of(inner))
+    owned = all(share.how is How.OWN for inner in held for share in inner.shares)
+    if shared or not owned or like.kind not in BUFFERS or like.requires_grad > 0:
+        return None
+    if any(inner._replace(shares=()) != like for inner in held):
+        return None
+    return slot_value(m, slot, like)._replace(marks=one.marks)
+
+
+def _part(m: Machine, base: Value, obj: Object, key: object, site: int, text: str) -> Value:
+    """One of the parts that a tensor was split into: two of them do not overlap."""
+    made = Object(
+        Kind.TENSOR, Sure.PROVEN, dtype=obj.dtype, requires_grad=obj.requires_grad, graph=obj.graph, text=text
+    )
+    made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf)
+    region = (Part("field", key),) if isinstance(key, int) and key >= 0 else (Part("?"),)
+    return memory.alias(m, base, site, How.ROW, made, region=region, tag="part of several")
+
+
+def _any_of(m: Machine, value: Value, site: int, text: str) -> Value:
+    """Where a slot stands for elements that nobody has told apart, every look finds another one."""
+    placeholders = [ref for ref in value.refs if PLACEHOLDER in m.state.object(ref).flags]
+    if not placeholders:
+        return value
+    found = [value._replace(refs=tuple(ref for ref in value.refs if ref not in placeholders))]
+    late = frozenset({mark._replace(late=True) for mark in value.marks})
+    for ref in placeholders:
+        one = _another(m, m.state.object(ref), site, text, f"element {ref}")._replace(marks=late)
+        found.append(one)
+        for part in m.state.slot_names(ref) if m.state.object(ref).kind is Kind.TUPLE else ():
+            # The tuples of a list are alike: so are their parts.
+            for held in m.state.refs_of(part):
+                inner = _another(m, m.state.object(held), site, text + part[1], f"element {ref}{part[1]}")
+                bind_slot(m, (one.refs[0], part[1]), inner, site)
+    return join_values([one for one in found if one.refs])
+
+
+def _another(m: Machine, like: Object, site: int, text: str, tag: str = "element") -> Value:
+    """An element that looks like one that stands for all. What belongs to a module goes on belonging to it."""
+    owner = FIELD if like.owner not in ("", LOCAL) else like.owner
+    made = like._replace(text=text, owner=owner, flags=like.flags - {PLACEHOLDER})
+    if any(share.how is not How.OWN for share in like.shares):
+        ref = m.made_at(site, tag)
+        m.state.retire(ref)
+        shares = tuple(share._replace(region=_visited(share.region, ref)) for share in made.shares)
+        return Value((m.state.make(ref, made._replace(site=site, shares=shares)),), made.kind)
+    return memory.fresh(m, site, made, tag)
+
+
+def _visited(region: Region, ref: int) -> Region:
+    """The part that is any one of several becomes this turn's one."""
+    return tuple(part._replace(value=ref) if part.kind == "each" else part for part in region)
+
+
+DICTIONARIES = frozenset({"torch.nn.ModuleDict", "torch.nn.ParameterDict"})
+"""Modules that hold others by name."""
+
+
+def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child", key: object = None) -> Value:
+    """An element of a `Sequential` or a `ModuleList`: some module that is a part of it, or that at a place, `key`."""
+    held = [slot_value(m, slot) for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
+    if held:
+        return join_values(held)
+    if m.state.object(ref).type in ("torch.nn.ParameterList", "torch.nn.ParameterDict"):
+        # Many a list of parameters holds statistics that nobody trains: it has to be seen what it was given.
+        trained = m.state.object(ref).requires_grad
+        one = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=trained, text=text)
+        return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(Part("each"),), tag=tag)
+    part = Part("int", key) if isinstance(key, int) and not isinstance(key, bool) else Part("each")
+    switched = ref | 1 in m.switched or SWITCHED in m.state.object(ref).flags
+    child = children.of(m.state.object(ref))
+    flags = {SWITCHED} if switched else set()
+    one = Object(
+        Kind.MODULE,
+        Sure.LIKELY,
+        text=text,
+        type=child.type,
+        config=(("inplace", True),) if child.inplace else (),
+        flags=frozenset(flags | {WRITES_INPUT} if child.writes_input else flags),
+    )
+    return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(part,), tag=tag)
+
+
+def register_module(m: Machine, ref: int, module: Object, name: str, value: Value, site: int) -> None:
+    """A module or parameter assigned to a module becomes a part of what that module trains: under `name`, or, if that
+    is empty, one among several that are not told apart."""
+    part = Part("field", name) if name else Part("?")
+    for held in value.refs:
+        inner = m.state.object(held)
+        if held == ref or inner.kind not in (Kind.MODULE, Kind.PARAMETER):
+            continue
+        present = {share.storage for share in inner.shares}
+        added = [
+            Share(s.storage, How.FIELD, site, ref, (*s.region, part)) for s in module.shares if s.storage not in present
+        ]
+        if added:
+            m.state.set_object(held, inner._replace(shares=(*inner.shares, *added)))
+            _forget_saved(m, [share for share in added if name])
+
+
+def let_go_of_field(m: Machine, ref: int, name: str, value: Value) -> None:
+    """A field of a module is set: what it has held until now is a part of the module by that name no more, and who
+    writes the field does not write that."""
+    cell = m.state.cell((ref, f".{name}"))
+    part = Part("field", name)
+    for held in cell.refs if cell is not None and not ref & 1 else ():
+        obj = m.state.object(held)
+        if held not in value.refs and any(
+            share.how is How.FIELD and share.region[-1:] == (part,) for share in obj.shares
+        ):
+            before = Part("field", f"{name} before")
+            shares = tuple(
+                share._replace(region=(*share.region[:-1], before)) if share.region[-1:] == (part,) else share
+                for share in obj.shares
+            )
+            m.state.set_object(held, obj._replace(shares=shares))
+
+
+def _forget_saved(m: Machine, shares: list[Share]) -> None:
+    """Another parameter stands in a field: who writes it does not write the one that backward has saved there."""
+    for share in shares:
+        owner = m.state.object(share.storage)
+        saved = {s for s in owner.saved if m.saved_fields.get((s & ~EARLIER, share.storage | 1)) == share.region}
+        if saved:
+            m.state.set_object(share.storage, owner._replace(saved=owner.saved - saved))
+
+
+def note_repeated(m: Machine, held: Value, site: int, form: str, container: str, register: int = -1) -> None:
+    """One object stands in a container, that of a register, several times."""
+    kinds = {m.state.object(ref).kind for ref in held.refs}
+    if len(held.refs) != 1 and kinds != {Kind.MODULE}:
+        return
+    obj = m.state.object(held.refs[0])
+    if obj.kind in (Kind.MODULE, *BUFFERS):
+        stateful = all(_stateful(m, ref, m.state.object(ref)) for ref in held.refs)
+        storages = frozenset(share.storage | 1 for share in obj.shares)
+        chosen = register >= 0 and (alternatives.are_chosen(m, register, site) or _is_exchanged(m, register))
+        m.fact(Repeated(site, obj.text, obj.site, obj.kind, stateful, form, container, obj.sure, storages, chosen))
+
+
+def _is_exchanged(m: Machine, register: int) -> bool:
+    """Whether a loop sets the entries of a list anew, one by one, so that they are one thing only to begin with."""
+    bind = m.consumer_of(register)
+    if not isinstance(bind, t.Bind):
+        return False
+    stores = [store for store in m.index.of(t.StoreItem) if naming.text_of(m, store.base) == bind.name]
+    return any(m.index.loops.get(store.site) for store in stores)
+
+
+def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, container: str) -> None:
+    """A loop puts one object that was made outside of it into a container, turn after turn.
+
+    Or wraps it anew in each turn, beside nothing else that has any state: `Sequential(norm, ReLU())`.
+    """
+    if not m.in_loop or before is None or len(held.refs) != 1:
+        return
+    obj = m.state.object(held.refs[0])
+    named = isinstance(held.root, str) or (held.root is None and obj.kind in BUFFERS)
+    trained = obj.kind is Kind.MODULE and held.refs[0] in before.refs and _is_trained(m, held.refs[0])
+    if (named or trained) and held.refs[0] in before.refs and obj.kind in (Kind.MODULE, *BUFFERS):
+        # A layer of a class that nobody knows may be an activation, which has nothing to share. Not if it is trained.
+        told = obj.kind is not Kind.MODULE or obj.type not in ("", *MODULE_BASES) or trained
+        handed = obj.kind is Kind.MODULE and obj.owner == ARGUMENT and (told or kinds.named_layer(str(held.root)))
+        if (told and _is_made_outside(m, obj, site)) or (handed and not uses.on_some_paths(m, site)):
+            note_repeated(m, held, site, "comprehension", container)
+    elif obj.kind is Kind.MODULE and obj.type in _IN_A_ROW and held.root is None:
+        slots = (slot for slot in m.state.slot_names(held.refs[0]) if slot[1].startswith("["))
+        children = dict.fromkeys(ref for slot in slots for ref in m.state.refs_of(slot))
+        stateful = [ref for ref in children if _stateful(m, ref, m.state.object(ref))]
+        if len(stateful) == 1 and _is_made_outside(m, m.state.object(stateful[0]), site):
+            note_repeated(m, Value((stateful[0],), Kind.MODULE), site, "comprehension", container)
+
+
+def _is_trained(m: Machine, ref: int) -> bool:
+    """Whether an optimizer has moved the parameters of a module by now."""
+    writes = [
+        m.writes.get(mark.write) for _, cell in m.state.holders_of(ref) for mark in cell.marks if ref in cell.refs
+    ]
+    return any(write is not None and write.form == "step" for write in writes)
+
+
+_IN_A_ROW = frozenset({"torch.nn.Sequential"})
+
+
+def _is_made_outside(m: Machine, obj: Object, site: int) -> bool:
+    """Whether something was made before the loop that the event at a site stands in, in which it is always run."""
+    if obj.owner not in ("", LOCAL) or obj.site < 0 or obj.sure is not Sure.PROVEN:
+        return False
+    outer, inner = uses.loops_around(m, obj.site), uses.loops_around(m, site)
+    return len(outer) < len(inner) and inner[: len(outer)] == outer and not uses.on_some_paths(m, site)
+
+
+def has_state(obj: Object) -> bool:
+    """Whether a module has parameters or buffers, by its class alone; what is not known counts as stateful."""
+    row = table.module_class(obj.type) if obj.type else None
+    return row is None or row.container or row.stateful
+
+
+def _stateful(m: Machine, ref: int, obj: Object) -> bool:
+    """Whether a module has parameters or buffers, as far as its class tells; what is not known counts as stateful.
+
+    What has been frozen has nothing that training could move.
+    """
+    row = table.module_class(obj.type) if obj.type else None
+    if obj.requires_grad is Fact.NO:
+        return False
+    if row is None:
+        local = m.world.local_class(obj.type)
+        return local is None or not hollow.has_no_parameters(m.world, local)
+    if not row.container:
+        return row.stateful
+    children = {r for slot in m.state.slot_names(ref) for r in slot_value(m, slot).refs if r != ref}
+    return any(_stateful(m, child, m.state.object(child)) for child in sorted(children)) or not children
+
+
+def forget_fields(m: Machine, base: Value) -> None:
+    """A method of an object of unknown class was called: the containers in its fields may hold something else by now.
+
+    Thus `graph.ndata["h"] = x`, `graph.update_all(send, gather)`, `h = graph.ndata["h"]`.
+    """
+    for ref in base.refs:
+        if m.state.object(ref).kind is not Kind.UNKNOWN:
+            continue
+        for field in m.state.slot_names(ref):
+            for held in m.state.refs_of(field) if field[1].startswith(".") else ():
+                if m.state.object(held).kind is Kind.UNKNOWN:
+                    for slot in m.state.slot_names(held):
+                        m.state.put(slot, None)
+
+
+def field_read(m: Machine, key: Key | None, site: int, consumer: str, target: str = "") -> None:
+    """A field of `self` that this method has not set is read: another method's doing is read."""
+    if isinstance(key, tuple) and m.state.object(key[0]).owner == "self" and key[1].startswith("."):
+        cell = m.state.cell(key)
+        if cell is not None and cell.site == -1:
+            m.fact(FieldRead(key[1][1:], site, consumer, m.unit.name, target))
+
+
+def lives_on(m: Machine, value: Value, target: int) -> str | None:
+    """The name of a live parameter or buffer whose storage a value surely sits on, unless it is `target`'s own.
+
+    Live is what a module holds: a field, or one of its parameters. State dicts and plain tensors are not: a checkpoint
+    is read once and dropped.
+    """
+    if len(value.refs) != 1:
+        return None
+    mine = m.state.object(target).shares
+    ref = value.refs[0]
+    for _ in range(reading.MAX_CHAIN):
+        obj = m.state.object(ref)
+        if obj.kind not in TENSORS or any(not share.sure or share.when for share in obj.shares):
+            return None
+        # Two fields of one module are parts of it, and have nothing in common.
+        if any(s.storage == o.storage and overlap(s.region, o.region) is not Fact.NO for s in obj.shares for o in mine):
+            return None
+        if any(share.how in (How.FIELD, How.PARAMETERS) for share in obj.shares):
+            named = naming.key_text(m, value.root)
+            return obj.text if obj.text and not obj.text.startswith(("a parameter of", "...")) else named or obj.text
+        above = [share.of for share in obj.shares if share.how is not How.OWN]
+        if not above or any(share.how is How.STATE for share in obj.shares):
+            return None
+        ref = above[0]
+    return None

@@ -1,0 +1,1 @@
+"""What the tape of a unit says by itself: uses, loops, turns, conditions."""

@@ -1,0 +1,64 @@
+"""What the other arm of a test makes of the same name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import Kind, Value
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+MAX_CALLS = 3
+"""Through so many calls a value is followed to the name that it is bound to: `layers = nn.ModuleList([...])`."""
+
+
+def are_chosen(m: Machine, register: int, site: int) -> bool:
+    """Whether the value of a register is bound under a test whose other arm binds the same name to something else.
+
+    Somebody who writes both has decided between them: `if share: heads = [head] * n`, `else: heads = [make() for ...]`.
+    """
+    name = _bound_to(m, register)
+    return bool(name) and any(_binds(arm, name) for arm in _other_arms(m.unit.tape, site))
+
+
+def are_all_hit(m: Machine, value: Value, written: set[int]) -> bool:
+    """Whether a value is the state dict of one of several modules, each of which was `written` if it is that one.
+
+    `model = A() if small else B()`: what is done to the model is done to the one that there is.
+    """
+    objects = [m.state.object(ref) for ref in value.refs]
+    taken = {obj.site for obj in objects if obj.kind is Kind.STATE_DICT}
+    alike = len(taken) == 1 and all(obj.kind is Kind.STATE_DICT for obj in objects)
+    return alike and all(any(share.storage | 1 in written for share in obj.shares) for obj in objects)
+
+
+def _bound_to(m: Machine, register: int) -> str:
+    for _ in range(MAX_CALLS):
+        use = m.consumer_of(register)
+        if isinstance(use, t.Call | t.Invoke):
+            register = use.out
+            continue
+        return _name(use) if use is not None else ""
+    return ""
+
+
+def _name(event: t.Event) -> str:
+    if isinstance(event, t.Bind):
+        return event.name
+    return f".{event.name}" if isinstance(event, t.StoreAttribute) else ""
+
+
+def _binds(arm: t.Tape, name: str) -> bool:
+    return any(_name(event) == name for event in t.events(arm))
+
+
+def _other_arms(tape: t.Tape, site: int) -> list[t.Tape]:
+    """The arms beside those that a site stands in, at every depth."""
+    found: list[t.Tape] = []
+    for event in t.events(tape):
+        if isinstance(event, t.Branch):
+            holding = [arm for arm in event.arms if any(inner.site == site for inner in t.events(arm))]
+            found += [arm for arm in event.arms if holding and arm not in holding]
+    return found

@@ -1,0 +1,257 @@
+"""Conditions that exclude one another: what stands under `mode == "a"` never meets what stands under `mode == "b"`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.tapes import turns, uses
+from torchcopylint.flow.values import naming
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+
+def exclude(m: Machine, one: int, other: int) -> bool:
+    """Whether the events at two sites of a unit are never both run in one call, as their conditions say."""
+    known = m.index.exclusions.get((one, other))
+    if known is None:
+        known = m.index.exclusions[one, other] = one != other and _exclude(m, one, other)
+    return known
+
+
+def _exclude(m: Machine, one: int, other: int) -> bool:
+    here, there = _conditions(m, one), _conditions(m, other)
+    return any(
+        (truth and also and constant != held) or (constant == held and truth != also)
+        for subject, constant, truth in here
+        for also_subject, held, also in there
+        if subject == also_subject
+    )
+
+
+def some_follow(m: Machine, sites: list[int], other: int) -> bool:
+    """Whether who comes to the site `other` has come by one of some sites in front of it, as their conditions say: each
+    of its conditions holds there as well, or two of them stand on the arms of one such condition."""
+    known = set(_conditions(m, other))
+    open_ones = []
+    for site in sites:
+        asked = [_asked(m, *part) for one in _assumed(m, site) for part in _parts(m, one.register, one.truth)]
+        if None in asked:
+            continue
+        left = [one for one in asked if one is not None and one not in known]
+        if not left:
+            return True
+        if len(left) == 1:
+            open_ones.append(left[0])
+    return any((subject, held, not truth) in open_ones for subject, held, truth in open_ones)
+
+
+def goes_with(m: Machine, one: int, other: int) -> bool:
+    """Whether the event at `one` stands under conditions that are all understood, and all hold at `other` as well."""
+    here = [_asked(m, test.register, test.truth) for test in _assumed(m, one)]
+    return bool(here) and None not in here and set(here) <= set(_conditions(m, other))
+
+
+def is_aside(m: Machine, site: int) -> bool:
+    """Whether a site stands under a condition, other than that the module is in training."""
+    training = any(text.endswith(".training") and held for text, _, held in _conditions(m, site))
+    return uses.on_some_paths(m, site) and not training
+
+
+def is_told_by_kind(m: Machine, site: int) -> bool:
+    """Whether a site is reached whichever way the unit goes, but for tests that ask what kind of thing something is."""
+    asked = [m.unit.definitions[one.register] for one in _assumed(m, site)]
+    return all(isinstance(event, t.Call) and naming.text_of(m, event.function) in _KIND_TESTS for event in asked) and (
+        bool(asked) or not uses.on_some_paths(m, site)
+    )
+
+
+_KIND_TESTS = frozenset({"isinstance", "hasattr"})
+
+
+def is_of_one_turn(m: Machine, site: int) -> bool:
+    """Whether a site is reached on one turn of a loop that is told by its number, such as the last: `i == n - 1`."""
+    for one in _assumed(m, site):
+        event = m.unit.definitions[one.register] if one.register >= 0 else None
+        if not isinstance(event, t.Operate) or event.symbol != ("==" if one.truth else "!="):
+            continue
+        for counted, number in zip(event.operands, reversed(event.operands), strict=False):
+            constant = m.unit.definitions[number]
+            loads = [part for part in uses.expression(m, counted, "") if isinstance(part, t.Load)]
+            bound = [register for load in loads for register in uses.bindings_before(m, load)]
+            first = isinstance(constant, t.Const) and constant.value == 0
+            if not first and any(uses.from_iteration(m, register) for register in bound):
+                return True
+    return False
+
+
+def is_of_last_turn(m: Machine, site: int) -> bool:
+    """Whether a site is reached on the last turn of a loop alone: `i == n - 1`, `i + 1 == n`."""
+    for one in _assumed(m, site):
+        for register, truth in _parts(m, one.register, one.truth):
+            event = m.unit.definitions[register] if register >= 0 else None
+            if isinstance(event, t.Operate) and event.symbol == ("==" if truth else "!=") and _counts_to_end(m, event):
+                return True
+    return False
+
+
+def comes_at_last(m: Machine, site: int) -> bool:
+    """Whether a site in a loop, if it is ever reached, is reached on the last turn: `if i % k == 0 or i == n - 1`.
+
+    What does not change while the loop runs holds on its last turn if it ever does.
+    """
+    return all(_holds_at_last(m, one.register, one.truth) for one in _assumed_in_loop(m, site))
+
+
+def _assumed_in_loop(m: Machine, site: int) -> list[t.Assume]:
+    """The tests within the innermost loop around a site whose outcome is known there."""
+    loop = m.index.loops.get(site, ())
+    return [one for one in _assumed(m, site) if m.index.loops.get(one.site, ()) == loop]
+
+
+def _holds_at_last(m: Machine, register: int, truth: bool) -> bool:
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Logic) and event.symbol == "not":
+        return _holds_at_last(m, event.operands[0], not truth)
+    if isinstance(event, t.Logic) and event.symbol in ("and", "or"):
+        holding = [_holds_at_last(m, operand, truth) for operand in event.operands]
+        return all(holding) if event.symbol == ("and" if truth else "or") else any(holding)
+    if isinstance(event, t.Operate) and event.symbol == ("==" if truth else "!=") and _counts_to_end(m, event):
+        return True
+    return _is_constant(m, register) or _tells_the_last(m, event, truth)
+
+
+def _tells_the_last(m: Machine, event: t.Event | None, truth: bool) -> bool:
+    """Whether a test holds for the last of the constants that a loop goes through: `for phase in ("train", "val")`."""
+    if not isinstance(event, t.Operate) or event.symbol not in ("==", "!=") or len(event.operands) != 2:
+        return False
+    told, constant = (m.unit.definitions[operand] for operand in event.operands)
+    bound = uses.bindings_before(m, told) if isinstance(told, t.Load) else []
+    element = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    all_of_them = m.unit.definitions[element.iterable] if isinstance(element, t.Iterate) else None
+    if not isinstance(all_of_them, t.Make) or not all_of_them.items or not isinstance(constant, t.Const):
+        return False
+    last = m.unit.definitions[all_of_them.items[-1]]
+    return isinstance(last, t.Const) and (last.value == constant.value) == (truth == (event.symbol == "=="))
+
+
+def goes_with_flag(m: Machine, name: str, bound: int, site: int) -> bool:
+    """Whether a name, bound at the site `bound`, is looked at only where a flag says that it was bound on this turn.
+
+    `changed = False; if ...: changed, state = True, new; if changed: use(state)`: the flag is put down at the head of
+    each turn, and goes up nowhere but where the name is bound.
+    """
+    loops = m.index.loops.get(bound, ())
+    if not loops or m.index.loops.get(site, ())[: len(loops)] != loops:
+        return False
+    binding = [bind.site for bind in m.index.binds.get(name, ())]
+    for one in _assumed(m, site):
+        for register, truth in _parts(m, one.register, one.truth):
+            flag = m.unit.definitions[register] if register >= 0 else None
+            if truth and isinstance(flag, t.Load) and _is_raised_with(m, flag.name, binding, site):
+                return True
+    return False
+
+
+def _is_raised_with(m: Machine, flag: str, binding: list[int], site: int) -> bool:
+    """Whether a flag is put down on the way to a site, and goes up only on arms that also reach one of the bindings."""
+    binds = m.index.binds.get(flag, ())
+    values = [m.unit.definitions[bind.value] if bind.value >= 0 else None for bind in binds]
+    down = [bind for bind, made in zip(binds, values, strict=True) if isinstance(made, t.Const) and made.value is False]
+    up = [bind for bind, made in zip(binds, values, strict=True) if isinstance(made, t.Const) and made.value is True]
+    arms = [arm for branch in m.index.of(t.Branch) for arm in branch.arms]
+    reached = [{event.site for event in arm} for arm in arms if any(event.site in binding for event in t.events(arm))]
+    together = all(any(bind.site in arm for arm in reached) for bind in up)
+    put_down = turns.bound_on_the_way(m, flag, site) in {bind.site for bind in down}
+    return len(up) + len(down) == len(binds) and bool(up) and together and put_down
+
+
+def _is_constant(m: Machine, register: int) -> bool:
+    """Whether a name, or a question to one, has the same answer whenever the unit asks."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Operate | t.Logic):
+        return all(_is_constant(m, operand) for operand in event.operands)
+    return isinstance(event, t.Const) or (event is not None and _stays(m, register))
+
+
+def _counts_to_end(m: Machine, event: t.Operate) -> bool:
+    """Whether the number of a turn is compared with a number less one, or what is one more with a number."""
+    for counted, number in zip(event.operands, reversed(event.operands), strict=False):
+        loads = [part for part in uses.expression(m, counted, "") if isinstance(part, t.Load)]
+        bound = [register for load in loads for register in uses.bindings_before(m, load)]
+        if any(uses.from_iteration(m, register) for register in bound):
+            return _differs_by_one(m, number, "-") or _differs_by_one(m, counted, "+")
+    return False
+
+
+def _differs_by_one(m: Machine, register: int, symbol: str) -> bool:
+    event = m.unit.definitions[register]
+    if not isinstance(event, t.Operate) or event.symbol != symbol or len(event.operands) != 2:
+        return False
+    constant = m.unit.definitions[event.operands[1]]
+    return isinstance(constant, t.Const) and constant.value == 1
+
+
+def _parts(m: Machine, register: int, truth: bool) -> list[tuple[int, bool]]:
+    """What is known of the parts of a condition when its outcome is: all of `a and b` hold if that does."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Load):
+        # `last = i == n - 1`, and then `if last:`.
+        bound = uses.bindings_before(m, event)
+        made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+        return _parts(m, bound[0], truth) if isinstance(made, t.Operate | t.Logic) else [(register, truth)]
+    if isinstance(event, t.Logic) and event.symbol == "not":
+        return _parts(m, event.operands[0], not truth)
+    if isinstance(event, t.Logic) and event.symbol == ("and" if truth else "or"):
+        return [part for operand in event.operands for part in _parts(m, operand, truth)]
+    return [(register, truth)]
+
+
+def _conditions(m: Machine, site: int) -> list[tuple[str, object, bool]]:
+    """What holds at a site: that something, by its text, equals a constant (or is true), or does not."""
+    parts = [part for one in _assumed(m, site) for part in _parts(m, one.register, one.truth)]
+    return [held for part in parts if (held := _asked(m, *part)) is not None]
+
+
+def _assumed(m: Machine, site: int) -> tuple[t.Assume, ...]:
+    """The tests whose outcome is known at a site."""
+    return m.index.assumed.get(site, ())
+
+
+def _asked(m: Machine, register: int, truth: bool) -> tuple[str, object, bool] | None:
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Logic) and event.symbol == "not":
+        return _asked(m, event.operands[0], not truth)
+    if isinstance(event, t.Operate) and event.symbol in ("==", "!=") and len(event.operands) == 2:
+        constant = m.unit.definitions[event.operands[1]]
+        subject = _subject(m, event.operands[0])
+        if isinstance(constant, t.Const) and subject:
+            return subject, constant.value, truth == (event.symbol == "==")
+        return None
+    subject = _subject(m, register)
+    return (subject, True, truth) if subject else None
+
+
+def _subject(m: Machine, register: int) -> str:
+    """What is asked for, such that the same words mean the same value; nothing if it may change in between."""
+    if _stays(m, register):
+        return naming.text_of(m, register)
+    event = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(event, t.Load):
+        return ""
+    bound = uses.bindings_before(m, event)
+    binds = [bind for bind in m.index.binds.get(event.name, ()) if bind.value in bound]
+    if len(bound) == 1 and len(binds) == 1 and not m.index.loops.get(binds[0].site):
+        # Of several bindings this is the one that counts here, as in the cells of a notebook.
+        return f"{naming.text_of(m, register)}@{binds[0].site}"
+    return ""
+
+
+def _stays(m: Machine, register: int) -> bool:
+    """Whether a name or a field is the same wherever the unit asks for it: nothing sets it twice."""
+    event = m.unit.definitions[register]
+    if isinstance(event, t.Load):
+        bound = [use for use in m.index.uses.get(event.name, ()) if not use.loads]
+        return len(bound) <= 1 and not any(use.loops for use in bound)
+    return isinstance(event, t.Attribute) and event.name not in m.index.stores and _stays(m, event.base)

@@ -1,0 +1,343 @@
+"""What is looked up on the tape of one unit: found once, however often the unit is run."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar, cast
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.tapes import settling, turns
+from torchcopylint.flow.values import identity
+
+E = TypeVar("E")
+_NAMED = frozenset({t.Load, t.Attribute, t.Invoke})
+
+
+class Use(NamedTuple):
+    """A name is loaded (into `register`) or bound (from `register`) by the event at `position`, inside of `loops`."""
+
+    position: int
+    loads: bool
+    register: int
+    site: int
+    loops: tuple[int, ...]
+
+
+class UnitIndex:
+    """See the module. `texts` is filled by `naming`, `expressions` and `computed` by `uses`, `exclusions` by
+    `exclusion`, as they are asked for."""
+
+    def __init__(self, unit: t.Unit) -> None:
+        self.unit = unit
+        self.texts: dict[int, str] = {}
+        self.expressions: dict[tuple[int, str], list[t.Event]] = {}
+        self.computed: dict[tuple[int, str], bool] = {}
+        self.exclusions: dict[tuple[int, int], bool] = {}
+        self._carried: dict[int, frozenset[str]] = {}
+
+    @cached_property
+    def events(self) -> list[t.Event]:
+        """Every event, in source order."""
+        return list(t.events(self.unit.tape))
+
+    @cached_property
+    def _by_type(self) -> dict[type[Any], list[Any]]:
+        found: dict[type[Any], list[Any]] = {}
+        for event in self.events:
+            found.setdefault(type(event), []).append(event)
+        return found
+
+    def of(self, kind: type[E]) -> list[E]:
+        """The events of one type, in source order."""
+        return self._by_type.get(kind, [])
+
+    @cached_property
+    def named(self) -> list[t.Load | t.Attribute | t.Invoke]:
+        """What loads a name or an attribute, or calls a method, in order of registers."""
+        return [cast("t.Load | t.Attribute | t.Invoke", e) for e in self.unit.definitions if e.__class__ in _NAMED]
+
+    @cached_property
+    def on_arms(self) -> frozenset[int]:
+        """The sites that stand on an arm of a condition."""
+        arms = [arm for branch in self.of(t.Branch) for arm in branch.arms]
+        return frozenset(event.site for arm in arms for event in t.events(arm))
+
+    @cached_property
+    def alternatives(self) -> dict[int, tuple[list[int], ...]]:
+        """For each condition in a loop: where each of its arms computes what it binds a name to."""
+        found: dict[int, tuple[list[int], ...]] = {}
+        for branch in self.of(t.Branch):
+            if self.loops.get(branch.site):
+                bound = [[e.value for e in t.events(arm) if isinstance(e, t.Bind)] for arm in branch.arms]
+                made = [[one for value in values for one in self._displayed(value)] for values in bound]
+                computed = tuple(
+                    [e.site for e in arm if isinstance(e, t.Make) or (e is not None and e.site in self.computing)]
+                    for arm in made
+                )
+                if any(computed):
+                    found[branch.site] = computed
+        return found
+
+    def _displayed(self, register: int) -> list[t.Event | None]:
+        """What has made the value of a register, and what is written out in it: `([x], True)`."""
+        event = self.unit.definitions[register] if register >= 0 else None
+        inner = [one for item in event.items for one in self._displayed(item)] if isinstance(event, t.Make) else []
+        return [event, *(one for one in inner if isinstance(one, t.Make))]
+
+    @cached_property
+    def counting(self) -> frozenset[int]:
+        """The conditions in a loop that count its turns, one arm of which runs backward: `if i % steps == 0:`. Each
+        of their outcomes comes about, one after the other."""
+        return frozenset(
+            branch.site
+            for branch in self.of(t.Branch)
+            if self.loops.get(branch.site)
+            and any(isinstance(e, t.Invoke) and e.name == "backward" for arm in branch.arms for e in t.events(arm))
+            and any(self._counts(arm[0].register) for arm in branch.arms if arm and isinstance(arm[0], t.Assume))
+        )
+
+    def _counts(self, register: int) -> bool:
+        """Whether a condition is made of what is left by a division."""
+        made = self.unit.definitions[register] if register >= 0 else None
+        if isinstance(made, t.Operate) and made.symbol == "%":
+            return True
+        parts = t.operands(made) if isinstance(made, t.Operate | t.Logic) else ()
+        return any(self._counts(part) for part in parts)
+
+    @cached_property
+    def holding_later(self) -> frozenset[int]:
+        """The conditions in a loop that hold on all turns but the first ones, one arm of which runs backward:
+        `if before is not None:`, of a name that the loop binds, or `if i > 0:`."""
+        return frozenset(
+            branch.site
+            for branch in self.of(t.Branch)
+            if (loops := self.loops.get(branch.site))
+            and any(isinstance(e, t.Invoke) and e.name == "backward" for arm in branch.arms for e in t.events(arm))
+            and any(
+                self._holds_later(arm[0].register, loops) for arm in branch.arms if arm and isinstance(arm[0], t.Assume)
+            )
+        )
+
+    def _holds_later(self, register: int, loops: tuple[int, ...]) -> bool:
+        made = self.unit.definitions[register] if register >= 0 else None
+        if not isinstance(made, t.Logic | t.Operate) or len(made.operands) != 2:
+            return False
+        named, other = (self.unit.definitions[operand] if operand >= 0 else None for operand in made.operands)
+        if not isinstance(named, t.Load) or not isinstance(other, t.Const):
+            return False
+        inside = [
+            bind for bind in self.binds.get(named.name, ()) if self.loops.get(bind.site, ())[: len(loops)] == loops
+        ]
+        if made.symbol in ("is", "is not"):
+            return other.value is None and bool(inside)
+        from_head = [self._is_of_head(bind.value) for bind in inside]
+        return made.symbol in (">", ">=") and bool(from_head) and all(from_head)
+
+    def _is_of_head(self, register: int) -> bool:
+        made = self.unit.definitions[register]
+        while isinstance(made, t.Unpack):
+            made = self.unit.definitions[made.value]
+        return isinstance(made, t.Iterate)
+
+    @cached_property
+    def on_some_paths(self) -> frozenset[int]:
+        """The sites that stand on an arm of a condition, or in a `try` or its handlers."""
+        tries = [part for event in self.of(t.Try) for part in t.inner_tapes(event)]
+        return self.on_arms | {event.site for part in tries for event in t.events(part)}
+
+    @cached_property
+    def assumed(self) -> dict[int, tuple[t.Assume, ...]]:
+        """The tests whose outcome is known at each site."""
+        found: dict[int, tuple[t.Assume, ...]] = {}
+        pending: list[tuple[t.Tape, tuple[t.Assume, ...]]] = [(self.unit.tape, ())]
+        while pending:
+            tape, assumed = pending.pop()
+            for event in tape:
+                inner = t.inner_tapes(event)
+                if isinstance(event, t.Assume):
+                    assumed = (*assumed, event)
+                elif not inner:
+                    found.setdefault(event.site, assumed)
+                pending += [(part, assumed) for part in inner]
+        return found
+
+    @cached_property
+    def loops(self) -> dict[int, tuple[int, ...]]:
+        """The loops that the event at each site stands in, the outermost first, by their sites."""
+        found: dict[int, tuple[int, ...]] = {}
+        pending: list[tuple[t.Tape, tuple[int, ...]]] = [(self.unit.tape, ())]
+        while pending:
+            tape, loops = pending.pop()
+            for event in tape:
+                if isinstance(event, t.Loop):
+                    pending += [(part, (*loops, event.site)) for part in t.inner_tapes(event)]
+                else:
+                    found.setdefault(event.site, loops)
+                    pending += [(part, loops) for part in t.inner_tapes(event)]
+        return found
+
+    def carried(self, loop: t.Loop) -> frozenset[str]:
+        """The names that a turn of a loop may look at before it has bound them."""
+        if loop.site not in self._carried:
+            self._carried[loop.site] = settling.carried(loop)
+        return self._carried[loop.site]
+
+    @cached_property
+    def operations(self) -> dict[int, t.Operate | t.Invoke]:
+        """The operators and the methods that are called at each site."""
+        found: list[t.Operate | t.Invoke] = [*self.of(t.Operate), *self.of(t.Invoke)]
+        return {event.site: event for event in found}
+
+    @cached_property
+    def collected(self) -> dict[int, list[int]]:
+        """What comprehensions put into the container in each register: keys and items."""
+        found: dict[int, list[int]] = {}
+        for event in self.events:
+            if isinstance(event, t.Collect):
+                found.setdefault(event.container, []).extend(t.operands(event))
+        return found
+
+    @cached_property
+    def consumers(self) -> dict[int, t.Event]:
+        """The first event that uses each register."""
+        found: dict[int, t.Event] = {}
+        for event in self.events:
+            for used in t.operands(event):
+                found.setdefault(used, event)
+        return found
+
+    @cached_property
+    def asked_gradients(self) -> list[tuple[t.Call | t.Invoke, str]]:
+        """Calls of something named `grad` and the names of which they are given as `inputs`: `grad(loss, [w, b])`."""
+        found: list[tuple[t.Call | t.Invoke, str]] = []
+        for event in self.of(t.Invoke) + self.of(t.Call):
+            called = self.unit.definitions[event.function] if isinstance(event, t.Call) else event
+            if not isinstance(called, t.Load | t.Invoke) or called.name != "grad":
+                continue
+            inputs = [a.register for a in event.arguments if a.keyword == "inputs"]
+            inputs += [a.register for a in event.arguments[1:2] if not a.keyword and not event.arguments[0].stars]
+            given = [self.unit.definitions[register] for register in inputs if register >= 0]
+            given += [self.unit.definitions[r] for made in given if isinstance(made, t.Make) for r in made.items]
+            found += [(event, made.name) for made in given if isinstance(made, t.Load)]
+        return found
+
+    @cached_property
+    def calls(self) -> dict[int, int]:
+        """The register of what the call at each site returns."""
+        return {event.site: event.out for event in self.unit.definitions if isinstance(event, t.Call | t.Invoke)}
+
+    @cached_property
+    def given(self) -> dict[int, t.Call | t.Invoke]:
+        """The first call that each register is handed to."""
+        found: dict[int, t.Call | t.Invoke] = {}
+        calls: list[t.Call | t.Invoke] = [*self.of(t.Call), *self.of(t.Invoke)]
+        for event in calls:
+            for argument in event.arguments:
+                found.setdefault(argument.register, event)
+        return found
+
+    @cached_property
+    def dropped(self) -> frozenset[int]:
+        """The sites of the calls that are statements of their own."""
+        made = (self.unit.definitions[event.value] for event in self.of(t.Discard))
+        return frozenset(event.site for event in made if isinstance(event, t.Call | t.Invoke))
+
+    @cached_property
+    def computing(self) -> frozenset[int]:
+        """The sites of calls and operators: what makes something, where a loop or an index only takes it out."""
+        made = self.unit.definitions
+        return frozenset(event.site for event in made if isinstance(event, t.Call | t.Invoke | t.Operate))
+
+    @cached_property
+    def binds(self) -> dict[str, list[t.Bind]]:
+        """The bindings of each name, in source order."""
+        found: dict[str, list[t.Bind]] = {}
+        for event in self.of(t.Bind):
+            found.setdefault(event.name, []).append(event)
+        return found
+
+    @cached_property
+    def stores(self) -> dict[str, list[t.StoreAttribute]]:
+        """Where attributes of each name are set, in source order."""
+        found: dict[str, list[t.StoreAttribute]] = {}
+        for event in self.of(t.StoreAttribute):
+            found.setdefault(event.name, []).append(event)
+        return found
+
+    @cached_property
+    def uses(self) -> dict[str, list[Use]]:
+        """Every load and binding of each name, in source order."""
+        found: dict[str, list[Use]] = {}
+        pending: list[tuple[t.Tape, int, tuple[int, ...]]] = [(self.unit.tape, 0, ())]
+        position = 0
+        while pending:
+            current, index, loops = pending.pop()
+            while index < len(current):
+                event = current[index]
+                index += 1
+                position += 1
+                if isinstance(event, t.Load):
+                    found.setdefault(event.name, []).append(Use(position, True, event.out, event.site, loops))
+                elif isinstance(event, t.Bind):
+                    found.setdefault(event.name, []).append(Use(position, False, event.value, event.site, loops))
+                inner = t.inner_tapes(event)
+                if inner:
+                    inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
+                    pending.append((current, index, loops))
+                    pending += [(part, 0, inside) for part in reversed(inner)]
+                    break
+        return found
+
+    @cached_property
+    def used_fields(self) -> dict[str, bool] | None:
+        """The attributes of its receiver that a method uses, each with whether it does nothing but call it.
+
+        `None` if it hands the receiver on, or what stands inside of it may.
+        """
+        if any(isinstance(event, t.Function | t.Class) for event in self.unit.definitions) or not self.unit.parameters:
+            return None
+        used: dict[str, bool] = {}
+        for load in self.of(t.Load):
+            event = self.consumers.get(load.out)
+            if load.name == self.unit.first:
+                if not isinstance(event, t.Attribute | t.Invoke | t.StoreAttribute) or event.base != load.out:
+                    return None
+                if not isinstance(event, t.StoreAttribute):
+                    used[event.name] = used.get(event.name, True) and isinstance(event, t.Invoke)
+            elif load.name == "super":
+                return None
+        return used
+
+    @cached_property
+    def identities(self) -> list[identity.Question]:
+        """See `identity`."""
+        return list(identity.questions(self.unit))
+
+    @cached_property
+    def put_back(self) -> dict[int, list[t.StoreItem]]:
+        """See `turns`."""
+        return turns.stores_of_turns(self.unit, self.of(t.StoreItem), self.bound_before)
+
+    @cached_property
+    def single(self) -> frozenset[int]:
+        """The sites of loops that take one turn: `for i in range(1):`."""
+        return frozenset(loop.site for loop in self.of(t.Loop) if turns.is_single(self.unit, loop))
+
+    @cached_property
+    def renewed(self) -> dict[int, tuple[str, ...]]:
+        """For each loop, by its site, the names that its turns write in place and bind anew."""
+        return turns.renewed_names(self.unit)
+
+    @cached_property
+    def bound_before(self) -> dict[int, list[int]]:
+        """For each register that a name is loaded into, what the name was bound to before: the last two bindings, which
+        may be the arms of one condition."""
+        found: dict[int, list[int]] = {}
+        for uses in self.uses.values():
+            last: list[int] = []
+            for use in uses:
+                if use.loads:
+                    found.setdefault(use.register, last)
+                else:
+                    last = [*last[-1:], use.register]
+        return found

@@ -1,0 +1,510 @@
+"""A unit with its helpers in it: where it calls a function or method of the file, the tape of that stands instead.
+
+A summary says what a helper does to its arguments; what it does to what it reaches through them (gradients, fields of
+fields, elements of containers, the leaves that a property returns) is seen where its events are run in the place of
+the call. Names and registers of a helper are its own for each call; its sites are numbered between those of the caller,
+so that what happens first has the lower number. `Expanded.places` leads back from there to the sites of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import Kind
+from torchcopylint.flow.references import FunctionReference
+from torchcopylint.flow.tapes import constants
+from torchcopylint.flow.values import kinds, naming
+from torchcopylint.flow.values.modes import GRAD_MODES
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.files.world import World
+    from torchcopylint.flow.running.machine import Machine
+
+MAX_DEPTH = 3
+MAX_HELPER = 250
+MAX_EVENTS = 1200
+_REGISTERS = frozenset(
+    {"out", "base", "function", "container", "key", "item", "value", "iterable", "manager", "register", "target"}
+)
+_SEVERAL = frozenset({"operands", "keys", "items", "parts"})
+_NAMED = (t.Load, t.Bind, t.Delete)
+_BODILY = (t.Function, t.Class, t.Yield, t.Import, t.StarImport)
+_OF_ITS_PLACE = frozenset({"super", "locals", "globals", "vars", "eval", "exec", "__class__"})
+HELPERS_NAME = "#in"
+"""Stands in each name of a helper that was put in, before its number."""
+_TRAINING = frozenset({"backward", "step", "grad", "zero_grad"})
+_BUILDING = frozenset({"parameters", "named_parameters"})
+"""Constructors that deal in these may build optimizers, also by way of a helper."""
+
+
+class Expanded(NamedTuple):
+    """A unit with helpers in it.
+
+    `places` are the sites of the program by the sites of its events: that of the event, behind those of the calls that
+    lead to it. `handed` are the sites at which a helper is given something: nobody puts that aside.
+    """
+
+    unit: t.Unit
+    places: Mapping[int, tuple[int, ...]]
+    handed: frozenset[int]
+
+
+class _Helper(NamedTuple):
+    """A function that can stand in the place of a call. In `tape`, nothing but the end of a `with` is behind a
+    `return`."""
+
+    unit: t.Unit
+    tape: t.Tape
+    own: frozenset[str]
+    binds: frozenset[str]
+    mode: str
+
+
+class _Frame(NamedTuple):
+    """The unit whose tape is put in: its machine, and what its registers, names and sites become."""
+
+    m: Machine
+    shift: int
+    names: Mapping[str, str]
+    prefix: tuple[int, ...]
+    result: str
+    units: tuple[int, ...]
+    told: Mapping[str, t.Const]
+
+
+class Inliner:
+    """Puts the helpers of a file in the places of their calls. One for each file."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._helpers: dict[int, _Helper | None] = {}
+        self._functions = {u.name: u.number for u in world.program.units if u.kind == "function" and u.parent == 0}
+        self._defaults = {
+            event.unit: (unit, event)
+            for unit in world.program.units
+            for event in unit.definitions
+            if isinstance(event, t.Function)
+        }
+
+    def expanded(self, m: Machine, base: int) -> Expanded | None:
+        """A unit with its helpers in it, and its sites from `base` on; `None` if it has none that matter."""
+        names = _TRAINING | _BUILDING if m.unit.name == "__init__" else _TRAINING
+        if m.unit.kind == "module":
+            matters = self._calls_trainer(m)
+        else:
+            matters = m.unit.kind == "function" and (
+                self._deals_in(m.unit, names) or self._adds_to_given(m) or self._gives_to_optimizer(m)
+            )
+        return _Expansion(self, m).result(base) if matters else None
+
+    def _calls_trainer(self, m: Machine) -> bool:
+        """Whether the body of a module, which is long as a rule, calls something that trains or writes itself."""
+        calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+        numbers = {number for call in calls if (number := _called(m, call)) is not None}
+        units = [self.world.program.units[number] for number in numbers if self.helper(number) is not None]
+        return any(self._deals_in(unit, _TRAINING) for unit in units)
+
+    def _gives_to_optimizer(self, m: Machine) -> bool:
+        """Whether a unit builds an optimizer, and calls a function of the file that may tell of what."""
+        calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+        builds = any(kinds.is_optimizer_class(m.dotted_of(call)) for call in calls)
+        return builds and any(_called(m, call) is not None for call in calls)
+
+    def _adds_to_given(self, m: Machine) -> bool:
+        """Whether a unit changes, in place, elements of what a function of the file has given it: `votes[k] += x`."""
+        made = m.unit.definitions
+        for event in m.index.of(t.Augment):
+            item = made[event.target] if event.target >= 0 else None
+            loaded = made[item.base] if isinstance(item, t.Item) and item.base >= 0 else None
+            for bind in m.index.binds.get(loaded.name, ()) if isinstance(loaded, t.Load) else ():
+                call = made[bind.value] if bind.value >= 0 else None
+                function = made[call.function] if isinstance(call, t.Call) and call.function >= 0 else None
+                if isinstance(function, t.Load) and function.name in self._functions:
+                    return True
+        return False
+
+    def _deals_in(self, unit: t.Unit, names: frozenset[str]) -> bool:
+        """Whether a unit, or a function of the file that it calls, uses an attribute or method of one of some names."""
+        pending, seen = [unit], {unit.number}
+        while pending:
+            current = pending.pop()
+            for event in self.world.index(current).named:
+                if isinstance(event, t.Load):
+                    own = event.name in current.bound and current.kind != "module"
+                    number = self._functions.get(event.name) if not own else None
+                elif event.name in names or (event.name[-1:] == "_" and event.name[:1] != "_"):
+                    return True
+                else:
+                    number = self.world.method(current.owner, event.name) if current.owner >= 0 else None
+                if number is not None and self.world.is_own(number) and number not in seen and len(seen) < 20:
+                    seen.add(number)
+                    pending.append(self.world.program.units[number])
+        return False
+
+    def helper(self, number: int) -> _Helper | None:
+        """What can be put in for a function of this file."""
+        if number not in self._helpers:
+            self._helpers[number] = self._made(self.world.program.units[number])
+        return self._helpers[number]
+
+    def _made(self, unit: t.Unit) -> _Helper | None:
+        if unit.kind != "function" or unit.is_generator or len(unit.definitions) > MAX_HELPER:
+            return None
+        if unit.parent > 0 and self.world.program.units[unit.parent].kind != "class":
+            return None
+        events = self.world.index(unit).events
+        if len(events) > MAX_HELPER or any(isinstance(event, _BODILY) for event in events):
+            return None
+        names = {event.name for event in events if isinstance(event, t.Bind | t.Delete)}
+        own = names | {parameter.name for parameter in unit.parameters}
+        if any(not _is_hidden(name) and name not in unit.bound for name in names):
+            # Of the module, or of a function around it.
+            return None
+        if any(isinstance(event, t.Load) and event.name in _OF_ITS_PLACE for event in events):
+            return None
+        mode = self._mode(unit.number)
+        tape = _ending(unit.tape, unit.site) if mode is not None else None
+        return _Helper(unit, tape, frozenset(own), frozenset(names), mode or "") if tape is not None else None
+
+    def _mode(self, number: int) -> str | None:
+        """The grad mode that a function's decorators set, or an empty text; `None` if they do something else."""
+        found = ""
+        for decorator in self.world.decorators(number):
+            resolved = table.canonical(self.world.resolve_name(decorator.partition("(")[0]))
+            if resolved in GRAD_MODES:
+                found = resolved
+            elif decorator not in ("property", "staticmethod"):
+                return None
+        return found
+
+    def default(self, unit: int, name: str) -> t.Const | None:
+        """The default of a parameter, if it is a literal."""
+        around, event = self._defaults.get(unit, (None, None))
+        register = dict(event.defaults).get(name, t.NO_REGISTER) if event is not None else t.NO_REGISTER
+        made = around.definitions[register] if around is not None and register >= 0 else None
+        return made if isinstance(made, t.Const) else None
+
+
+class _Expansion:
+    """One unit on its way."""
+
+    def __init__(self, inliner: Inliner, m: Machine) -> None:
+        self.inliner = inliner
+        self.m = m
+        self.definitions: list[t.Event | None] = [None] * len(m.unit.definitions)
+        self.keys: dict[tuple[int, ...], int] = {}
+        self.uses = dict(m.unit.uses)
+        self.bound = set(m.unit.bound) | {parameter.name for parameter in m.unit.parameters}
+        self.count = 0
+        self.handed: set[int] = set()
+        self.events = len(m.index.events)
+
+    def result(self, base: int) -> Expanded | None:
+        unit = self.m.unit
+        tape = self._tape(unit.tape, _Frame(self.m, 0, {}, (), "", (unit.number,), {}))
+        if not self.count:
+            return None
+        ranks = {self.keys[key]: base + rank for rank, key in enumerate(sorted(self.keys))}
+        places = {ranks[number]: key for key, number in self.keys.items()}
+        definitions: list[t.Event | None] = [None] * len(self.definitions)
+        tape = _placed(tape, ranks, definitions)
+        uses = {_placed_use(use, ranks): names for use, names in self.uses.items()}
+        expanded = unit._replace(tape=tape, definitions=tuple(definitions), uses=uses, bound=frozenset(self.bound))
+        return Expanded(expanded, places, frozenset(ranks[site] for site in self.handed if site >= 0))
+
+    def _site(self, site: int, frame: _Frame) -> int:
+        return self.keys.setdefault((*frame.prefix, site), len(self.keys)) if site >= 0 else site
+
+    def _tape(self, tape: t.Tape, frame: _Frame) -> t.Tape:
+        found: list[t.Event] = []
+        for event in tape:
+            put = self._instead(event, frame) if isinstance(event, t.Call | t.Invoke | t.Attribute) else None
+            arm = constants.only_arm(frame.m.unit, event, frame.told) if isinstance(event, t.Branch) else None
+            if put is not None:
+                found += put
+            elif isinstance(event, t.Return) and frame.result:
+                found += self._returned(event, frame)
+            elif arm is not None:
+                found += self._tape(arm, frame)
+            elif not isinstance(event, t.Reveal):
+                found.append(self._moved(event, frame))
+        return tuple(found)
+
+    def _moved(self, event: t.Event, frame: _Frame) -> t.Event:
+        """An event as it stands in the expanded unit."""
+        changes: dict[str, Any] = {"site": self._site(event.site, frame)}
+        if isinstance(event, t.Branch):
+            changes["arms"] = tuple(self._tape(arm, frame) for arm in event.arms)
+        elif isinstance(event, t.Loop):
+            changes |= {name: self._tape(getattr(event, name), frame) for name in ("test", "body", "orelse")}
+        elif isinstance(event, t.Try):
+            changes |= {name: self._tape(getattr(event, name), frame) for name in ("body", "orelse", "final")}
+            changes["handlers"] = tuple(self._tape(handler, frame) for handler in event.handlers)
+        elif frame.result:
+            changes |= _shifted(event, frame)
+        moved = event._replace(**changes)
+        if isinstance(event, t.Bind):
+            uses = frame.m.unit.uses.get(f"{event.name}@{event.site}")
+            if uses:
+                self.uses[f"{cast(t.Bind, moved).name}@{moved.site}!"] = uses
+        return self._defined(moved)
+
+    def _defined(self, event: t.Event) -> t.Event:
+        out = getattr(event, "out", t.NO_REGISTER)
+        if out >= 0:
+            self.definitions[out] = event
+        return event
+
+    def _new(self, count: int = 1) -> int:
+        self.definitions += [None] * count
+        return len(self.definitions) - count
+
+    # -- what a call becomes
+
+    def _instead(self, event: t.Call | t.Invoke | t.Attribute, frame: _Frame) -> list[t.Event] | None:
+        if len(frame.units) > MAX_DEPTH:
+            return None
+        number = _called(frame.m, event)
+        if number is None or number in frame.units:
+            return None
+        helper = self.inliner.helper(number)
+        if helper is None or not self._fits(helper):
+            return None
+        given = self._arguments(helper, event, frame)
+        return self._put(helper, event, frame, given) if given is not None else None
+
+    def _fits(self, helper: _Helper) -> bool:
+        """Whether there is room for it, and what it takes from outside means the same here."""
+        size = len(self.m.world.index(helper.unit).events)
+        if self.events + size > MAX_EVENTS:
+            return False
+        loads = {e.name for e in helper.unit.definitions if isinstance(e, t.Load)} - helper.own
+        if self.m.unit.kind == "module":
+            # What a function finds outside of itself is what the module's names hold where it is called.
+            self.events += size
+            return True
+        outer = self.m.unit.parent
+        same = outer <= 0 or self.m.world.program.units[outer].kind == "class"
+        if not same or loads & self.bound:
+            return False
+        self.events += size
+        return True
+
+    def _arguments(
+        self, helper: _Helper, event: t.Call | t.Invoke | t.Attribute, frame: _Frame
+    ) -> dict[str, int | t.Const] | None:
+        """What stands for each parameter: a register of the frame's unit, or a default."""
+        unit = helper.unit
+        arguments = event.arguments if isinstance(event, t.Call | t.Invoke) else ()
+        if any(argument.stars for argument in arguments) or any(p.kind != "plain" for p in unit.parameters):
+            return None
+        names = [parameter.name for parameter in unit.parameters]
+        static = "staticmethod" in self.inliner.world.decorators(unit.number)
+        positional = [argument.register for argument in arguments if not argument.keyword]
+        if isinstance(event, t.Invoke | t.Attribute) and not static:
+            positional.insert(0, event.base)
+        if len(positional) > len(names):
+            return None
+        found: dict[str, int | t.Const] = dict(zip(names, positional, strict=False))
+        found |= {argument.keyword: argument.register for argument in arguments if argument.keyword}
+        for name in names:
+            default = self.inliner.default(unit.number, name) if name not in found else None
+            if default is not None:
+                found[name] = default
+        return found if found.keys() == set(names) else None
+
+    def _put(
+        self,
+        helper: _Helper,
+        event: t.Call | t.Invoke | t.Attribute,
+        frame: _Frame,
+        given: Mapping[str, int | t.Const],
+    ) -> list[t.Event]:
+        self.count += 1
+        mark = f"{HELPERS_NAME}{self.count}"
+        names = {name: name + mark for name in helper.own}
+        text = naming.text_of(frame.m, event.out)
+        site = self._site(event.site, frame)
+        made: list[t.Event] = []
+        me = helper.unit.first if helper.unit.owner >= 0 else ""
+        for name, value in given.items():
+            root = frame.m.unit.definitions[value] if isinstance(value, int) else None
+            if isinstance(root, t.Load) and name not in helper.binds:
+                # Another name for what has one would tell nobody anything.
+                names[name] = frame.names.get(root.name, root.name)
+                continue
+            if name == me and isinstance(value, int):
+                names[me] = naming.text_of(frame.m, value) + mark
+            self.handed.add(site)
+            register = self._given(value, site, frame, made)
+            annotation = next(p.annotation for p in helper.unit.parameters if p.name == name)
+            made.append(t.Bind(names[name], register, site, annotation))
+            uses = helper.unit.uses.get(name)
+            if uses:
+                self.uses[f"{names[name]}@{site}!"] = uses
+        inner = _Frame(
+            self.m.world.machines[helper.unit.number],
+            self._new(len(helper.unit.definitions)),
+            names,
+            (*frame.prefix, event.site),
+            text + mark,
+            (*frame.units, helper.unit.number),
+            constants.told(frame.m.unit, given, frame.told, helper.binds),
+        )
+        entered = self._entered(helper, site, made)
+        made += self._tape(helper.tape, inner)
+        made += [t.Exit(entered, site)] if entered >= 0 else []
+        self.bound |= {*names.values(), text + mark}
+        made.append(self._defined(t.Load(event.out + frame.shift, text + mark, site)))
+        return made
+
+    def _given(self, value: int | t.Const, site: int, frame: _Frame, made: list[t.Event]) -> int:
+        if isinstance(value, int):
+            return value + frame.shift
+        made.append(self._defined(value._replace(out=self._new(), site=site)))
+        return len(self.definitions) - 1
+
+    def _entered(self, helper: _Helper, site: int, made: list[t.Event]) -> int:
+        """The register of the grad mode that a helper's decorator sets, which is entered here; or none."""
+        if not helper.mode:
+            return t.NO_REGISTER
+        first = self._new(3)
+        made.append(self._defined(t.Import(first, t.Dotted(helper.mode), site)))
+        made.append(self._defined(t.Call(first + 1, first, (), site)))
+        made.append(self._defined(t.Enter(first + 2, first + 1, site)))
+        return first + 1
+
+    def _returned(self, event: t.Return, frame: _Frame) -> list[t.Event]:
+        site = self._site(event.site, frame)
+        if event.value >= 0:
+            return [t.Bind(frame.result, event.value + frame.shift, site)]
+        nothing = self._defined(t.Const(self._new(), None, site))
+        return [nothing, t.Bind(frame.result, len(self.definitions) - 1, site)]
+
+
+def _is_hidden(name: str) -> bool:
+    return "#" in name or name.startswith("%")
+
+
+def _called(m: Machine, event: t.Call | t.Invoke | t.Attribute) -> int | None:
+    """The function of this file that surely is called: a property, a method, or a function of the module."""
+    world = m.world
+    if isinstance(event, t.Call):
+        reference = m.value(event.function).const
+        number = reference.unit if isinstance(reference, FunctionReference) else None
+        return number if number is not None and _is_ready(world, number) else None
+    value = m.value(event.base)
+    if len(value.refs) != 1:
+        return None
+    obj = m.state.object(value.refs[0])
+    owner = world.local_class(obj.type)
+    if owner is None or obj.kind not in (Kind.INSTANCE, Kind.MODULE):
+        return None
+    if obj.kind is Kind.MODULE and event.name in ("forward", "__call__"):
+        # What a network returns has a graph over all of it.
+        return None
+    number = world.method(owner, event.name)
+    if number is None or not _is_ready(world, number) or world.overriding(number):
+        return None
+    is_property = "property" in world.decorators(number)
+    return number if is_property is isinstance(event, t.Attribute) else None
+
+
+def _is_ready(world: World, number: int) -> bool:
+    return world.is_own(number) and number in world.machines
+
+
+def _shifted(event: t.Event, frame: _Frame) -> dict[str, Any]:
+    """The registers and names of an event in its frame."""
+    changes: dict[str, Any] = {}
+    shift = frame.shift
+    for name in event._fields:
+        value = getattr(event, name)
+        if name in _REGISTERS:
+            if not isinstance(event, t.Const) or name == "out":
+                changes[name] = _register(value, shift)
+        elif name in _SEVERAL:
+            changes[name] = tuple(_register(register, shift) for register in value)
+        elif name == "arguments":
+            changes[name] = tuple(one._replace(register=_register(one.register, shift)) for one in value)
+        elif name == "subscript":
+            changes[name] = tuple(_index(part, shift) for part in value)
+        elif name == "name" and isinstance(event, _NAMED):
+            changes[name] = frame.names.get(value, value)
+    return changes
+
+
+def _register(register: int, shift: int) -> int:
+    return register + shift if register >= 0 else register
+
+
+def _index(part: int | t.Slice, shift: int) -> int | t.Slice:
+    if isinstance(part, t.Slice):
+        return t.Slice(*[_register(bound, shift) for bound in part])
+    return _register(part, shift)
+
+
+def _ending(tape: t.Tape, site: int) -> t.Tape | None:
+    """A tape on which nothing comes behind a `return` but the ends of `with` blocks; `None` if that cannot be."""
+    try:
+        made, ended = _tail(tape)
+    except ValueError:
+        return None
+    return made if ended else (*made, t.Return(t.NO_REGISTER, site))
+
+
+def _tail(tape: t.Tape) -> tuple[t.Tape, bool]:
+    """A tape whose rest stands on the arms that go on, and whether it always returns."""
+    for position, event in enumerate(tape):
+        rest = tape[position + 1 :]
+        exits = tuple(later for later in rest if isinstance(later, t.Exit))
+        if isinstance(event, t.Return):
+            return (*tape[:position], event, *exits), True
+        if isinstance(event, t.Raise):
+            return tape[: position + 1], True
+        if isinstance(event, t.Branch) and _returns(event.arms):
+            arms: list[t.Tape] = []
+            made = [_tail(arm) for arm in event.arms]
+            going_on = [arm for arm, ended in made if not ended]
+            if len(going_on) > 1 and rest:
+                raise ValueError
+            after, ended = _tail(rest) if going_on else ((), True)
+            for arm, over in made:
+                arms.append((*arm, *exits) if over else (*arm, *after))
+            return (*tape[:position], event._replace(arms=tuple(arms))), ended
+        if isinstance(event, t.Loop | t.Try) and _returns(t.inner_tapes(event)):
+            raise ValueError
+    return tape, False
+
+
+def _returns(tapes: Iterable[t.Tape]) -> bool:
+    return any(isinstance(event, t.Return) for tape in tapes for event in t.events(tape))
+
+
+def _placed(tape: t.Tape, ranks: Mapping[int, int], definitions: list[t.Event | None]) -> t.Tape:
+    """A tape with its sites in order."""
+    found: list[t.Event] = []
+    for event in tape:
+        changes: dict[str, Any] = {"site": ranks.get(event.site, event.site)}
+        if isinstance(event, t.Branch):
+            changes["arms"] = tuple(_placed(arm, ranks, definitions) for arm in event.arms)
+        elif isinstance(event, t.Loop):
+            changes |= {part: _placed(getattr(event, part), ranks, definitions) for part in ("test", "body", "orelse")}
+        elif isinstance(event, t.Try):
+            changes |= {part: _placed(getattr(event, part), ranks, definitions) for part in ("body", "orelse", "final")}
+            changes["handlers"] = tuple(_placed(handler, ranks, definitions) for handler in event.handlers)
+        placed = event._replace(**changes)
+        out = getattr(placed, "out", t.NO_REGISTER)
+        if out >= 0:
+            definitions[out] = placed
+        found.append(placed)
+    return tuple(found)
+
+
+def _placed_use(use: str, ranks: Mapping[int, int]) -> str:
+    """The key of what is known of a binding; those of parameters have no site."""
+    name, at, site = use.rpartition("@")
+    return f"{name}@{ranks[int(site[:-1])]}" if at and site.endswith("!") else use

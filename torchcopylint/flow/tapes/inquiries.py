@@ -1,0 +1,53 @@
+"""Values that are only asked what they are like, not what is in them: `p.data.size()`, `isinstance(x.data, cls)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+_QUESTIONS = ("shape", "size", "dim", "ndim", "ndimension", "numel", "nelement", "device", "dtype", "is_cuda", "layout")
+_ASKED = frozenset({*_QUESTIONS, "get_device", "element_size", "is_floating_point", "is_complex", "is_contiguous"})
+_ALIKE = frozenset(["zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"])
+_MAKING = frozenset(["new_zeros", "new_ones", "new_empty", "new_full"])
+"""Methods that ask a tensor of what type and where it is, and make another one."""
+SHAPED = frozenset(["view_as", "reshape_as", "expand_as", "resize_as_", "type_as"])
+"""Methods that ask their argument for its shape or type."""
+_BUILTINS = frozenset(["builtins.isinstance", "builtins.len", "builtins.type"])
+
+
+def is_inquiry(m: Machine, register: int) -> bool:
+    """Whether all that becomes of what is in a register is a question about its type, shape, place or the like."""
+    event = m.consumer_of(register) if register >= 0 else None
+    if isinstance(event, t.Attribute) or (isinstance(event, t.Invoke) and event.base == register):
+        plain = isinstance(event, t.Invoke) and event.name == "type" and not event.arguments
+        made = event.name in _MAKING or (event.name == "new" and not _takes_tensors(m, event))
+        return event.name in _ASKED or plain or (made and isinstance(event, t.Invoke))
+    if isinstance(event, t.Invoke) and event.name in SHAPED:
+        return True
+    if isinstance(event, t.Call | t.Invoke) and event.arguments and event.arguments[0].register == register:
+        dotted = m.dotted_of(event)
+        return dotted in _BUILTINS or (dotted.startswith("torch.") and dotted.rpartition(".")[2] in _ALIKE)
+    return False
+
+
+def asks(event: t.Attribute | t.Invoke, register: int) -> bool:
+    """Whether an attribute of what is in a register, or a method without arguments, says what it is like."""
+    return event.base == register and event.name in _ASKED
+
+
+def is_asserted_none(m: Machine, register: int) -> bool:
+    """Whether what is in a register is asserted to be `None`: whoever does that expects nothing else."""
+    asked = m.consumer_of(register) if register >= 0 else None
+    if not isinstance(asked, t.Logic) or asked.symbol != "is":
+        return False
+    outcomes = [event.truth for event in m.index.of(t.Assume) if event.register == asked.out]
+    return outcomes == [True]
+
+
+def _takes_tensors(m: Machine, event: t.Attribute | t.Invoke) -> bool:
+    """Whether a call is given anything that has memory of its own."""
+    return isinstance(event, t.Invoke) and any(m.value(argument.register).refs for argument in event.arguments)

@@ -1,0 +1,27 @@
+"""Parts that the turns of a loop write one by one, and all but the ends of which are read behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.model import Fact, Part, Region, overlap
+from torchcopylint.flow.tapes import uses
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+
+def are_hit(m: Machine, written: Region, write: int, read: Region, site: int) -> bool:
+    """Whether a loop hits, turn by turn, what is read behind it: `x[t] = ...`, then `x[:-1]`."""
+    if not written or not read or written[0].kind != "name" or not _is_nearly_all(read[0]):
+        return False
+    behind = set(uses.loops_around(m, write)) - set(uses.loops_around(m, site))
+    binds = m.index.binds.get(str(written[0].value), ())
+    of_turns = bool(binds) and all(behind & set(uses.loops_around(m, bind.site)) for bind in binds)
+    return site > write and of_turns and overlap(written[1:], read[1:]) is Fact.YES
+
+
+def _is_nearly_all(part: Part) -> bool:
+    """Whether a slice is open at one end, and begins or ends by a number at the other: `x[1:]`, `x[:-1]`."""
+    known = part.value is None or part.upper is None
+    return part.kind == "slice" and known and all(end is None or isinstance(end, int) for end in part[1:])

@@ -1,0 +1,101 @@
+"""Which row of the table a call means, where an operation does different things by how it is called.
+
+`x.max()` is a number in a tensor, `x.max(dim=1)` is two tensors, of which the second says where the values were found.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.model import CONTAINERS, TENSORS, Kind, Value
+from torchcopylint.flow.values.state import kind_of
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+    from torchcopylint.flow.values.sites import Arguments
+    from torchcopylint.knowledge.table import Op
+
+_SWITCHES = ("as_tuple", "return_indices", "return_inverse")
+"""Keywords that say `True` for more results; a form of their own."""
+PLACES = frozenset({"max", "min", "median", "nanmedian", "mode", "kthvalue", "sort", "topk", "cummax", "cummin"})
+"""Operations that return values, and where they were found."""
+CHECKING = frozenset({"cholesky"})
+"""Operations that are called to see whether they raise: here, whether a matrix is positive definite."""
+# fmt: off
+BARE = frozenset(
+    {"abs_", "angle", "argwhere", "ceil_", "cos_", "detach", "detach_", "dim", "erf_", "exp_", "fliplr", "flipud",
+        "floor_", "frac", "frac_", "is_contiguous", "isfinite", "isinf", "isnan", "isreal", "log10_", "log2_",
+        "log_", "logical_not", "matrix_exp", "msort", "ndimension", "neg_", "negative", "negative_", "nelement",
+        "positive", "reciprocal", "reciprocal_", "relu", "relu_", "resolve_conj", "resolve_neg", "retain_grad",
+        "rsqrt", "rsqrt_", "sgn", "sgn_", "sigmoid", "sigmoid_", "sign_", "signbit", "sin_", "slogdet", "sqrt_",
+        "square", "square_", "storage_offset", "t_", "tan_", "tanh_", "trunc_", "untyped_storage", "zero_"}
+)
+# fmt: on
+"""Methods of tensors that take nothing by its position: with an argument, they are somebody else's."""
+
+
+def of_call(m: Machine, op: Op, arguments: Arguments) -> Op:
+    """The row for this call; `op` itself where it has one row only, or nothing says which of them it is."""
+    if not op.forms or not arguments.positional:
+        return op
+    base = op.name.partition("(")[0]
+    for form in _forms(m, op, base, arguments):
+        name = f"{base}({form})"
+        found = table.function(name) if name in op.forms else None
+        if found is not None:
+            return found
+    if f"{base}(dim)" in op.forms and len(arguments.positional) > 1:
+        # A number or a tensor beside it, and nobody knows which: the one returns two tensors, the other one.
+        return op._replace(result="unknown", saves=frozenset(), saved=())
+    return op
+
+
+def inplace_by_name(op: Op, arguments: Arguments) -> Arguments:
+    """The arguments of an activation with `inplace` by its name: it is the last of its parameters, and the only one
+    that can be `True`, but for `training` before it. `F.leaky_relu(x, 0.2, True)`."""
+    given = arguments.positional
+    if not op.inplace_keyword or len(given) < 2 or given[-1].const is not True:
+        return arguments
+    last = op.name.rpartition(".")[2].partition("(")[0]
+    before = 3 if "dropout" in last else 4 if last == "rrelu" else len(given) - 1
+    if len(given) - 1 != before:
+        return arguments
+    return arguments._replace(positional=given[:-1], keywords={**arguments.keywords, "inplace": given[-1]})
+
+
+def _forms(m: Machine, op: Op, base: str, arguments: Arguments) -> list[str]:
+    first = kind_of(arguments.positional[0], m.state)
+    second = arguments.at(1)
+    kind = kind_of(second, m.state)
+    if isinstance(second.const, str) and _repeats_in_group(second.const):
+        return ["grouped"]
+    found = [name for name in _SWITCHES if arguments.flag(name) is True]
+    if "dim" in arguments.keywords or "keepdim" in arguments.keywords or _is_number(second, kind):
+        found.append("dim")
+    if len(arguments.positional) > 2 and kind not in TENSORS:
+        found.append("dim")
+    if len(arguments.positional) == 1 and not arguments.keywords:
+        found.append("condition")
+    if "other" in arguments.keywords or kind in TENSORS:
+        found.append("other")
+    if first in TENSORS:
+        found.append("tensor")
+    elif first in (Kind.ARRAY, Kind.BYTES):
+        found.append("array")
+    elif first in CONTAINERS or first is Kind.NUMBER:
+        found.append("list")
+    return found
+
+
+def _repeats_in_group(pattern: str) -> bool:
+    """Whether a pattern of `einops` puts an axis that was not there beside another one: `b x -> (b h) x`."""
+    before, arrow, after = pattern.partition("->")
+    known = set(re.findall(r"\w+", before)) | {"1"}
+    groups = (group.split() for group in re.findall(r"\(([^)]*)\)", after))
+    return bool(arrow) and any(len(group) > 1 and not known.issuperset(group) for group in groups)
+
+
+def _is_number(value: Value, kind: Kind) -> bool:
+    return (isinstance(value.const, int) and not isinstance(value.const, bool)) or (kind is Kind.NUMBER)

@@ -1,0 +1,228 @@
+"""Objects and storages: making them, aliasing them, binding them to names.
+
+Rules of the engine (numbered as in docs/flow.md):
+
+1. A fresh object owns a storage of its own.
+2. An alias sits on every storage of what it was taken from, in the way that its operation says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.facts import DataAccess, Discarded
+from torchcopylint.flow.model import (
+    ARCHIVE,
+    BUFFERS,
+    CONTAINERS,
+    EITHER,
+    FIELD,
+    FOREIGN,
+    INFERENCE,
+    NO_GRAD_VIEW,
+    OTHERWISE,
+    PARTS,
+    TENSORS,
+    Cell,
+    Fact,
+    How,
+    Key,
+    Kind,
+    Object,
+    Region,
+    Share,
+    Sure,
+    Value,
+    bounded,
+    join_objects,
+)
+from torchcopylint.flow.values import kinds
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW, How.DETACH})
+
+
+def fresh(m: Machine, site: int, obj: Object, tag: str = "") -> Value:
+    """A new object with a storage of its own (rule 1)."""
+    ref = m.made_at(site, tag)
+    m.state.make(ref, obj._replace(shares=(Share(ref, How.OWN, site, ref),), site=site))
+    return Value((ref,), obj.kind)
+
+
+def unknown(m: Machine, site: int, text: str = "", tag: str = "") -> Value:
+    """A new object of which nothing is known."""
+    return fresh(m, site, Object(text=text), tag)
+
+
+def alias(
+    m: Machine,
+    source: Value,
+    site: int,
+    how: How,
+    obj: Object,
+    *,
+    region: Region = (),
+    when: str = "",
+    sure: bool = True,
+    tag: str = "",
+) -> Value:
+    """A new object on the storages of `source` (rule 2). A conditional one may have a storage of its own as well."""
+    ref = m.made_at(site, tag)
+    if m.state.retire(ref):
+        # The site's earlier object has become an older one: `source` may speak of it.
+        source = _renamed(source, ref)
+    certain = sure and not when and len(source.refs) == 1
+    shares = [
+        Share(share.storage, how, site, base, (*share.region, *region), when, certain and share.sure)
+        for base in source.refs
+        for share in m.state.object(base).shares
+    ]
+    if when or not shares:
+        shares.append(Share(ref, How.OWN, site, ref))
+    m.state.make(ref, obj._replace(shares=bounded(tuple(shares)), site=site, flags=_flags(m, source, how, obj)))
+    marks = frozenset({mark._replace(late=True) for mark in source.marks}) if source.marks else source.marks
+    return Value((ref,), obj.kind, marks=marks, root=source.root)
+
+
+def _flags(m: Machine, source: Value, how: How, obj: Object) -> frozenset[str]:
+    """What autograd remembers of an alias: that it was made without grad, or on an inference tensor."""
+    flags = obj.flags
+    if how not in VIEWS:
+        return flags - {INFERENCE} if INFERENCE in flags else flags
+    if m.state.mode.recording is Fact.NO and (obj.kind in TENSORS or PARTS in flags):
+        flags |= {NO_GRAD_VIEW}
+    inherits = bool(source.refs) and all(INFERENCE in m.state.object(ref).flags for ref in source.refs)
+    return flags | {INFERENCE} if inherits else flags - {INFERENCE}
+
+
+def _renamed(value: Value, ref: int) -> Value:
+    if ref not in value.refs:
+        return value
+    return value._replace(refs=tuple(sorted({r | 1 if r == ref else r for r in value.refs})))
+
+
+def by_kind(m: Machine, value: Value) -> list[tuple[Value, Object]]:
+    """A value that may be any of several objects, as one value per kind of treatment, each with what is known of it.
+
+    Tensors are taken together, and so are arrays, and what may be either: an operation on "one of these two" makes one
+    object, on one of two storages, and writes neither for sure. Of anything else, each object is taken by itself.
+    """
+    if len(value.refs) == 1:
+        only = m.state.object(value.refs[0])
+        return [(Value(value.refs, only.kind, None, value.marks, value.root), only)]
+    groups: dict[object, list[int]] = {}
+    for ref in value.refs:
+        kind = m.state.object(ref).kind
+        alike = kind in BUFFERS or kind is Kind.UNKNOWN
+        groups.setdefault(Kind.TENSOR if kind in TENSORS else kind if alike else ref, []).append(ref)
+    found = []
+    for refs in groups.values():
+        obj = m.state.object(refs[0])
+        for ref in refs[1:]:
+            obj = join_objects(obj, m.state.object(ref))
+        found.append((Value(tuple(refs), obj.kind, None, value.marks, value.root), obj))
+    return found
+
+
+def is_buffer(m: Machine, value: Value) -> bool:
+    """Whether every object of a value is a tensor or an array."""
+    return bool(value.refs) and all(m.state.object(ref).kind in BUFFERS for ref in value.refs)
+
+
+def bind(m: Machine, key: Key, value: Value, site: int) -> None:
+    """A name or slot now holds a value. Marks come along: an alias of something overwritten is overwritten as well.
+
+    A name that is bound to the object it holds already (`x += 1`, `x = x.relu_()`) has held it since before.
+    """
+    before = m.state.cell(key)
+    origin: Key | None = value.root if isinstance(value.root, tuple) else None
+    if origin is not None and m.state.refs_of(origin) != value.refs:
+        origin = None
+    if before is not None and before.refs == value.refs and value.refs and value.root == key:
+        site, origin = before.site, before.origin
+    m.state.put_cell(key, Cell(value.refs, value.kind, value.const, value.marks, site, origin, value.plain))
+
+
+WINDOW = "memoryview"
+"""The type of bytes whose slices are windows on them: those of a `bytearray` are copies."""
+_OF_ANY_FRAMEWORK = CONTAINERS | {Kind.ARRAY, Kind.BYTES, Kind.NUMBER, Kind.STRING}
+
+
+def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", flag: str = "", **changes: object) -> None:
+    """What is unknown of a value's objects becomes known, if it may be torch's or NumPy's at all.
+
+    `by` is the method that is called on it, if that is what shows it: its own dropped results it does not tell of.
+    `flag` is put on what was unknown.
+    """
+    if sure < Sure.PROVEN and kind not in _OF_ANY_FRAMEWORK and m.world.is_of_another_framework:
+        return
+    for ref in value.refs:
+        obj = m.state.object(ref)
+        if FOREIGN in obj.flags and kind not in _OF_ANY_FRAMEWORK:
+            continue
+        if (
+            obj.kind is Kind.UNKNOWN
+            or (EITHER in obj.flags and kind in BUFFERS)
+            or (obj.kind is kind and obj.sure < sure)
+        ):
+            flags = obj.flags - {EITHER} | ({flag} if flag else frozenset())
+            m.state.set_object(ref, obj._replace(kind=kind, sure=sure, flags=flags, **changes))  # type: ignore[arg-type]
+            if kind is Kind.TENSOR:
+                _note_data_of_tensor(m, obj, sure)
+            if obj.kind is Kind.UNKNOWN and kind in BUFFERS:
+                _note_written(m, ref, kind, sure)
+                if kind is Kind.TENSOR and ref in m.dropped:
+                    _note_dropped(m, ref, sure, by)
+
+
+def evidence_array(m: Machine, value: Value) -> None:
+    """Its use shows that what `numpy.load` returned is an array, and no archive of several."""
+    if value.refs and all(ARCHIVE in m.state.object(ref).flags for ref in value.refs):
+        refine(m, value, Kind.ARRAY, Sure.LIKELY)
+
+
+def may_be_made_anew(obj: Object) -> bool:
+    """What is found in a field under an index may be made at each look, by a file or another dataset."""
+    return obj.owner == FIELD and obj.text.endswith("]")
+
+
+def _note_written(m: Machine, ref: int, kind: Kind, sure: Sure) -> None:
+    """What has been written already turns out to be a tensor or an array: so the write was one."""
+    if may_be_made_anew(m.state.object(ref)):
+        return
+    for site, write in m.writes.items():
+        if write.sure is Sure.NOT and write.kind is Kind.UNKNOWN and write.storages == (ref,):
+            m.writes[site] = write._replace(kind=kind, sure=sure)
+
+
+def note_dropped(m: Machine, value: Value, by: str) -> None:
+    """A method that is called on what is likely a tensor shows that it is one, whatever it was called with before."""
+    for ref in value.refs:
+        if ref in m.dropped:
+            _note_dropped(m, ref, m.state.object(ref).sure, by)
+
+
+def _note_dropped(m: Machine, ref: int, sure: Sure, by: str) -> None:
+    """What a method was called on, whose result was dropped, turns out to be a tensor."""
+    for site in m.dropped[ref]:
+        for index, fact in enumerate(m.facts.get(site, ())):
+            if isinstance(fact, Discarded) and fact.sure < sure and fact.op != by:
+                m.facts[site][index] = fact._replace(sure=sure)
+
+
+def _note_data_of_tensor(m: Machine, obj: Object, sure: Sure) -> None:
+    """What some `.data` gave turns out to be a tensor: so is what it was taken from."""
+    for share in obj.shares:
+        source = m.state.object(share.of)
+        if share.how is How.DATA and OTHERWISE not in source.flags and not kinds.named_otherwise(source.text):
+            for index, fact in enumerate(m.facts.get(share.site, ())):
+                if isinstance(fact, DataAccess) and fact.sure < sure:
+                    m.facts[share.site][index] = fact._replace(sure=sure)
+            refine(m, Value((share.of,)), Kind.TENSOR, sure)
+
+
+def evidence_tensor(m: Machine, value: Value, sure: Sure = Sure.LIKELY) -> None:
+    """Its use shows that a value of unknown kind is a tensor."""
+    refine(m, value, Kind.TENSOR, sure)
