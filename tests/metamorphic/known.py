@@ -23,6 +23,19 @@ class Entry(NamedTuple):
 
 KNOWN: tuple[Entry, ...] = (
     Entry(
+        "parameters-generator-reused good 7",
+        ("conditional expression",),
+        Difference(extra=("TCL608@9 error/high",)),
+        "a false alarm: where a helper stands in a loop of the module, what an arm goes through and returns counts in "
+        "the next turn, if a conditional expression has made it",
+    ),
+    Entry(
+        "gradient-by-reference bad 5",
+        ("all in a function", "through a second name", "conditional expression"),
+        Difference(missing=("TCL703[state]@18 warning/low",)),
+        "a gradient in an optimizer's state is looked for as it is written there, by a class of the module",
+    ),
+    Entry(
         "cached-sample-mutated bad 6",
         ("all in a function",),
         Difference(missing=("TCL504[memo]@14 error/high",)),

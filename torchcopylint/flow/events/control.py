@@ -5,13 +5,14 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import needed
 from torchcopylint.flow.facts import Discarded, GradModeUnused
+from torchcopylint.flow.library.results import condition
 from torchcopylint.flow.model import CONTAINERS, LOCAL, TENSORS, Fact, How, Kind, Sure, Value
 from torchcopylint.flow.program import ownership
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, reading, slots
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import uses
-from torchcopylint.flow.values import imports, memory, naming
+from torchcopylint.flow.values import dtypes, imports, memory, naming
 from torchcopylint.flow.values.modes import GRAD_MODES
 from torchcopylint.flow.values.state import MODE, Mode
 from torchcopylint.knowledge import table
@@ -163,6 +164,21 @@ def _is_only_look(m: Machine, made: t.Event | None) -> bool:
     return own and held and not others and loads <= {made.base, *(argument.register for argument in made.arguments)}
 
 
+def _converts_nothing(m: Machine, made: t.Event | None, value: Value) -> bool:
+    """Whether a conversion surely hands back what it was given: `x.float()` of floats. Nobody loses anything by it."""
+    if not isinstance(made, t.Invoke) or not value.refs:
+        return False
+    given = m.value(made.base).refs
+    if value.refs == given:
+        return True
+    objects = [m.state.object(ref) for ref in value.refs]
+    before = {m.state.object(ref).dtype for ref in given}
+    fits = len(before) == 1 and all(dtypes.same(next(iter(before)), obj.dtype) is Fact.YES for obj in objects)
+    shares = [share for obj in objects for share in obj.shares if share.how is How.CONDITIONAL and share.of in given]
+    same = ((s.sure and not s.when) or (fits and s.when == condition("dtype")) for s in shares)
+    return bool(shares) and all(same)
+
+
 def _is_repeated(m: Machine, event: t.Discard) -> bool:
     """Whether a loop does nothing else, and the same in each turn: to time it, or to warm something up."""
     for loop in m.index.of(t.Loop) if uses.loops_around(m, event.site) else ():
@@ -230,6 +246,8 @@ def _discard(m: Machine, event: t.Discard) -> None:
         return
     if isinstance(made, t.Operate):
         _note_arithmetic(m, event, made)
+        return
+    if _converts_nothing(m, made, value):
         return
     if not _of_constants(m, made) and not _of_a_result(m, made) and not _is_only_look(m, made):
         name, op, method, sure = m.pure_calls[event.value]

@@ -328,9 +328,11 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
         if dtypes.same(before, wanted) is Fact.NO:
             return memory.fresh(m, at.site, made)
         # `type` converts to whatever it is given, which nobody may know.
-        kept = bool(before) and before == wanted
-        kept = kept or (_is_made_here(m, source) and dtypes.same(before, wanted) is Fact.YES)
-        if kept or (not wanted and short not in ("type", "type_as")):
+        told = bool(before) and before == wanted
+        # The default dtype may be another one: a tensor of it may be converted, while a parameter is told as lost only
+        # if it is.
+        kept = told or (_is_made_here(m, source) and dtypes.same(before, wanted) is Fact.YES)
+        if told or (not wanted and short not in ("type", "type_as")):
             when = when.replace("dtype", "").strip(" ,")
     if "device" in when and not spread:
         there = devices.is_there(m, source, short, arguments)
@@ -340,7 +342,8 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
             return writing.current(m, source)
         if there is Fact.YES or (not _names_device(arguments) and short not in ("cpu", "cuda", "numpy")):
             when = when.replace("device", "").strip(" ,")
-    if not when and kept and op.may_be_same and all(_is_trained_leaf(m.state.object(ref)) for ref in source.refs):
+    leaves = all(_is_trained_leaf(m.state.object(ref)) for ref in source.refs)
+    if kept and leaves and op.may_be_same and when in ("", "dtype"):
         # There is nothing to convert: the parameter stays one.
         return writing.current(m, source)
     how = _how(op, made, kind)
