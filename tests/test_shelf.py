@@ -6,10 +6,12 @@ import os
 import random
 import sqlite3
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from torchcopylint.analysis import Followed, Limits
 from torchcopylint.base.finding import Finding
 from torchcopylint.pages import load_pages
 from torchcopylint.project import modules
@@ -45,9 +47,9 @@ class Project:
             self.change(name, text)
         before = modules.followed
 
-        def counting(text: str, limits: object, view: modules.View) -> object:
+        def counting(text: str, limits: Limits | None, view: modules.View) -> Followed:
             self.followed.append(os.path.relpath(view.path, self.root))
-            return before(text, limits, view)  # type: ignore[arg-type]
+            return before(text, limits, view)
 
         monkeypatch.setattr(modules, "followed", counting)
 
@@ -148,10 +150,7 @@ def test_a_text_that_is_no_file_yet_uses_what_is_known_of_others_and_leaves_it_a
 
 
 def test_what_workers_find_out_is_kept_too(project: Project) -> None:
-    def two(requests: object) -> object:
-        return engine_for(2, requests)  # type: ignore[arg-type]
-
-    found = project.check(engine=two)  # type: ignore[arg-type]
+    found = project.check(engine=partial(engine_for, 2))
     assert found == project.check(cached=False)
     project.change("pkg/use.py", FILES["pkg/use.py"] + "\n")
     assert project.check() == found

@@ -23,13 +23,6 @@ class Entry(NamedTuple):
 
 KNOWN: tuple[Entry, ...] = (
     Entry(
-        "parameters-generator-reused good 7",
-        ("conditional expression",),
-        Difference(extra=("TCL608@9 error/high",)),
-        "a false alarm: where a helper stands in a loop of the module, what an arm goes through and returns counts in "
-        "the next turn, if a conditional expression has made it",
-    ),
-    Entry(
         "gradient-by-reference bad 5",
         ("all in a function", "through a second name", "conditional expression"),
         Difference(missing=("TCL703[state]@18 warning/low",)),

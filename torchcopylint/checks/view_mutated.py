@@ -150,9 +150,7 @@ def _says_so(unit: UnitFacts, write: Write) -> bool:
 def _plain(read: ReadAfter) -> bool:
     # Where a name holds a copy on one path and the very object on the other, as of the best so far, both were meant.
     surely = read.certain or (read.partly and [link.result for link in read.links if link.how is None] == [read.name])
-    return (
-        surely and read.hows <= PLAIN_HOWS | {How.CONDITIONAL, How.ASSIGNED, How.PARAMETER} and read.consumer != "swap"
-    )
+    return surely and read.hows <= _SHARING and read.consumer != "swap"
 
 
 def _wanted_apart(read: ReadAfter, owns: list[ReadAfter], ours: set[int]) -> bool:

@@ -200,6 +200,7 @@ def examine_text(text: str, request: Request, pages: Mapping[str, Page], project
         commented = mentions_this_tool(text)
         refuse_null(text)
         analysis, dependencies = analyse(text, request, projects.of(request), digest)
+        summaries = projects.summarised()
     except (Unreadable, Undecodable) as error:
         finding = own.unreadable(error.reason, error.position, _line(text, error.position))
         return Seen(Examined(Outcome.UNREADABLE, (finding,), digest), text)
@@ -212,7 +213,7 @@ def examine_text(text: str, request: Request, pages: Mapping[str, Page], project
         return Seen(Examined(Outcome.FAILED, (own.internal(_summary(error)),), digest, failure=failure), text)
     findings = (*analysis.findings, *left_out)
     examined = Examined(Outcome.ANALYSED, findings, digest, commented, analysis.gaps, dependencies)
-    return Seen(examined, text, projects.news(), projects.summarised())
+    return Seen(examined, text, projects.news(), summaries)
 
 
 def analyse(text: str, request: Request, modules: Modules | None, digest: str) -> tuple[Analysis, Dependencies]:

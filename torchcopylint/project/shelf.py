@@ -13,6 +13,7 @@ import json
 import os
 import zlib
 from collections.abc import Collection, Iterable
+from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -163,7 +164,7 @@ class Shelf:
         except ImportError:
             return []
         try:
-            with _closing(sqlite3.connect(self.path, timeout=_PATIENCE)) as connection:
+            with closing(sqlite3.connect(self.path, timeout=_PATIENCE)) as connection:
                 if connection.execute("SELECT words FROM header").fetchall() != [(self._header,)]:
                     return []
                 found: list[Any] = connection.execute(question, values).fetchall()
@@ -199,7 +200,7 @@ class Shelf:
         if self.damaged:
             Path(self.path).unlink(missing_ok=True)
         try:
-            with _closing(sqlite3.connect(self.path, timeout=_PATIENCE)) as connection, connection:
+            with closing(sqlite3.connect(self.path, timeout=_PATIENCE)) as connection, connection:
                 self._write(connection, changed)
         except (sqlite3.Error, OSError):
             return
@@ -233,13 +234,6 @@ class Shelf:
             connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?)", rows)
         gone = [(path,) for rows in self._all_rows().values() for path in rows if not os.path.lexists(path)]
         connection.executemany("DELETE FROM files WHERE path = ?", gone)
-
-
-def _closing(connection: sqlite3.Connection) -> Any:
-    """The connection for a `with` that closes it, which its own does not."""
-    from contextlib import closing
-
-    return closing(connection)
 
 
 def _state(reached: Iterable[str], rows: dict[str, _Row]) -> str:

@@ -8,7 +8,7 @@ from torchcopylint.flow.graphs import runs, sums
 from torchcopylint.flow.library import indexing
 from torchcopylint.flow.model import INDEX_COPY, OTHERWISE, TENSORS, UNKNOWN, Fact, How, Kind, Object, Sure, Value
 from torchcopylint.flow.networks import making
-from torchcopylint.flow.program import likely_classes
+from torchcopylint.flow.program import generators, likely_classes
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import aliasing, rebinding
 from torchcopylint.flow.tape import Dotted
@@ -87,6 +87,8 @@ def _bind(m: Machine, event: t.Bind) -> None:
     if uses is not None and "backward()" in uses and not _is_engine(uses):
         _begin_graph(m, value, event.site)
     sums.note(m, event, value)
+    if m.generators:
+        generators.note_bound(m, event.value, value)
     for ref in value.refs if not event.name.startswith("%") else ():
         obj = m.state.object(ref)
         if (not obj.text or obj.text.endswith(")") or obj.text == "...") and INDEX_COPY not in obj.flags:

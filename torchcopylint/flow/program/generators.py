@@ -51,6 +51,22 @@ def note_expression(m: Machine, event: t.Collect) -> None:
         note_made(m, value, made.site if made is not None else event.site)
 
 
+def note_bound(m: Machine, register: int, value: Value) -> None:
+    """A name is bound: what an arm of the expression has just made nobody has gone through, whatever became of the one
+    that the same arm made on an earlier turn of a loop. `params = model.parameters() if train else None`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(made, t.Load) or not made.name.startswith("%") or not is_generator(m, value):
+        return
+    site = m.generators[value.refs[0] | 1]
+    if any(bind.value >= 0 and _site_of(m, bind.value) == site for bind in m.index.binds.get(made.name, ())):
+        m.state.put(_key(value.refs[0]), None)
+
+
+def _site_of(m: Machine, register: int) -> int:
+    event = m.unit.definitions[register]
+    return event.site if event is not None else -1
+
+
 def is_generator(m: Machine, value: Value) -> bool:
     """Whether a value is a generator of parameters."""
     return bool(m.generators) and len(value.refs) == 1 and value.refs[0] | 1 in m.generators
