@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldRead, Repeated
 from torchcopylint.flow.model import (
@@ -41,12 +39,10 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.program import children, hollow
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import reading
-from torchcopylint.flow.tapes import alternatives, uses
+from torchcopylint.flow.tapes import alternatives, item_stores, uses
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.kinds import MODULE_BASES
 from torchcopylint.knowledge import table
-
-_NAMES = re.compile(r"[^\W\d]\w*")
 
 
 def slot_value(m: Machine, slot: Slot, lazily: Object | None = None) -> Value:
@@ -130,16 +126,19 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
             return own
     elif _is_fetched(m, ref, obj, key):
         return memory.fresh(m, site, Object(flags=frozenset({FETCHING}), text=text), "fetched")
-    stored = _just_stored(m, site, text) if key is None and obj.kind is Kind.LIST and m.in_loop else None
-    if stored is not None:
-        return stored
+    if key is None and obj.kind is Kind.LIST and m.in_loop:
+        # `states[i] = cell(x, states[i]); x = states[i]`
+        store = item_stores.of_this_turn(m, site, text)
+        stored = m.value(store.value) if store is not None else UNKNOWN
+        if stored.refs:
+            return stored._replace(root=None)
     # Of a container that comes from elsewhere, the keys that somebody has named here are not all that it has.
     any_of_all = key is None and obj.kind is not Kind.UNKNOWN
     elements = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
     held = [slot_value(m, slot) for slot in elements if any_of_all or slot[1] == ANY_ELEMENT]
     if held:
         found = [_any_of(m, value, site, text) for value in held]
-        if obj.kind is Kind.UNKNOWN and _stored_there(m, site, text) is None:
+        if obj.kind is Kind.UNKNOWN and item_stores.before(m, site, text) is None:
             # What was stored at one key need not be what stands at another.
             found.append(_another(m, Object(owner=obj.owner), site, text, "element from elsewhere"))
         return join_values(found)
@@ -155,39 +154,6 @@ def _is_fetched(m: Machine, ref: int, obj: Object, key: object) -> bool:
     """Whether what stands at a key is made when it is asked for, and nobody here has put anything in."""
     asked = FETCHING in obj.flags or (ARCHIVE in obj.flags and isinstance(key, str)) or kinds.named_source(obj.text)
     return obj.kind is Kind.UNKNOWN and asked and m.state.cell((ref, ANY_ELEMENT)) is None
-
-
-def _stored_there(m: Machine, site: int, place: str) -> t.StoreItem | None:
-    """The event that has stored what an item is, as the user wrote it, before on the same way, with the same key."""
-    loops = uses.loops_around(m, site)
-    for store in m.index.of(t.StoreItem):
-        around = uses.loops_around(m, store.site)
-        before = store.site < site and around == loops[: len(around)] and not uses.on_some_paths(m, store.site)
-        key = naming.index_text(m, store.subscript)
-        if before and f"{naming.text_of(m, store.base)}[{key}]" == place and "..." not in key:
-            bound = [use for name in _NAMES.findall(place) for use in uses.of_name(m, name) if not use.loads]
-            if not any(store.site < use.site < site for use in bound):
-                return store
-    return None
-
-
-def _just_stored(m: Machine, site: int, place: str) -> Value | None:
-    """What an item of a list surely is: what the same turn of the same loop has stored there, if nothing else was done
-    to the list in between. `states[i] = cell(x, states[i]); x = states[i]`."""
-    store = _stored_there(m, site, place)
-    if store is None or uses.loops_around(m, store.site) != uses.loops_around(m, site):
-        return None
-    holder = naming.text_of(m, store.base)
-    changes: list[t.StoreItem | t.Invoke | t.DeleteItem] = [
-        *m.index.of(t.StoreItem),
-        *m.index.of(t.Invoke),
-        *m.index.of(t.DeleteItem),
-    ]
-    for event in changes:
-        if store.site < event.site < site and event.base >= 0 and naming.text_of(m, event.base) == holder:
-            return None
-    value = m.value(store.value)
-    return value._replace(root=None) if value.refs else None
 
 
 def _entry(m: Machine, ref: int, obj: Object) -> Object | None:

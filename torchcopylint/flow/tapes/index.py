@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.tapes import settling, turns
 from torchcopylint.flow.values import identity
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.tapes.item_stores import Stores
 
 E = TypeVar("E")
 _NAMED = frozenset({t.Load, t.Attribute, t.Invoke})
@@ -25,7 +28,7 @@ class Use(NamedTuple):
 
 class UnitIndex:
     """See the module. `texts` is filled by `naming`, `expressions` and `computed` by `uses`, `exclusions` by
-    `exclusion`, as they are asked for."""
+    `exclusion`, `item_stores` by the module of that name, as they are asked for."""
 
     def __init__(self, unit: t.Unit) -> None:
         self.unit = unit
@@ -33,6 +36,7 @@ class UnitIndex:
         self.expressions: dict[tuple[int, str], list[t.Event]] = {}
         self.computed: dict[tuple[int, str], bool] = {}
         self.exclusions: dict[tuple[int, int], bool] = {}
+        self.item_stores: Stores | None = None
         self._carried: dict[int, frozenset[str]] = {}
 
     @cached_property

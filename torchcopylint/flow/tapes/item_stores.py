@@ -1,0 +1,65 @@
+"""Items as the user wrote them, `states[i]`: where one was stored, and what was done to its container since."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import naming
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+_NAMES = re.compile(r"[^\W\d]\w*")
+
+
+class Stores(NamedTuple):
+    """The stores of a unit by the text of the item (`states[i]`), and, by that of the container, the sites of all that
+    may change it; in source order."""
+
+    of_items: dict[str, list[t.StoreItem]]
+    changing: dict[str, list[int]]
+
+
+def before(m: Machine, site: int, place: str) -> t.StoreItem | None:
+    """The event that has stored what an item is, as the user wrote it, before on the same way, with the same key."""
+    loops = uses.loops_around(m, site)
+    for store in _stores(m).of_items.get(place, ()):
+        if store.site >= site:
+            break
+        around = uses.loops_around(m, store.site)
+        if around == loops[: len(around)] and not uses.on_some_paths(m, store.site):
+            bound = (bind for name in _NAMES.findall(place) for bind in m.index.binds.get(name, ()))
+            if not any(store.site < bind.site < site for bind in bound):
+                return store
+    return None
+
+
+def of_this_turn(m: Machine, site: int, place: str) -> t.StoreItem | None:
+    """The same, on the same turn of the same loop, if nothing else was done to the container in between."""
+    store = before(m, site, place)
+    if store is None or uses.loops_around(m, store.site) != uses.loops_around(m, site):
+        return None
+    changes = _stores(m).changing.get(naming.text_of(m, store.base), ())
+    return None if any(store.site < change < site for change in changes) else store
+
+
+def _stores(m: Machine) -> Stores:
+    known = m.index.item_stores
+    if known is None:
+        known = m.index.item_stores = Stores({}, {})
+        for store in m.index.of(t.StoreItem):
+            key = naming.index_text(m, store.subscript)
+            if "..." not in key:
+                known.of_items.setdefault(f"{naming.text_of(m, store.base)}[{key}]", []).append(store)
+        changes: list[t.StoreItem | t.Invoke | t.DeleteItem] = [
+            *m.index.of(t.StoreItem),
+            *m.index.of(t.Invoke),
+            *m.index.of(t.DeleteItem),
+        ]
+        for change in changes:
+            if change.base >= 0:
+                known.changing.setdefault(naming.text_of(m, change.base), []).append(change.site)
+    return known
