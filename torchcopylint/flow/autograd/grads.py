@@ -28,7 +28,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.storages import keeping
 from torchcopylint.flow.tapes import exclusion
-from torchcopylint.flow.values import dtypes, naming
+from torchcopylint.flow.values import callforms, dtypes, naming
 from torchcopylint.flow.values.modes import MODES_BY_NAME
 
 if TYPE_CHECKING:
@@ -98,11 +98,11 @@ def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site
         # A batch norm in training writes its running statistics and does not need them; else it is the other way round.
         if kept.what == "indices" or kept.argument in written:
             continue
-        value = result if kept.argument == -1 else _argument(op, arguments, kept.argument)
+        value = result if kept.argument == -1 else callforms.argument(op, arguments, kept.argument)
         if kept.needed_by and not any(
             obj.requires_grad > 0
             for which in kept.needed_by
-            for obj in tensors_in(m, [_argument(op, arguments, which)])
+            for obj in tensors_in(m, [callforms.argument(op, arguments, which)])
         ):
             continue
         name = at.name if kept.argument == 0 else naming.key_text(m, value.root) or "its result"
@@ -131,13 +131,6 @@ def note_output(m: Machine, result: Value, at: Site, keeps: bool) -> None:
         ref = result.refs[0]
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
-
-
-def _argument(op: Op, arguments: Arguments, which: int | str) -> Value:
-    value = arguments.at(which)
-    if not value.refs and isinstance(which, int) and which < len(op.arguments):
-        return arguments.keywords.get(op.arguments[which], value)
-    return value
 
 
 def save(m: Machine, value: Value, number: int, saved: Saved) -> list[int]:

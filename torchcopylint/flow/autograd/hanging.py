@@ -23,6 +23,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.storages import keeping, slots
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes.way_back import WayBack
 from torchcopylint.flow.values import memory, naming
 from torchcopylint.knowledge import table
 
@@ -80,39 +81,36 @@ def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
     own = 1 if m.unit.owner >= 0 else 0
     names = {parameter.name for parameter in m.unit.parameters[own:] if parameter.kind == "plain"}
     found: set[str] = set()
-    pending, seen = [register], set[int]()
-    while pending and len(seen) < MAX_STEPS:
-        current = pending.pop()
-        event = m.unit.definitions[current] if current >= 0 and current not in seen else None
-        seen.add(current)
+    way = WayBack(m, register, MAX_STEPS)
+    for event in way:
         if isinstance(event, t.Load):
             bound = uses.bindings_before(m, event)
-            pending += [*bound, *_appended(m, event.name, bound)]
+            way.go_on([*bound, *_appended(m, event.name, bound)])
             if event.name in names and not any(_ends(m, event.name, one) for one in bound):
                 found.add(event.name)
         elif isinstance(event, t.Attribute) and event.name in fields:
-            if naming.text_of(m, current) == field_of(m, event.name):
+            if naming.text_of(m, event.out) == field_of(m, event.name):
                 found.add(field_of(m, event.name))
         elif isinstance(event, t.Operate) and event.symbol not in _COMPARISONS:
-            pending += event.operands
+            way.go_on(event.operands)
         elif isinstance(event, t.Unpack):
             of_own = _through_own(m, event.value, f"[{event.position}]")
-            pending += [event.value] if of_own is None else of_own
+            way.go_on([event.value] if of_own is None else of_own)
         elif isinstance(event, t.Item):
-            pending.append(event.base)
+            way.go_on([event.base])
         elif isinstance(event, t.Iterate):
-            pending.append(event.iterable)
+            way.go_on([event.iterable])
         elif isinstance(event, t.Call) and m.dotted_of(event) in _GOING_THROUGH:
-            pending += [argument.register for argument in event.arguments]
+            way.go_on([argument.register for argument in event.arguments])
         elif isinstance(event, t.Make):
-            pending += [*event.items, *m.index.collected.get(current, ())]
+            way.go_on([*event.items, *m.index.collected.get(event.out, ())])
         elif isinstance(event, t.Invoke) and event.name in _LOOKING_THROUGH and not event.arguments:
-            pending.append(event.base)
-        elif isinstance(event, t.Call | t.Invoke) and (of_own := _through_own(m, current, "")) is not None:
-            pending += of_own
+            way.go_on([event.base])
+        elif isinstance(event, t.Call | t.Invoke) and (of_own := _through_own(m, event.out, "")) is not None:
+            way.go_on(of_own)
         elif isinstance(event, t.Call | t.Invoke) and _keeps_graph(m, event):
-            pending += [argument.register for argument in event.arguments]
-            pending += [event.base] if isinstance(event, t.Invoke) else []
+            way.go_on([argument.register for argument in event.arguments])
+            way.go_on([event.base] if isinstance(event, t.Invoke) else [])
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads
-from torchcopylint.flow.library import containers, copying, operations, results
+from torchcopylint.flow.library import containers, copying, operations
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
@@ -81,7 +81,7 @@ def _shows_tensor(m: Machine, op: Op, arguments: Arguments) -> None:
     first = arguments.at(0)
     if op.arguments[1:2] == ("target",):
         # A loss takes two of them.
-        target = results.argument(op, arguments, 1)
+        target = callforms.argument(op, arguments, 1)
         memory.evidence_tensor(m, target)
         m.note_evidence(target, frozenset({"loss"}))
     if not first.refs or kind_of(first, m.state) is not Kind.UNKNOWN or not op.name.startswith("torch."):

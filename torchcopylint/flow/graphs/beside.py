@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.tapes.way_back import WayBack
 from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
@@ -36,24 +37,17 @@ def _is_made_of(m: Machine, register: int, name: str) -> bool:
     filling: list[t.Invoke | t.StoreItem] = [*m.index.of(t.Invoke), *m.index.of(t.StoreItem)]
     for one in filling:
         fillings.setdefault(naming.text_of(m, one.base), []).extend(t.operands(one))
-    pending, seen = [register], {t.NO_REGISTER}
-    while pending:
-        current = pending.pop()
-        event = m.unit.definitions[current] if current >= 0 else None
-        if event is None or current in seen:
-            continue
-        seen.add(current)
-        if len(seen) > MAX_STEPS:
-            return True
-        pending += t.operands(event)
+    way = WayBack(m, register, MAX_STEPS)
+    for event in way:
+        way.go_on(t.operands(event))
         if isinstance(event, t.Function) and _loads(m.world.program.units[event.unit], name):
             return True
         if isinstance(event, t.Load):
             if event.name == name:
                 return True
-            pending += [bind.value for bind in m.index.binds.get(event.name, ())]
-            pending += fillings.get(event.name, ())
-    return False
+            way.go_on(bind.value for bind in m.index.binds.get(event.name, ()))
+            way.go_on(fillings.get(event.name, ()))
+    return way.cut_short
 
 
 def _loads(unit: t.Unit, name: str) -> bool:

@@ -17,7 +17,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import conversions, overlaps, reading, resizing, writing
 from torchcopylint.flow.tapes import activations, inquiries
-from torchcopylint.flow.values import naming
+from torchcopylint.flow.values import callforms, naming
 from torchcopylint.flow.values.sites import STATISTICS, Arguments, Site
 from torchcopylint.flow.values.state import kind_of
 from torchcopylint.knowledge.table import Op
@@ -25,7 +25,7 @@ from torchcopylint.knowledge.table import Op
 
 def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     """What a call of a known operation does and returns."""
-    first = results.argument(op, arguments, 0)
+    first = callforms.argument(op, arguments, 0)
     for position, value in enumerate(arguments.positional):
         if (not op.reads or op.overwrites) if position == 0 else op.name.rpartition(".")[2] in inquiries.SHAPED:
             continue
@@ -34,7 +34,7 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
         if name != "out":
             reading.read(m, value, at.site, "argument", at.op)
     inplace = op.inplace_keyword and arguments.flag("inplace") is True
-    written = [results.argument(op, arguments, which) for which in grads.written_by(op, arguments) if which != "*"]
+    written = [callforms.argument(op, arguments, which) for which in grads.written_by(op, arguments) if which != "*"]
     activation = inplace or (bool(op.writes) and activations.is_twin(op))
     if inplace:
         written = [first]

@@ -147,7 +147,7 @@ def result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inp
         if op.result in ("self", "tensor", "input", "array"):
             return writing.current(m, first)
         return memory.unknown(m, at.site)
-    source = argument(op, arguments, op.of)
+    source = callforms.argument(op, arguments, op.of)
     if op.result == "list":
         return memory.fresh(m, at.site, Object(Kind.LIST, Sure.PROVEN))
     if op.result in ("tensors", "arrays"):
@@ -457,11 +457,3 @@ def _found_at(m: Machine, op: Op, several: int, described: Object, at: Site) -> 
         ref = made[0].refs[0]
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(kept)))
-
-
-def argument(op: Op, arguments: Arguments, which: int | str) -> Value:
-    """The argument that a row speaks of, whether it was passed by position or by keyword."""
-    value = arguments.at(which)
-    if not value.refs and isinstance(which, int) and which < len(op.arguments):
-        return arguments.keywords.get(op.arguments[which], value)
-    return value

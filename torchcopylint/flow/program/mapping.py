@@ -13,6 +13,7 @@ from torchcopylint.flow.facts import MappedWrite
 from torchcopylint.flow.model import GLOBAL, TENSORS, Kind
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes.way_back import WayBack
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -108,20 +109,17 @@ def _is_plain(m: Machine, register: int) -> bool:
 
 def _mapped(m: Machine, register: int, parameters: set[str], *, maybe: bool = False) -> str:
     """The mapped parameter that a value is computed from; `maybe` if what nobody knows counts as well."""
-    pending = [register]
-    seen: set[int] = set()
-    while pending and len(seen) < MAX_EXPRESSION:
-        current = pending.pop()
-        event = m.unit.definitions[current] if current >= 0 and current not in seen else None
-        seen.add(current)
+    way = WayBack(m, register, MAX_EXPRESSION)
+    for event in way:
         if isinstance(event, t.Load):
             bound = uses.bindings_before(m, event)
             if event.name in parameters and not bound:
                 return event.name
-            pending += bound
-        elif event is not None and not _is_same(m, event, maybe):
-            pending += t.operands(event)
-            pending += (part for part in event.subscript if isinstance(part, int)) if isinstance(event, t.Item) else ()
+            way.go_on(bound)
+        elif not _is_same(m, event, maybe):
+            way.go_on(t.operands(event))
+            if isinstance(event, t.Item):
+                way.go_on(part for part in event.subscript if isinstance(part, int))
     return ""
 
 

@@ -9,6 +9,7 @@ from torchcopylint.flow.facts import FieldKeepsGraph
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import TENSORS, Kind, Object, Sure, Value
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes.way_back import WayBack
 from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
@@ -152,23 +153,19 @@ def _field(unit: t.Unit, register: int) -> str:
 
 def _comes_from(m: Machine, register: int, owner: int, name: str) -> bool:
     """Whether a value is computed from the field itself, by arithmetic and operations that keep the graph."""
-    pending = [register]
-    seen: set[int] = set()
-    while pending and len(seen) < MAX_EXPRESSION:
-        current = pending.pop()
-        event = m.unit.definitions[current] if current >= 0 and current not in seen else None
-        seen.add(current)
+    way = WayBack(m, register, MAX_EXPRESSION)
+    for event in way:
         if isinstance(event, t.Attribute):
             # What the method itself has just put there is nothing that the call before left.
             before = m.number("slot", (owner, f".{name}"))
             if event.name == name and before in m.value(event.out).refs:
                 return True
         if isinstance(event, t.Load):
-            pending += uses.bindings_before(m, event)
+            way.go_on(uses.bindings_before(m, event))
         elif isinstance(event, t.Operate | t.Augment | t.Attribute | t.Item):
-            pending += () if isinstance(event, t.Attribute) and event.name in _ENDS else t.operands(event)
+            way.go_on(() if isinstance(event, t.Attribute) and event.name in _ENDS else t.operands(event))
         elif isinstance(event, t.Call | t.Invoke) and keeps_graph(m, event):
-            pending += t.operands(event)
+            way.go_on(t.operands(event))
     return False
 
 

@@ -65,6 +65,14 @@ def inplace_by_name(op: Op, arguments: Arguments) -> Arguments:
     return arguments._replace(positional=given[:-1], keywords={**arguments.keywords, "inplace": given[-1]})
 
 
+def argument(op: Op, arguments: Arguments, which: int | str) -> Value:
+    """The argument that a row speaks of, whether it was passed by position or by keyword."""
+    value = arguments.at(which)
+    if not value.refs and isinstance(which, int) and which < len(op.arguments):
+        return arguments.keywords.get(op.arguments[which], value)
+    return value
+
+
 def _forms(m: Machine, op: Op, base: str, arguments: Arguments) -> list[str]:
     first = kind_of(arguments.positional[0], m.state)
     second = arguments.at(1)
