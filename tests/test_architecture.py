@@ -39,7 +39,14 @@ MAY_IMPORT: dict[str, set[str]] = {
 """What each part may import of the others, lowest first. A part may always import from itself."""
 
 FLOW_LAYERS: tuple[set[str], ...] = (
-    *({"model", "tape", "references", "light"}, {"facts", "lower"}, {"values"}, {"tapes"}, {"program"}, {"graphs"}),
+    *(
+        {"model", "tape", "references", "light"},
+        {"facts", "lower", "regions"},
+        {"values"},
+        {"tapes"},
+        {"program"},
+        {"graphs"},
+    ),
     *({"running"}, {"storages"}, {"autograd"}, {"library"}, {"interprocedural"}, {"networks"}, {"files"}, {"events"}),
     *({"asking"}, {"examine", "signs"}),
 )
@@ -154,7 +161,13 @@ def test_torch_and_numpy_are_imported_by_the_generator_and_the_child_that_runs_s
 
 
 def test_checks_see_facts_and_never_the_tree() -> None:
-    allowed = ("torchcopylint.base.", "torchcopylint.flow.facts.", "torchcopylint.flow.model.", "torchcopylint.checks")
+    allowed = (
+        "torchcopylint.base.",
+        "torchcopylint.flow.facts.",
+        "torchcopylint.flow.model.",
+        "torchcopylint.flow.regions.",
+        "torchcopylint.checks",
+    )
     for path in (PACKAGE / "checks").glob("*.py"):
         own = [name for name in imported(path) if name.startswith("torchcopylint")]
         assert all(name.startswith(allowed) for name in own), path.name

@@ -18,7 +18,8 @@ from torchcopylint.checks._common import (
     written_since,
 )
 from torchcopylint.flow.facts import Collected, FieldMet, FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
-from torchcopylint.flow.model import Fact, How, Kind, overlap
+from torchcopylint.flow.model import Fact, How, Kind
+from torchcopylint.flow.regions import overlap
 
 KEEPING = frozenset({How.PARAMETERS, How.FIELD, How.DATA, How.DETACH})
 """Ways to get at the memory of a parameter as if it were a value."""

@@ -13,7 +13,8 @@ from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Known, Link, Revealed, Sharer
 from torchcopylint.flow.interprocedural import attributes
-from torchcopylint.flow.model import NAMELESS, UNKNOWN, Fact, How, Key, Kind, Share, Value, overlap
+from torchcopylint.flow.model import NAMELESS, UNKNOWN, Fact, How, Key, Kind, Share, Value
+from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import reading
 from torchcopylint.flow.values import naming

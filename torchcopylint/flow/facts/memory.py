@@ -60,49 +60,6 @@ class Write(NamedTuple):
     held: str = ""
 
 
-class EditedAlone(NamedTuple):
-    """The write at `site` makes of the old content, by arithmetic, what hangs on nothing but itself and numbers.
-
-    `parameter` is what a module keeps that is written so, if it is. `goes_on` is whether the name that is written is
-    bound to something else then, which is computed from it.
-    """
-
-    site: int
-    parameter: str = ""
-    goes_on: bool = False
-
-
-class PartHandedOut(NamedTuple):
-    """The write at `site` goes through a part of something that a function of the user's has returned."""
-
-    site: int
-
-
-class FieldIsGlobal(NamedTuple):
-    """The constructor leaves in `field`, at `site`, what the name `source` of the module holds, on some paths.
-
-    Nobody else in the file sets the field.
-    """
-
-    site: int
-    field: str
-    source: str
-    sure: Sure
-
-
-class FieldsTwins(NamedTuple):
-    """At `site`, the constructor has given to the field `other` the very tensor that it gives to `field`.
-
-    Nobody else in the file sets either. `met` is whether they are operands of one operation somewhere in the class.
-    """
-
-    site: int
-    field: str
-    other: str
-    met: bool
-    sure: Sure
-
-
 class ReadAfter(NamedTuple):
     """At `site`, `name` was read after `write` had changed its memory.
 
@@ -214,53 +171,6 @@ class Repeated(NamedTuple):
     sure: Sure
     storages: frozenset[int] = frozenset()
     chosen: bool = False
-
-
-class Kept(NamedTuple):
-    """When `method` ends, `field` of `self`, set at `site`, shares memory with `source`, which lives on elsewhere.
-
-    `how`, since `shared`; `shallow` if it is a new container of the same tensors, or an element that was put into one.
-    `storages` are those of what is shared; `whole` is whether `source` is a module. `sources` are the names that other
-    methods may have for it: fields that hold it, or its own, if it is handed in. `calls` are the methods of `self` that
-    `method` goes through itself, and those that these go through. `record` is whether that happens where one number is
-    less than another, for nobody in the file. `when` is the condition on which nothing was copied, if there is one.
-    `appended` is whether each call adds one more view of the same parameter to a list. `counted` is whether the method
-    counts, on another path, how often it does not happen, for a reader that is not in the file.
-    """
-
-    field: str
-    site: int
-    shared: int
-    how: How
-    source: str
-    shallow: bool
-    sure: Sure
-    method: str
-    storages: frozenset[int] = frozenset()
-    whole: bool = False
-    sources: frozenset[str] = frozenset()
-    calls: frozenset[str] = frozenset()
-    record: bool = False
-    when: str = ""
-    appended: bool = False
-    counted: bool = False
-
-
-class FieldMet(NamedTuple):
-    """At `site`, in `method`, what `field` of `self` has held since before meets the parameters of the module `source`.
-
-    `form` is `operand` (`op` takes both), `averaged` (it is mixed with them in place), `restored` (it is put into a
-    parameter) or `loaded` (as a state dict). `earlier` is whether `method` sets the field itself, but not on the way
-    here: it holds what an earlier call has put there.
-    """
-
-    site: int
-    field: str
-    method: str
-    form: str
-    source: str
-    op: str
-    earlier: bool = False
 
 
 class GeneratorReused(NamedTuple):
@@ -402,23 +312,6 @@ class CallerSuffers(NamedTuple):
     worked: bool = False
 
 
-class EntryWritten(NamedTuple):
-    """At `site`, `op` writes through `name` what stands in a dictionary as `entry`, and at `put` it then becomes
-    an entry of another key as well, `other`; at `read`, the dictionary is handed on with both of them.
-
-    Where a function of the file writes it for whoever has the dictionary, `site` is in that function.
-    """
-
-    site: int
-    name: str
-    op: str
-    entry: str
-    other: str
-    put: int
-    read: int
-    sure: Sure
-
-
 class Collected(NamedTuple):
     """At `site`, `name` is put into `container`, which holds the same memory already: `write` came in between.
 
@@ -453,25 +346,6 @@ class SentAndWritten(NamedTuple):
     queue: str
     links: tuple[Link, ...]
     sure: Sure
-
-
-class FieldCollected(NamedTuple):
-    """At `site`, `method` puts what `field` of `self` has held since before into `container`, another field of it.
-
-    `lasting` is whether only constructors set the field: it goes on to hold the same tensor or array. By `links` an
-    alias of the field comes of it, if it is one that is put in; `whole` is whether that sees all of it. `callers`
-    are the methods of the same object that go through `method`.
-    """
-
-    site: int
-    field: str
-    container: str
-    method: str
-    lasting: bool
-    sure: Sure
-    whole: bool = True
-    links: tuple[Link, ...] = ()
-    callers: frozenset[str] = frozenset()
 
 
 class OutAliases(NamedTuple):

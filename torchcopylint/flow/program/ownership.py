@@ -19,9 +19,9 @@ from torchcopylint.flow.model import (
     Region,
     Sure,
     Value,
-    overlap,
 )
 from torchcopylint.flow.program import hollow, ties
+from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
 from torchcopylint.knowledge import table

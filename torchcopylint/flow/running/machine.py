@@ -233,12 +233,7 @@ class Machine:
         entry = state.fork()
         outside, start = self.started, turns.started(self, event)
         if event.site in self._heads:
-            come_round.note(self, event)
-            last_turn.put_aside(self, self._saved_by[event.site])
-            inside = {each.site for part in (event.test, event.body) for each in t.events(part)}
-            state.put_aside(self._heads[event.site], inside)
-            self._put_fields_aside(self._heads[event.site])
-            state.join_in(self._heads[event.site], turn=True)
+            self._begin_again(event)
             self._go_on(start, self._renewed.get(event.site, ()))
         frame = LoopFrame(entry + 1)
         outer = self.first_turn
@@ -283,6 +278,16 @@ class Machine:
         self.run(event.orelse)
         state.merge([state.take(), *frame.breaks])
         state.apply(state.take())
+
+    def _begin_again(self, event: t.Loop) -> None:
+        """A loop that has been run before goes on from its head, with what the turns before made put aside as older."""
+        head = self._heads[event.site]
+        come_round.note(self, event)
+        last_turn.put_aside(self, self._saved_by[event.site])
+        inside = {each.site for part in (event.test, event.body) for each in t.events(part)}
+        self.state.put_aside(head, inside)
+        self._put_fields_aside(head)
+        self.state.join_in(head, turn=True)
 
     def _put_fields_aside(self, head: Delta) -> None:
         """A loop that has been run before begins again, in a later turn of another one: the fields that it looks at of

@@ -21,9 +21,9 @@ from torchcopylint.flow.model import (
     Share,
     Slot,
     Value,
-    overlap,
 )
 from torchcopylint.flow.program import whichever
+from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.storages import keeping, reading, slots
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming

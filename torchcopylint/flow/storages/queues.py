@@ -19,8 +19,8 @@ from torchcopylint.flow.model import (
     Share,
     Sure,
     Value,
-    overlap,
 )
+from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.storages import reading, slots
 from torchcopylint.flow.values import memory
 from torchcopylint.flow.values.kinds import QUEUE

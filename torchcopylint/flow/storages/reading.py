@@ -21,8 +21,8 @@ from torchcopylint.flow.model import (
     Region,
     Share,
     Value,
-    overlap,
 )
+from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.storages import aliasing, transfers
 from torchcopylint.flow.tapes import alternatives, exclusion, first_turns, over_turns, turns, uses
 from torchcopylint.flow.values import naming

@@ -34,9 +34,9 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
     join_cells,
-    overlap,
 )
 from torchcopylint.flow.program import children, hollow
+from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import reading
 from torchcopylint.flow.tapes import alternatives, item_stores, uses

@@ -35,9 +35,9 @@ from torchcopylint.flow.model import (
     Share,
     Sure,
     Value,
-    overlap,
 )
 from torchcopylint.flow.program import called_parts
+from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.storages import conditional, queues, reading
 from torchcopylint.flow.storages.reading import Chain
 from torchcopylint.flow.tapes import turns, uses

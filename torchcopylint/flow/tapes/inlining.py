@@ -8,13 +8,13 @@ so that what happens first has the lower number. `Expanded.places` leads back fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Kind
 from torchcopylint.flow.references import FunctionReference
-from torchcopylint.flow.tapes import constants
+from torchcopylint.flow.tapes import constants, moving
 from torchcopylint.flow.values import kinds, naming
 from torchcopylint.flow.values.modes import GRAD_MODES
 from torchcopylint.knowledge import table
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 MAX_DEPTH = 3
 MAX_HELPER = 250
 MAX_EVENTS = 1200
-_REGISTERS = frozenset(
-    {"out", "base", "function", "container", "key", "item", "value", "iterable", "manager", "register", "target"}
-)
-_SEVERAL = frozenset({"operands", "keys", "items", "parts"})
-_NAMED = (t.Load, t.Bind, t.Delete)
 _BODILY = (t.Function, t.Class, t.Yield, t.Import, t.StarImport)
 _OF_ITS_PLACE = frozenset({"super", "locals", "globals", "vars", "eval", "exec", "__class__"})
 HELPERS_NAME = "#in"
@@ -166,7 +161,7 @@ class Inliner:
         if any(isinstance(event, t.Load) and event.name in _OF_ITS_PLACE for event in events):
             return None
         mode = self._mode(unit.number)
-        tape = _ending(unit.tape, unit.site) if mode is not None else None
+        tape = moving.ending(unit.tape, unit.site) if mode is not None else None
         return _Helper(unit, tape, frozenset(own), frozenset(names), mode or "") if tape is not None else None
 
     def _mode(self, number: int) -> str | None:
@@ -210,8 +205,8 @@ class _Expansion:
         ranks = {self.keys[key]: base + rank for rank, key in enumerate(sorted(self.keys))}
         places = {ranks[number]: key for key, number in self.keys.items()}
         definitions: list[t.Event | None] = [None] * len(self.definitions)
-        tape = _placed(tape, ranks, definitions)
-        uses = {_placed_use(use, ranks): names for use, names in self.uses.items()}
+        tape = moving.placed(tape, ranks, definitions)
+        uses = {moving.placed_use(use, ranks): names for use, names in self.uses.items()}
         expanded = unit._replace(tape=tape, definitions=tuple(definitions), uses=uses, bound=frozenset(self.bound))
         return Expanded(expanded, places, frozenset(ranks[site] for site in self.handed if site >= 0))
 
@@ -244,7 +239,7 @@ class _Expansion:
             changes |= {name: self._tape(getattr(event, name), frame) for name in ("body", "orelse", "final")}
             changes["handlers"] = tuple(self._tape(handler, frame) for handler in event.handlers)
         elif frame.result:
-            changes |= _shifted(event, frame)
+            changes |= moving.shifted(event, frame.shift, frame.names)
         moved = event._replace(**changes)
         if isinstance(event, t.Bind):
             uses = frame.m.unit.uses.get(f"{event.name}@{event.site}")
@@ -415,96 +410,3 @@ def _called(m: Machine, event: t.Call | t.Invoke | t.Attribute) -> int | None:
 
 def _is_ready(world: World, number: int) -> bool:
     return world.is_own(number) and number in world.machines
-
-
-def _shifted(event: t.Event, frame: _Frame) -> dict[str, Any]:
-    """The registers and names of an event in its frame."""
-    changes: dict[str, Any] = {}
-    shift = frame.shift
-    for name in event._fields:
-        value = getattr(event, name)
-        if name in _REGISTERS:
-            if not isinstance(event, t.Const) or name == "out":
-                changes[name] = _register(value, shift)
-        elif name in _SEVERAL:
-            changes[name] = tuple(_register(register, shift) for register in value)
-        elif name == "arguments":
-            changes[name] = tuple(one._replace(register=_register(one.register, shift)) for one in value)
-        elif name == "subscript":
-            changes[name] = tuple(_index(part, shift) for part in value)
-        elif name == "name" and isinstance(event, _NAMED):
-            changes[name] = frame.names.get(value, value)
-    return changes
-
-
-def _register(register: int, shift: int) -> int:
-    return register + shift if register >= 0 else register
-
-
-def _index(part: int | t.Slice, shift: int) -> int | t.Slice:
-    if isinstance(part, t.Slice):
-        return t.Slice(*[_register(bound, shift) for bound in part])
-    return _register(part, shift)
-
-
-def _ending(tape: t.Tape, site: int) -> t.Tape | None:
-    """A tape on which nothing comes behind a `return` but the ends of `with` blocks; `None` if that cannot be."""
-    try:
-        made, ended = _tail(tape)
-    except ValueError:
-        return None
-    return made if ended else (*made, t.Return(t.NO_REGISTER, site))
-
-
-def _tail(tape: t.Tape) -> tuple[t.Tape, bool]:
-    """A tape whose rest stands on the arms that go on, and whether it always returns."""
-    for position, event in enumerate(tape):
-        rest = tape[position + 1 :]
-        exits = tuple(later for later in rest if isinstance(later, t.Exit))
-        if isinstance(event, t.Return):
-            return (*tape[:position], event, *exits), True
-        if isinstance(event, t.Raise):
-            return tape[: position + 1], True
-        if isinstance(event, t.Branch) and _returns(event.arms):
-            arms: list[t.Tape] = []
-            made = [_tail(arm) for arm in event.arms]
-            going_on = [arm for arm, ended in made if not ended]
-            if len(going_on) > 1 and rest:
-                raise ValueError
-            after, ended = _tail(rest) if going_on else ((), True)
-            for arm, over in made:
-                arms.append((*arm, *exits) if over else (*arm, *after))
-            return (*tape[:position], event._replace(arms=tuple(arms))), ended
-        if isinstance(event, t.Loop | t.Try) and _returns(t.inner_tapes(event)):
-            raise ValueError
-    return tape, False
-
-
-def _returns(tapes: Iterable[t.Tape]) -> bool:
-    return any(isinstance(event, t.Return) for tape in tapes for event in t.events(tape))
-
-
-def _placed(tape: t.Tape, ranks: Mapping[int, int], definitions: list[t.Event | None]) -> t.Tape:
-    """A tape with its sites in order."""
-    found: list[t.Event] = []
-    for event in tape:
-        changes: dict[str, Any] = {"site": ranks.get(event.site, event.site)}
-        if isinstance(event, t.Branch):
-            changes["arms"] = tuple(_placed(arm, ranks, definitions) for arm in event.arms)
-        elif isinstance(event, t.Loop):
-            changes |= {part: _placed(getattr(event, part), ranks, definitions) for part in ("test", "body", "orelse")}
-        elif isinstance(event, t.Try):
-            changes |= {part: _placed(getattr(event, part), ranks, definitions) for part in ("body", "orelse", "final")}
-            changes["handlers"] = tuple(_placed(handler, ranks, definitions) for handler in event.handlers)
-        placed = event._replace(**changes)
-        out = getattr(placed, "out", t.NO_REGISTER)
-        if out >= 0:
-            definitions[out] = placed
-        found.append(placed)
-    return tuple(found)
-
-
-def _placed_use(use: str, ranks: Mapping[int, int]) -> str:
-    """The key of what is known of a binding; those of parameters have no site."""
-    name, at, site = use.rpartition("@")
-    return f"{name}@{ranks[int(site[:-1])]}" if at and site.endswith("!") else use

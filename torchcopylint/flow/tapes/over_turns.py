@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import Fact, Part, Region, overlap
+from torchcopylint.flow.model import Fact, Part, Region
+from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.tapes import uses
 
 if TYPE_CHECKING:

@@ -1,0 +1,87 @@
+"""Parts of storages: whether two of them overlap."""
+
+from __future__ import annotations
+
+from torchcopylint.flow.model import WHOLE, Bound, Fact, Part, Region, older
+
+
+def overlap(a: Region, b: Region) -> Fact:
+    """Whether two parts of one storage overlap: `NO`, `YES`, or `UNKNOWN` where indices cannot be compared.
+
+    A part covers everything below it, so the shorter of two equal beginnings contains the other.
+    """
+    answer = Fact.YES
+    for one, two in zip(a, b, strict=False):
+        if "?" in (one.kind, two.kind):
+            behind = _behind_dots(one, two)
+            if behind is Fact.NO:
+                return Fact.NO
+            answer = min(answer, behind)
+            continue
+        if one.kind == two.kind == "each" and _other_turns(one.value, two.value):
+            answer = Fact.UNKNOWN
+            continue
+        if (one == two and Bound.UNTOLD not in one) or one.kind in WHOLE or two.kind in WHOLE:
+            continue
+        if _disjoint(one, two) or _disjoint(two, one):
+            return Fact.NO
+        if not _surely_meet(one, two):
+            answer = Fact.UNKNOWN
+    return answer
+
+
+def _behind_dots(one: Part, two: Part) -> Fact:
+    """Whether `x[..., :2]` and `x[..., 2:]` overlap: they are compared from the end, where both have as many parts."""
+    mine, other = one.value, two.value
+    if not isinstance(mine, tuple) or not isinstance(other, tuple) or len(mine) != len(other):
+        return Fact.UNKNOWN
+    # A new dimension among the parts shifts those before it.
+    if any(part.kind == "?" for part in (*mine, *other)):
+        return Fact.UNKNOWN
+    return overlap(mine, other)
+
+
+def _other_turns(one: object, two: object) -> bool:
+    """Whether two parts that a loop visits one by one were visited on different turns, for all one knows."""
+    if not isinstance(one, int) or not isinstance(two, int):
+        return False
+    return older(one) == older(two) and (one != two or one == older(one))
+
+
+def _disjoint(one: Part, two: Part) -> bool:
+    if one.kind == two.kind == "field":
+        return True
+    if one.kind == two.kind == "int":
+        # Counted from the same end; `x[0]` and `x[-1]` may be one.
+        return _is_count(one.value) == _is_count(two.value)
+    if one.kind == two.kind == "stride":
+        return _interleave(one, two)
+    if one.kind == two.kind == "slice":
+        upper, lower = one.upper, two.value
+        if upper is None or lower is None or upper is Bound.UNTOLD:
+            return False
+        return upper == lower or (_is_count(upper) and _is_count(lower) and upper <= lower)  # type: ignore[operator]
+    if one.kind == "int" and two.kind == "slice" and _is_count(one.value):
+        below = _is_count(two.value) and one.value < two.value  # type: ignore[operator]
+        above = _is_count(two.upper) and one.value >= two.upper  # type: ignore[operator]
+        return below or above
+    return False
+
+
+def _interleave(one: Part, two: Part) -> bool:
+    """Whether two strided parts take turns: `x[::2]` and `x[1::2]`."""
+    starts = [part.value[0] or 0 if isinstance(part.value, tuple) else None for part in (one, two)]
+    step = one.upper
+    if step != two.upper or not _is_count(step) or not step or not all(_is_count(start) for start in starts):
+        return False
+    return (starts[0] - starts[1]) % step != 0  # type: ignore[operator]
+
+
+def _surely_meet(one: Part, two: Part) -> bool:
+    slices = one.kind == two.kind == "slice"
+    known = one.value is not Bound.UNTOLD, one.upper is not Bound.UNTOLD
+    return slices and ((known[0] and one.value == two.value) or (known[1] and one.upper == two.upper))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
