@@ -52,7 +52,7 @@ def hurried() -> Iterator[Open]:
         yield started
 
 
-def test_scouts_share_a_process_and_what_is_judged_has_its_own(verifier: Open) -> None:
+def test_scouts_share_a_process_and_what_is_judged_has_another(verifier: Open) -> None:
     verifier.alone("import torch\n")
     assert verifier.scouted("import torch\ntorch.mark_of_a_script = 1\n").ended == ""
     assert verifier.scouted("import torch\nprint(torch.mark_of_a_script)\n").printed == "1\n"
@@ -74,6 +74,26 @@ def test_an_altered_twin_runs_where_its_script_ran_if_that_left_nothing(verifier
     verifier.alone(marking)
     assert children(verifier.process_id) == set()
     assert verifier.altered(marking).printed == "False\n"
+
+
+def test_what_is_judged_for_one_finding_shares_a_process_but_for_what_may_leave_something(verifier: Open) -> None:
+    verifier.alone("import torch\nkept = torch.ones(2)\n")
+    shared = children(verifier.process_id)
+    assert verifier.alone("print('kept' in globals())\n").printed == "False\n"
+    assert children(verifier.process_id) == set()
+    verifier.alone("import torch\nother = torch.ones(3)\n")
+    first = children(verifier.process_id)
+    assert verifier.alone("import torch\nprint(torch.ones(3).sum().item())\n").printed == "3.0\n"
+    assert children(verifier.process_id) == first
+    assert len(first) == 1
+    assert first != shared
+
+
+def test_what_dies_where_others_ran_before_runs_again_by_itself(verifier: Open) -> None:
+    verifier.alone("import torch\nx = torch.ones(2)\n")
+    for child in children(verifier.process_id):
+        os.kill(child, signal.SIGKILL)
+    assert verifier.alone("import torch\nprint(1)\n").printed == "1\n"
 
 
 def test_a_twin_that_dies_where_its_script_ran_gets_a_process_of_its_own(verifier: Open) -> None:

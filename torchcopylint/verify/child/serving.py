@@ -7,8 +7,8 @@ Request: {"script": str, "marks": [{row, end_row, column, end_column}], "alter":
 decides whether it is well formed.
 
 Scripts that are only tried, to see which inputs get how far, share a process: those with `scout`, until one comes
-without. What is to be judged runs again in one of its own, which is then that of its altered twins as well, unless the
-script may have left something behind.
+without. What is to be judged runs again, and shares one with its altered twins and with what else is judged for the
+same finding, unless a script may leave something behind: that one and its twins run in processes of their own.
 """
 
 from __future__ import annotations
@@ -75,29 +75,34 @@ class _Served:
     def __init__(self, running: Any) -> None:
         self._running = running
         self._shared: Shared | None = None
-        self._for: tuple[Any, ...] = ()
+        self._kind = ""
+        self._judged: tuple[str, int] = ("", 0)
 
     def answer(self, request: dict[str, Any]) -> dict[str, str]:
-        """Run one script. What an altered twin cannot do where its script ran, it does in a process of its own."""
-        key = ("scouts",) if request["scout"] else (request["script"], request["seed"])
+        """Run one script. What dies where others ran before it runs again in a process of its own, but for scouts."""
+        script = (request["script"], request["seed"])
         twin = bool(request["alter"]["kind"]) and not request["scout"]
-        if self._shared is None or self._shared.ended or self._for != key or not (request["scout"] or twin):
+        alone = script != self._judged if twin else not request["scout"] and leaves_traces(request["script"])
+        kind = "scouts" if request["scout"] else "judged"
+        if alone or self._kind != kind:
             self.end()
-            if twin:
-                return _served(request, self._running.run)
-            alone = not request["scout"] and leaves_traces(request["script"])
-            if alone:
-                return _served(request, self._running.run)
-            self._shared, self._for = Shared(self._running.series), key
-            return self._shared.ask(request)
+        if not request["scout"] and not twin:
+            self._judged = ("", 0) if alone else script
+        if alone:
+            return _served(request, self._running.run)
+        first = self._shared is None or self._shared.ended
+        if self._shared is None or first:
+            self._shared, self._kind = Shared(self._running.series), kind
         answer = self._shared.ask(request)
-        return answer if answer["end"] == "answered" or not twin else _served(request, self._running.run)
+        if first or request["scout"] or answer["end"] in ("answered", "timed out"):
+            return answer
+        return _served(request, self._running.run)
 
     def end(self) -> None:
         """End what still runs."""
         if self._shared is not None:
             self._shared.end()
-            self._shared = None
+        self._shared, self._kind = None, ""
 
 
 def _say(out: Any, answer: dict[str, Any]) -> None:
