@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import distributions, grads
+from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
@@ -186,8 +187,10 @@ def graphs(m: Machine, items: tuple[Hanging, ...], bound: dict[str, Value]) -> G
     """
     found = []
     for item in items if m.state.mode.recording > 0 else ():
-        given = [obj for obj in grads.tensors_in(m, [_given(m, item.parameter, bound)]) if obj.requires_grad > 0]
-        found.append((item.slot, frozenset[int]().union(*(obj.graph for obj in given))))
+        given = _given(m, item.parameter, bound)
+        graph = frozenset[int]().union(*(o.graph for o in grads.tensors_in(m, [given]) if o.requires_grad > 0))
+        # What a loop's first turn starts from, and what its others find, are two things.
+        found.append((item.slot, graph - runs.on_some_paths(m, given)))
     return found
 
 

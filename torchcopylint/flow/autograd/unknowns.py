@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads, stepping
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import BLANK, INFERENCE, Fact, Object, Value
@@ -58,8 +59,20 @@ def maybe_filled(m: Machine, arguments: Arguments) -> None:
             grads.may_require_grad(m, value)
 
 
+def is_handed_back(m: Machine, register: int) -> bool:
+    """Whether something is done with what a call of `backward` returns: autograd's returns nothing.
+
+    `x, log_det = flow.backward(u)` is the inverse of a layer, or its gradient written by hand. Who merely passes on what
+    a wrapper returns, passes on `None`.
+    """
+    used = m.consumer_of(register) if register >= 0 else None
+    return isinstance(used, t.Bind | t.Unpack | t.Attribute | t.Item | t.Invoke | t.Operate)
+
+
 def maybe_backward(m: Machine, arguments: Arguments, site: int, name: str) -> None:
     """`accelerator.backward(loss)`, `self.manual_backward(loss)`: somebody else runs backward over a loss."""
-    if name.rpartition(".")[2] in BACKWARD_NAMES and arguments.positional:
+    if name.rpartition(".")[2] not in BACKWARD_NAMES or not arguments.positional:
+        return
+    if not is_handed_back(m, m.index.calls.get(site, t.NO_REGISTER)):
         loss = arguments.positional[0]
         grads.backward(m, loss, site, arguments, naming.key_text(m, loss.root) or "the loss")

@@ -185,7 +185,7 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         custom.save_for_backward(m, arguments)
     if event.name in modules.STATE_METHODS:
         return modules.call_method(m, base, event, arguments)
-    if event.name == "backward" and len(arguments.positional) == 1:
+    if event.name == "backward" and len(arguments.positional) == 1 and not unknowns.is_handed_back(m, event.out):
         # A loss of which nobody knows where it comes from.
         grads.backward(m, base, event.site, arguments, naming.text_of(m, event.base))
         terms.note(m, event.base, event.site)
@@ -380,11 +380,13 @@ def _backward(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call
     reading.read(m, value, at.site, "backward")
     for ref in value.refs:
         obj = m.state.object(ref)
-        if len(arguments.positional) == 1 and "gradient" not in arguments.keywords:
+        alone = len(arguments.positional) == 1 and "gradient" not in arguments.keywords
+        if alone:
             obj = obj._replace(scalar=Fact.YES)
         if obj.requires_grad is Fact.UNKNOWN:
-            # Else the call raises.
-            obj = obj._replace(requires_grad=Fact.YES, leaf=Fact.NO if obj.leaf is Fact.UNKNOWN else obj.leaf)
+            # Else the call raises. What is handed a gradient may be a leaf, which accumulates that.
+            computed = alone and obj.leaf is Fact.UNKNOWN
+            obj = obj._replace(requires_grad=Fact.YES, leaf=Fact.NO if computed else obj.leaf)
         m.state.set_object(ref, obj)
     severed.note(m, value, event.base if isinstance(event, t.Invoke) else -1, at.site, at.name)
     grads.backward(m, value, at.site, arguments, at.name)
