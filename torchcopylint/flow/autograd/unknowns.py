@@ -62,8 +62,8 @@ def maybe_filled(m: Machine, arguments: Arguments) -> None:
 def is_handed_back(m: Machine, register: int) -> bool:
     """Whether something is done with what a call of `backward` returns: autograd's returns nothing.
 
-    `x, log_det = flow.backward(u)` is the inverse of a layer, or its gradient written by hand. Who merely passes on what
-    a wrapper returns, passes on `None`.
+    `x, log_det = flow.backward(u)` is the inverse of a layer, or its gradient written by hand. Who merely passes on
+    what a wrapper returns, passes on `None`.
     """
     used = m.consumer_of(register) if register >= 0 else None
     return isinstance(used, t.Bind | t.Unpack | t.Attribute | t.Item | t.Invoke | t.Operate)

@@ -21,6 +21,7 @@ from torchcopylint.flow.model import (
     PART,
     TENSORS,
     Fact,
+    How,
     Kind,
     Object,
     Slot,
@@ -208,6 +209,7 @@ def _is_sum(m: Machine, event: t.Augment, target: Value, value: Value) -> bool:
 def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
     """`target op= value`: in place for tensors and arrays, a new value for numbers, an extension for lists."""
     memory.evidence_array(m, target)
+    target = target._replace(plain=target.plain or _may_be_number(m, event, target))
     kind = kind_of(target, m.state)
     name = naming.text_of(m, event.target)
     if kind in BUFFERS and event.symbol != "@=" and not target.plain:
@@ -248,6 +250,21 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
             made = grads.result_of(m, made, [target, value], True)
         return memory.fresh(m, event.site, made, "augmented")
     return operate(m, binary, [target, value], shadow, (event.target, event.value))
+
+
+def _may_be_number(m: Machine, event: t.Augment, target: Value) -> bool:
+    """Whether an element of a list is one of the elements of an array, which are numbers if it has one dimension.
+
+    `counts = list(x.numpy()); counts[i] += 1` then puts another number into the list.
+    """
+    item = m.unit.definitions[event.target] if event.target >= 0 else None
+    if not isinstance(item, t.Item) or kind_of(m.value(item.base), m.state) is not Kind.LIST:
+        return False
+    objects = [m.state.object(ref) for ref in target.refs]
+    return any(
+        obj.kind is Kind.ARRAY and any(s.how is How.ROW and not s.sure and not s.when for s in obj.shares)
+        for obj in objects
+    )
 
 
 def _extend(m: Machine, target: Value, value: Value, site: int) -> None:
