@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
-from torchcopylint.flow.graphs import addends
+from torchcopylint.flow.graphs import addends, own_elements
 from torchcopylint.flow.graphs.beside import grows_beside
 from torchcopylint.flow.graphs.earlier import from_before, is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.graphs.runs import MAX_DEPTH, Again, carrying_object, held_in, ran_at
@@ -38,7 +38,7 @@ def found(m: Machine) -> list[Relation]:
     relations: list[Relation] = []
     for site, (fact, ran) in sorted(m.runs.added.items()):
         freeing = [where for where in ran if where not in m.runs.kept]
-        inside = [where for where in freeing if outlives_turn(m, fact, loops.around(site, where, but=few), where)]
+        inside = [where for where in freeing if outlives_turn(m, fact, _adding(m, loops, fact, where, few), where)]
         if inside and site not in m.runs.reached and not is_begun_on_arms(m, site, fact.name):
             relations.append(fact._replace(ran=inside[0]))
     relations += _put_within(m, loops, {fact.site for fact in relations})
@@ -55,6 +55,12 @@ def found(m: Machine) -> list[Relation]:
         if carried or (site not in m.runs.used_again and not earlier):
             relations.append(RetainedForNothing(site, name, carried))
     return relations
+
+
+def _adding(m: Machine, loops: Loops, fact: Accumulated, ran: int, but: frozenset[int]) -> t.Loop | None:
+    """The loop on whose turns one sum is added to, and backward has run at the site `ran`."""
+    around = loops.around(fact.site, ran, but=but)
+    return own_elements.adds_again(m, loops, around, fact.name, (fact.site, ran))
 
 
 def _put_within(m: Machine, loops: Loops, known: set[int]) -> Iterator[Accumulated]:
@@ -160,7 +166,7 @@ def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relati
         yield BackwardAgain(site, again.name, earlier[-1], again.sure, "", -1)
         return
     for where in again.freed:
-        loop = loops.around(site, where)
+        loop = own_elements.comes_again(m, loops, loops.around(site, where), site, where)
         carrier = _carrier(m, loop, where, again.through) if loop is not None else None
         carrier = carrier or (left.by_call(m, loop, again) if loop is not None else None)
         if carrier is not None:

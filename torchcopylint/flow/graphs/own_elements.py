@@ -1,0 +1,55 @@
+"""Elements that each turn of a loop has to itself: of `losses[i]` in `for i in range(n):` there is another next turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+    from torchcopylint.flow.tapes.loops import Loops
+
+
+def comes_again(m: Machine, loops: Loops, loop: t.Loop | None, site: int, other: int) -> t.Loop | None:
+    """The loop, of those around two sites, whose next turn may come to what backward at `site` has run over.
+
+    `loop` is the innermost one; where it picks an element by what it goes through, the next turn comes to another one,
+    until a loop outside of it comes round.
+    """
+    register = m.index.calls.get(site, t.NO_REGISTER)
+    call = m.unit.definitions[register] if register >= 0 else None
+    item = m.unit.definitions[call.base] if isinstance(call, t.Invoke) and call.base >= 0 else None
+    index = item.subscript[0] if isinstance(item, t.Item) and len(item.subscript) == 1 else None
+    key = m.unit.definitions[index] if isinstance(index, int) and index >= 0 else None
+    return _outside(m, loops, loop, key.name, (site, other)) if isinstance(key, t.Load) else loop
+
+
+def adds_again(m: Machine, loops: Loops, loop: t.Loop | None, name: str, sites: tuple[int, ...]) -> t.Loop | None:
+    """The loop, of those around some sites, whose next turn may add to the same sum, by its name: `losses[i]`."""
+    key = name.rpartition("[")[2].removesuffix("]") if name.endswith("]") else ""
+    return _outside(m, loops, loop, key, sites) if key.isidentifier() else loop
+
+
+def _outside(m: Machine, loops: Loops, loop: t.Loop | None, key: str, sites: tuple[int, ...]) -> t.Loop | None:
+    passed: set[int] = set()
+    while loop is not None and _picks_by(m, loop, key):
+        passed.add(loop.site)
+        loop = loops.around(*sites, but=frozenset(passed))
+    return loop
+
+
+def _picks_by(m: Machine, loop: t.Loop, key: str) -> bool:
+    """Whether a name is bound by a loop's head, and by nothing else in the loop."""
+    head = loop.body[0] if loop.body else None
+    if not isinstance(head, t.Iterate):
+        return False
+    # Names of a helper that was put in have a mark behind them, which texts do not show.
+    binds = (event for event in t.events(loop.body) if isinstance(event, t.Bind))
+    bound = [event for event in binds if key in (event.name, event.name.partition("#")[0])]
+    return bool(bound) and all(_is_of_head(m, event.value, head) for event in bound)
+
+
+def _is_of_head(m: Machine, register: int, head: t.Iterate) -> bool:
+    made = m.unit.definitions[register] if register >= 0 else None
+    return register == head.out or (isinstance(made, t.Unpack) and made.value == head.out)
