@@ -1,4 +1,4 @@
-"""Elements that each turn of a loop has to itself: of `losses[i]` in `for i in range(n):` there is another next turn."""
+"""Elements that each turn of a loop has to itself: `losses[i]` in `for i in range(n):` is another one next turn."""
 
 from __future__ import annotations
 
