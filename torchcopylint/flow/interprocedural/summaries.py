@@ -8,7 +8,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import carrying, frozen, grads, hanging, leaving, stepping, unknowns
 from torchcopylint.flow.facts import Place, Write
 from torchcopylint.flow.graphs import cutting, runs
-from torchcopylint.flow.interprocedural import adding, field_reads, handing, lending, yielding
+from torchcopylint.flow.interprocedural import adding, attributes, field_reads, handing, lending, yielding
 from torchcopylint.flow.interprocedural.call_results import follow, one_result
 from torchcopylint.flow.interprocedural.returned import (
     OTHERWISE,
@@ -254,7 +254,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         m, reference.unit, summary.kept, handing.with_rest(m, unit, summary.kept, bound, arguments, site), site
     )
     adding.add(m, reference.unit, summary.added, bound, handing.rest(unit, bound, arguments), site)
-    leaving.take(m, summary.left, bound, site)
+    leaving.take(m, summary.left, bound, site, attributes.attribute)
     frozen.take(m, summary.switched, bound)
     if summary.trains:
         m.trains = m.trains or False

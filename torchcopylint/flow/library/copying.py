@@ -67,7 +67,12 @@ def _computed_in(m: Machine, ref: int, name: str, depth: int) -> tuple[str, Obje
         return f"{name}.{left[0]}", left[1]
     if depth and obj.kind in (*CONTAINERS, Kind.MODULE, Kind.INSTANCE) and obj.kind is not Kind.STATE_DICT:
         for slot in m.state.slot_names(ref):
-            held = [m.state.object(r) for r in m.state.refs_of(slot)]
+            refs = m.state.refs_of(slot)
+            held = [m.state.object(r) for r in refs]
+            if len(held) == 1 and held[0].kind in (Kind.MODULE, Kind.INSTANCE) and slot[1].startswith("."):
+                inner = _computed_in(m, refs[0], name + slot[1], depth - 1)
+                if inner is not None:
+                    return inner
             if not held or not all(_is_computed(one) for one in held):
                 continue
             if slot[1] != ANY_ELEMENT:

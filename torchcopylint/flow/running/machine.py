@@ -147,6 +147,8 @@ class Machine:
         self.runs = Runs()
         self.left_at: dict[int, Left] = {}
         """What calls leave in fields, and go on from on the next call, by the sites of the calls."""
+        self.left_by: set[int] = set()
+        """The sites of the calls that leave something computed in a field."""
         self.kept_fields: dict[int, tuple[FieldKeepsGraph, Value]] = {}
         self.kept_on_context: dict[int, tuple[str, Value]] = {}
         self.guards = 0
