@@ -60,8 +60,8 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         return _call_on_unknown(m, base, obj, event, arguments)
     if obj.kind in TENSORS:
         op = table.tensor_method(name)
-        if name in _OF_TENSORS_AND_MODULES:
-            # A method that is dropped has shown that it is no module.
+        if name in _OF_TENSORS_AND_MODULES or (m.dropped and table.evidence(name) == "tensor"):
+            # A method that is dropped has shown that it is no module, and one that only tensors have is enough.
             memory.note_dropped(m, base, name)
         if op is not None:
             return call_tensor_method(m, callforms.of_call(m, op, arguments), arguments, event, name)

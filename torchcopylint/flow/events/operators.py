@@ -63,6 +63,9 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
     for value in values if symbol in _OF_NUMBERS else ():
         if _is_output(m, value):
             memory.refine(m, value, Kind.TENSOR, Sure.LIKELY)
+    if symbol == "@" and len(values) == 2 and _is_tensor(m, values[1]):
+        # Numbers have no such product, and an array on the left side is refused.
+        memory.evidence_tensor(m, values[0])
     kinds = [kind_of(value, m.state) for value in values]
     tensor = next((i for i, kind in enumerate(kinds) if kind in TENSORS), -1)
     # A tensor beside a list says how often it is repeated: `[[0]] * lengths.max()`.
@@ -89,6 +92,12 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
     if symbol in COMPARISONS and not any(value.refs for value in values):
         return Value(kind=Kind.NUMBER)
     return _unknown_result(m, values, event, symbol)
+
+
+def _is_tensor(m: Machine, value: Value) -> bool:
+    """Whether a value is surely a tensor, whichever of its objects it is."""
+    objects = [m.state.object(ref) for ref in value.refs]
+    return bool(objects) and all(obj.kind in TENSORS and obj.sure is Sure.PROVEN for obj in objects)
 
 
 def _is_output(m: Machine, value: Value) -> bool:
