@@ -148,7 +148,7 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
         row = table.module_class(obj.type) if obj.type else None
         if row is not None and name in row.parameters:
             trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.UNKNOWN if switched else Fact.YES
-            known = Object(Kind.PARAMETER, obj.sure, leaf=Fact.YES, requires_grad=trained)
+            known = Object(Kind.PARAMETER, obj.sure, leaf=Fact.YES, requires_grad=trained, dtype=obj.dtype)
         elif row is not None and name in row.buffers:
             known = Object(Kind.TENSOR, obj.sure, leaf=Fact.YES, requires_grad=Fact.NO)
     if known is None and obj.kind is Kind.INSTANCE:

@@ -32,7 +32,7 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
     """An instance of a class of `torch.nn`."""
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
-    dtype = dtypes.named(arguments)
+    dtype = dtypes.named(arguments) or ("" if {"dtype", "**"} & set(arguments.keywords) else dtypes.UNCONVERTED)
     config = tuple(
         (key, value.const) for key, value in sorted(arguments.keywords.items()) if isinstance(value.const, int | str)
     )

@@ -24,7 +24,7 @@ from torchcopylint.flow.program import assigning, generators, ownership
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import aliasing, reading, sharing, slots, writing
-from torchcopylint.flow.values import devices, memory, naming
+from torchcopylint.flow.values import devices, dtypes, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 
 STATE_METHODS = frozenset(
@@ -147,6 +147,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         statistics.set_mode(m, base, name, rest)
     if name in _SELF_METHODS:
         devices.move(m, base, name, arguments)
+        if name in sharing.CONVERSIONS - {"cpu", "cuda"}:
+            _convert(m, base.refs[0])
         _note_apply(m, rest)
         return base
     if name == "zero_grad":
@@ -242,6 +244,14 @@ def _state_dict(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:
     sure.sort(key=lambda share: share.of != base.refs[0])
     m.state.set_object(value.refs[0], obj._replace(shares=tuple(sure)))
     return value._replace(root=None)
+
+
+def _convert(m: Machine, ref: int) -> None:
+    """A module may be converted: of what dtype it and its parts are is not known any more."""
+    for held in (ref, *sorted(_children(m, ref))):
+        obj = m.state.object(held)
+        if obj.dtype == dtypes.UNCONVERTED:
+            m.state.set_object(held, obj._replace(dtype=""))
 
 
 def _children(m: Machine, ref: int, depth: int = 3) -> set[int]:

@@ -39,6 +39,8 @@ _ALIASES = {
 """Other names of dtypes; the old tensor types, which `x.type(torch.FloatTensor)` is given, stand for one each."""
 FLOATING, INTEGRAL, DEFAULT = "some float", "some integer", "the default float"
 """What is known of a dtype that is not known exactly."""
+UNCONVERTED = "the default float, if nobody has converted it"
+"""That of the parameters of a layer: whoever asks for another one gets a copy, unless all of the model has it."""
 FRACTIONAL = frozenset(
     {"div", "true_divide", "__truediv__", "__rtruediv__", "mean", "std", "var", "norm", "softmax", "log_softmax"}
     | {"sqrt", "rsqrt", "reciprocal", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sigmoid", "logsumexp"}
@@ -130,7 +132,7 @@ def _is_promoted(m: Machine, short: str, arguments: Arguments) -> bool:
 
 
 def _are_floats(m: Machine, refs: Sequence[int]) -> bool:
-    return bool(refs) and all(m.state.object(ref).dtype in (*FLOATS, FLOATING, DEFAULT) for ref in refs)
+    return bool(refs) and all(m.state.object(ref).dtype in (*FLOATS, FLOATING, DEFAULT, UNCONVERTED) for ref in refs)
 
 
 def same(one: str, other: str) -> Fact:
@@ -139,6 +141,8 @@ def same(one: str, other: str) -> Fact:
         return Fact.UNKNOWN
     if one in (FLOATING, INTEGRAL):
         return Fact.UNKNOWN if (one == FLOATING) == ("float" in other) else Fact.NO
+    if one == UNCONVERTED:
+        return Fact.UNKNOWN if other in ("float32", DEFAULT, FLOATING) else Fact.NO
     return Fact.YES if ("float32" if one == DEFAULT else one) == other else Fact.NO
 
 
