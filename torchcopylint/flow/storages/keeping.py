@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldKeepsGraph
 from torchcopylint.flow.graphs import runs
-from torchcopylint.flow.model import TENSORS, Kind, Object, Sure, Value
-from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.model import TENSORS, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.tapes import exclusion, uses
 from torchcopylint.flow.tapes.way_back import WayBack
 from torchcopylint.flow.values import naming
 
@@ -60,11 +60,25 @@ def found(m: Machine) -> list[Relation]:
     relations: list[Relation] = []
     for fact, value in (m.kept_fields[site] for site in sorted(m.kept_fields)):
         objects = [m.state.object(ref) for ref in value.refs]
-        held = all(obj.requires_grad > 0 for obj in objects) and _still_held(m, fact.name, value)
-        if held and fact.sure > Sure.NOT:
+        kept = all(obj.requires_grad > 0 for obj in objects) or _is_written_in_training(m, fact, objects)
+        if kept and _still_held(m, fact.name, value) and fact.sure > Sure.NOT:
             ran = sorted({where for obj in objects for where in runs.ran_at(obj.graph)})
             relations.append(fact._replace(ran=ran[0] if ran else -1))
     return relations
+
+
+def _is_written_in_training(m: Machine, fact: FieldKeepsGraph, objects: list[Object]) -> bool:
+    """Whether a field was written by the arm for training, and the one for evaluation, which looks at it, is why nobody
+    knows of a graph behind both."""
+    if fact.form != "written" or any(obj.requires_grad is not Fact.UNKNOWN for obj in objects):
+        return False
+    cuts = (event for event in m.index.of(t.Invoke) if event.name in ("detach_", "requires_grad_"))
+    return (
+        uses.on_some_paths(m, fact.site)
+        and not exclusion.is_aside(m, fact.site)
+        and not any(naming.text_of(m, event.base) == fact.name for event in cuts)
+        and not m.index.stores.get(fact.name.rpartition(".")[2])
+    )
 
 
 def _is_made_here(m: Machine) -> bool:
