@@ -180,6 +180,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += lent_parts.found(m)
     found += twin_fields.found(m)
     found += kept_gradients.found(m)
+    found += kept_gradients.parameters(m)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,

@@ -1,4 +1,5 @@
-"""Gradients that an optimizer of the file keeps in its state as they are: `self.state[p]["previous"] = p.grad`."""
+"""What an optimizer of the file keeps in its state as it is: gradients, `self.state[p]["previous"] = p.grad`, and
+parameters that it moves afterwards, `self.state[p]["old"] = p.data`."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import GradientKept
+from torchcopylint.flow.facts import GradientKept, Kept
 from torchcopylint.flow.model import How, Kind, Sure
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
@@ -34,6 +35,51 @@ def found(m: Machine) -> Iterator[GradientKept]:
         read = next((at for unit in methods if (at := _read(m.world.index(unit), key)) >= 0), -1) if gradient else -1
         if read >= 0:
             yield GradientKept(event.site, f"{naming.text_of(m, event.base)}[{key!r}]", gradient, read, Sure.LIKELY)
+
+
+def parameters(m: Machine) -> Iterator[Kept]:
+    """Where a method of an optimizer puts the values of a parameter into the state without a copy, and then writes the
+    parameter, so that another method finds there what was written."""
+    if m.unit.owner < 0 or m.world.class_kind(m.unit.owner)[0] is not Kind.OPTIMIZER:
+        return
+    others = [unit for unit in m.world.program.units if unit.owner == m.unit.owner and unit is not m.unit]
+    for event in m.index.of(t.StoreItem):
+        key = _key(m, event)
+        if key is None or not _is_state(m, event.base) or not any(_asks(unit, key) for unit in others):
+            continue
+        value = m.value(event.value)
+        obj = m.state.object(value.refs[0]) if len(value.refs) == 1 else None
+        taken = m.unit.definitions[event.value] if event.value >= 0 else None
+        if obj is None or not isinstance(taken, t.Attribute | t.Invoke) or taken.name not in ("data", "detach"):
+            continue
+        name = naming.text_of(m, taken.base)
+        for share in obj.shares:
+            source = m.state.object(share.of)
+            if share.how in (How.DATA, How.DETACH) and source.kind is Kind.PARAMETER and _moves(m, name, event.site):
+                storages = frozenset(one.storage | 1 for one in obj.shares)
+                shared = share.site
+                yield Kept("state", event.site, shared, share.how, name, True, obj.sure, m.unit.name, storages)
+                break
+
+
+def _moves(m: Machine, name: str, site: int) -> bool:
+    """Whether a parameter of that name is written on the same turn, once it has been put aside."""
+    loops = uses.loops_around(m, site)
+    after = [write for write in m.writes.values() if write.site > site and write.root == name]
+    return any(write.form in _IN_PLACE and uses.loops_around(m, write.site) == loops for write in after)
+
+
+_IN_PLACE = frozenset({"method", "augmented", "item"})
+
+
+def _asks(unit: t.Unit, key: str) -> bool:
+    """Whether a unit looks at what stands at a key."""
+    for made in unit.definitions:
+        part = made.subscript[0] if isinstance(made, t.Item) and len(made.subscript) == 1 else None
+        named = unit.definitions[part] if isinstance(part, int) and part >= 0 else None
+        if isinstance(named, t.Const) and named.value == key:
+            return True
+    return False
 
 
 def _key(m: Machine, event: t.StoreItem) -> str | None:
