@@ -70,6 +70,8 @@ def trains_nothing(m: Machine, function: Value, obj: Object) -> bool:
     """Whether a network, as `obj` describes it, has no parameters that gradients could go to."""
     local = m.world.local_class(obj.type)
     off = obj.requires_grad is Fact.NO or (len(function.refs) == 1 and is_frozen(m, function.refs[0]))
+    # What a loop in a constructor or another method has switched off may train nothing.
+    off = off or SWITCHED in obj.flags or (obj.requires_grad is not Fact.YES and m.world.is_switched(obj.type, ""))
     return off or (local is not None and hollow.has_no_parameters(m.world, local))
 
 

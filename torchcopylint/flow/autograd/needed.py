@@ -43,8 +43,11 @@ def _comes_too_late(m: Machine, saved: int, written: int, site: int) -> bool:
     if site < written and loops[1] == loops[2] and _is_of_its_turn(m, site) and _is_of_its_turn(m, written):
         # `for optimizer, loss in zip(optimizers, losses)`: the next turn has a loss, and an optimizer, of its own.
         return True
-    if site >= written or not loops[0] == loops[1] == loops[2]:
+    if site >= written or loops[1] != loops[2] or loops[0][: len(loops[1])] != loops[1]:
         return False
+    if loops[0] != loops[1]:
+        # An inner loop has saved it, such as that of an episode.
+        return saved < site and anew.each_turn(m, site)
     return exclusion.is_of_last_turn(m, written) or (saved < site and anew.each_turn(m, site))
 
 

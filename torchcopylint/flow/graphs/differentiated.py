@@ -61,13 +61,20 @@ def has_gradient(m: Machine, name: str, *, spelt: bool = False) -> bool:
     position = names.index(name) if name in names else len(names)
     unit = m.world.unit(number)
     returned = [unit.definitions[event.value] for event in m.world.index(unit).of(t.Return) if event.value >= 0]
-    given = [
-        made.items[position] if isinstance(made, t.Make) and position < len(made.items) else t.NO_REGISTER
-        for made in returned
-    ]
+    given = [_item(made, position, len(names)) if isinstance(made, t.Make) else t.NO_REGISTER for made in returned]
     whole = position == 0 and bool(returned) and not any(isinstance(made, t.Make | t.Const) for made in returned)
     whole = whole and not (spelt and len(names) > 1)
     return whole or (bool(given) and all(_is_something(unit, register) for register in given))
+
+
+def _item(made: t.Make, position: int, wanted: int) -> int:
+    """What stands at a position of a tuple that has as many parts as are wanted; nothing that is known if it is part of
+    what is unpacked there: `(*pair, None, g)`."""
+    starred = [number for number, star in enumerate(made.stars) if star]
+    if not starred or position < starred[0]:
+        return made.items[position] if position < len(made.items) else t.NO_REGISTER
+    from_end = wanted - position
+    return made.items[-from_end] if from_end < len(made.items) - starred[-1] else t.NO_REGISTER
 
 
 def _is_something(unit: t.Unit, register: int) -> bool:

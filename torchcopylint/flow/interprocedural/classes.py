@@ -451,16 +451,25 @@ class Classes:
         return True in found and False not in found
 
     def note_switched(self, m: Machine) -> None:
-        """A method has been run: the modules in fields of `self` whose parameters it has switched off in a loop."""
+        """A method has been run: the modules in fields of `self` whose parameters it has switched off in a loop; of an
+        `__init__` that switches off all that `self` has by then, and adds nothing that trains, the module itself."""
         me = m.number("argument", m.unit.first) if m.unit.parameters else -1
+        if m.unit.name == "__init__" and me | 1 in m.frozen:
+            self._switched.add((m.unit.owner, ""))
         for slot in m.state.slot_names(me):
             if any(ref | 1 in m.switched for ref in m.state.refs_of(slot)):
                 self._switched.add((m.unit.owner, slot[1][1:]))
 
     def is_switched(self, type_name: str, name: str) -> bool:
-        """Whether a method of a class switches off, in a loop, the parameters of the module in one of its fields."""
+        """Whether a method of a class switches off, in a loop, the parameters of the module in one of its fields; with
+        no name, whether its constructor does so with all parameters."""
         local = self.local_class(type_name) if self._switched else None
-        return local is not None and any((current, name) in self._switched for current in self.lineage(local))
+        for current in self.lineage(local) if local is not None else ():
+            if (current, name) in self._switched:
+                return True
+            if name == "" and self._own_method(current, "__init__") is not None:
+                break
+        return False
 
     def is_parameter(self, number: int, name: str, *, above: bool = False) -> bool:
         """Whether the `__init__` of a class, or of one above it, sets a field to a parameter and nothing else.

@@ -294,6 +294,8 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
         memory.evidence_tensor(m, target)
     if item.places:
         m.elsewhere[site] = item.places
+    if not item.sure:
+        m.perhaps_written.add(site)
     fact = writing.write(
         m,
         target,

@@ -62,6 +62,9 @@ def conclude(m: Machine) -> None:
         hits = [storage for storage in write.storages if storage in inputs]
         if len(write.storages) != 1 or not hits or not write.versioned or write.form in ("step", "load", "assign"):
             continue
+        if write.site in m.perhaps_written:
+            # What is called writes one of several things, as `forward` itself might.
+            continue
         ref = hits[0]
         sure = max(write.sure, Sure.LIKELY)
         if ref not in m.dirty and ref not in told and (ref in outputs or differentiated.has_gradient(m, inputs[ref])):

@@ -204,8 +204,12 @@ def _call_known(
         grads.note_output(m, result, at, activations.keeps_output(row.name))
         return result
     _show_inputs(m, row, arguments)
-    trainable = bool(row.parameters) and obj.requires_grad is not Fact.NO
+    off = frozen.trains_nothing(m, function, obj)
+    trainable = bool(row.parameters) and not off
     made = _made_by(m, row, config, arguments, at, trainable)
+    if off and made.requires_grad is Fact.NO and obj.requires_grad is not Fact.NO:
+        # Somebody may have switched on again what a loop has switched off.
+        made = made._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
     if row.output == "tensors":
         return _several(m, function, row, first, made, site, name, trainable)
     trains = row.when == "mode" and config.get(statistics.MODE) is True

@@ -158,6 +158,7 @@ class Machine:
         # While one of several kinds of objects that a receiver may be is worked on: those objects, and the others.
         self.beside: tuple[frozenset[int], tuple[int, ...]] = (frozenset(), ())
         self.elsewhere: dict[int, tuple[Place, ...]] = {}
+        self.perhaps_written: set[int] = set()
         self.put_on: dict[int, PutOn] = {}
         # A glance runs each loop once: what is found is not settled, and `cut_short` says so.
         self.glancing = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import CONTAINERS, Fact, Kind
 from torchcopylint.flow.tapes import exclusion, uses
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ def each_turn(m: Machine, site: int) -> bool:
     has left: each name that it is computed from is bound before, in that loop, where the conditions are those of the
     site, or else not in the loop at all.
 
-    `if net.both: out, extra = net(x)`, and behind that `if net.both: (loss + extra).backward()`.
+    `if net.both: out, extra = net(x)`, and behind that `if net.both: (loss + extra).backward()`. An inner loop may fill
+    a list that each turn of the outer one begins: what it puts in is asked for in the same way.
     """
     call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
     loops = uses.loops_around(m, site)
@@ -29,16 +31,17 @@ def each_turn(m: Machine, site: int) -> bool:
         register = pending.pop()
         event = m.unit.definitions[register] if register >= 0 and register not in seen else None
         seen.add(register)
-        if event is None:
+        if event is None or _is_without_graph(m, register):
             continue
         if isinstance(event, t.Load):
             bound = [bind for bind in m.index.binds.get(event.name, ()) if loops[-1] in uses.loops_around(m, bind.site)]
-            before = [bind for bind in bound if bind.site < event.site and uses.loops_around(m, bind.site) == loops]
-            if bound and not exclusion.some_follow(m, [bind.site for bind in before], site):
+            before = [bind.site for bind in bound if bind.site < event.site and _is_passed(m, bind.site, event.site)]
+            if bound and not any(exclusion.some_follow(m, before, one) for one in (site, event.site)):
                 return False
             if not bound and _is_filled(m, event.name, loops[-1]):
                 return False
             pending += [bind.value for bind in bound]
+            pending += _put_in(m, event.name, loops[-1]) if bound else []
         elif isinstance(event, t.Attribute | t.Invoke):
             if isinstance(event, t.Attribute) and event.name in m.index.stores:
                 return False
@@ -48,6 +51,31 @@ def each_turn(m: Machine, site: int) -> bool:
         else:
             return False
     return True
+
+
+def _is_passed(m: Machine, bind: int, load: int) -> bool:
+    """Whether who comes to a load has come by a binding in front of it on the same turn, but for its conditions: it
+    stands in the same loops, or in some of them."""
+    around = uses.loops_around(m, bind)
+    return uses.loops_around(m, load)[: len(around)] == around
+
+
+def _is_without_graph(m: Machine, register: int) -> bool:
+    """Whether a register holds tensors that surely have no graph, such as what an environment has been asked for."""
+    held = [m.state.object(ref) for ref in m.value(register).refs]
+    return bool(held) and all(one.kind is Kind.TENSOR and one.requires_grad is Fact.NO for one in held)
+
+
+def _put_in(m: Machine, name: str, loop: int) -> list[int]:
+    """What methods are given, in a loop, of the container that a name holds: `losses.append(loss)`."""
+    found: list[int] = []
+    for use in uses.of_name(m, name):
+        event = m.consumer_of(use.register) if use.loads and loop in use.loops else None
+        if isinstance(event, t.StoreItem):
+            found += t.operands(event)
+        elif isinstance(event, t.Invoke) and event.base == use.register:
+            found += [one.register for one in event.arguments] if m.value(event.base).kind in CONTAINERS else []
+    return found
 
 
 def _is_filled(m: Machine, name: str, loop: int) -> bool:

@@ -33,10 +33,15 @@ def _exclude(m: Machine, one: int, other: int) -> bool:
 def some_follow(m: Machine, sites: list[int], other: int) -> bool:
     """Whether who comes to the site `other` has come by one of some sites in front of it, as their conditions say: each
     of its conditions holds there as well, or two of them stand on the arms of one such condition."""
-    known = set(_conditions(m, other))
-    open_ones = []
+    known, there = set(_conditions(m, other)), _assumed(m, other)
+    open_ones: list[tuple[str, object, bool]] = []
     for site in sites:
-        asked = [_asked(m, *part) for one in _assumed(m, site) for part in _parts(m, one.register, one.truth)]
+        # What is asked once, for both, may be anything: `while not done: ...`.
+        own = [one for one in _assumed(m, site) if one not in there]
+        asked = [_asked(m, *part) for one in own for part in _parts(m, one.register, one.truth)]
+        if len(own) == 1:
+            # Whatever the test is: what stands on its other arm has the same one.
+            open_ones.append((f"@{own[0].register}", True, own[0].truth))
         if None in asked:
             continue
         left = [one for one in asked if one is not None and one not in known]
