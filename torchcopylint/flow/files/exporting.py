@@ -9,7 +9,7 @@ from torchcopylint.flow.files.world import World
 from torchcopylint.flow.interprocedural.returned import ReturnedPart
 from torchcopylint.flow.interprocedural.summaries import summarise
 from torchcopylint.flow.model import Kind, Object
-from torchcopylint.flow.program import hollow
+from torchcopylint.flow.program import apart, hollow
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.tape import Dotted
@@ -126,6 +126,7 @@ def _class(world: World, info: t.ClassInfo) -> ClassFacts:
         registered=dict(world.registered(info.number)),
         reads=frozenset(e.name for unit in units for e in world.index(unit).of(t.Attribute)),
         hollow=hollow.has_no_parameters(world, info.number),
+        apart=apart.fields(world, info.number),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import Object, Share
+from torchcopylint.flow.model import How, Object, Region, Share
+from torchcopylint.flow.program import apart
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -17,17 +18,21 @@ MAX_PARTS = 4
 def needs(m: Machine, number: int, written: Share) -> bool:
     """Whether what a network has saved as a whole, under a number, has in it what sits on a storage as `written` does.
 
-    A part that no `forward` on the way calls is not in it.
+    A part that no `forward` on the way calls is not in it, nor is a layer that learns apart.
     """
     kept = m.state.object(m.saved_objects[number])
     own = next((share for share in kept.shares if share.storage == written.storage), None)
-    if own is None or written.region[: len(own.region)] != own.region:
+    region = _region(m, written)
+    if own is None or region[: len(own.region)] != own.region:
         return True
-    below = written.region[len(own.region) :]
+    below = region[len(own.region) :]
     refs: tuple[int, ...] = (m.saved_objects[number],)
     for part in below[:MAX_PARTS]:
         if part.kind != "field" or not isinstance(part.value, str):
             break
+        local = m.world.local_class(kept.type)
+        if local is not None and part.value in apart.fields(m.world, local):
+            return False
         parts = _called_by(m, kept)
         if parts is not None and part.value not in parts:
             return False
@@ -39,6 +44,14 @@ def needs(m: Machine, number: int, written: Share) -> bool:
             break
         kept = m.state.object(refs[0])
     return True
+
+
+def _region(m: Machine, written: Share) -> Region:
+    """The part of a network that is written: an optimizer steps what it was given, `network.head.parameters()`."""
+    if written.region or written.how is not How.PARAMETERS:
+        return written.region
+    given = m.state.object(written.of).shares
+    return next((share.region for share in given if share.storage == written.storage), ())
 
 
 def _called_by(m: Machine, network: Object) -> Mapping[str, bool] | None:

@@ -63,7 +63,8 @@ class Base(NamedTuple):
 class ClassFacts(NamedTuple):
     """A class, for those who use it from elsewhere: its methods by the numbers of their functions, what its fields are,
     which of them `__init__` surely sets to parameters, and which fields its own code reads. `hollow` is whether its
-    instances hold numbers and texts only (see the module of that name)."""
+    instances hold numbers and texts only, and `apart` names the layers that learn apart (see the modules of those
+    names)."""
 
     name: str
     bases: tuple[Base, ...]
@@ -72,6 +73,7 @@ class ClassFacts(NamedTuple):
     registered: Mapping[str, bool]
     reads: frozenset[str]
     hollow: bool = False
+    apart: frozenset[str] = frozenset()
 
 
 class ModuleFacts(NamedTuple):
