@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads
+from torchcopylint.flow.interprocedural import records
 from torchcopylint.flow.library import containers, copying, operations
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -160,7 +161,17 @@ def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     if obj.kind is Kind.MODULE:
         return memory.alias(m, source, event.site, How.COPY, obj._replace(text=text, owner="", shares=()))
     reading.read(m, source, event.site, "argument", name)
+    if obj.kind is Kind.INSTANCE and len(source.refs) == 1:
+        return records.copied(m, source, {}, event.site, text)
     return memory.fresh(m, event.site, obj._replace(text=text, owner="", saved=frozenset()))
+
+
+@special("dataclasses.replace", "copy.replace")
+def _replace(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    source, text = arguments.at(0), naming.text_of(m, event.out)
+    if len(source.refs) == 1 and m.state.object(source.refs[0]).kind is Kind.INSTANCE:
+        return records.copied(m, source, arguments.keywords, event.site, text)
+    return memory.unknown(m, event.site, text)
 
 
 # -- torch

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.storages import slots
-from torchcopylint.flow.values import kinds
+from torchcopylint.flow.values import kinds, memory
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torchcopylint.flow.files.world import World
-    from torchcopylint.flow.model import Object
+    from torchcopylint.flow.model import Object, Value
     from torchcopylint.flow.running.machine import Machine
     from torchcopylint.flow.tape import Annotation
     from torchcopylint.flow.values.sites import Arguments
@@ -35,6 +37,19 @@ def fill(m: Machine, number: int, ref: int, arguments: Arguments, site: int) -> 
     given.update({name: value for name, value in arguments.keywords.items() if name in names})
     for name, value in given.items():
         slots.bind_slot(m, (ref, f".{name}"), value, site)
+
+
+def copied(m: Machine, source: Value, keywords: Mapping[str, Value], site: int, text: str) -> Value:
+    """Another instance with what the fields of one hold, but for those that are given anew: `replace(best, step=3)`."""
+    obj = m.state.object(source.refs[0])
+    made = memory.fresh(m, site, obj._replace(shares=(), text=text, owner="", saved=frozenset(), site=site))
+    for slot in m.state.slot_names(source.refs[0]):
+        if slot[1].startswith(".") and slot[1][1:] not in keywords:
+            held = slots.slot_value(m, slot)
+            slots.bind_slot(m, (made.refs[0], slot[1]), held._replace(root=None), site)
+    for name, value in keywords.items():
+        slots.bind_slot(m, (made.refs[0], f".{name}"), value, site)
+    return made
 
 
 def declared(m: Machine, type_name: str, name: str) -> Object | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen, gradients, statistics, stepping, unknowns
-from torchcopylint.flow.interprocedural import summaries
+from torchcopylint.flow.interprocedural import records, summaries
 from torchcopylint.flow.library import containers, custom
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -65,6 +65,9 @@ def call_instance(m: Machine, base: Value, arguments: Arguments, site: int, text
         positional = arguments.positional[1:] if static else arguments.positional
         bound = Arguments(positional, arguments.keywords)
         return summaries.call(m, FunctionReference(unit), bound, site, f"{text}.{name}")
+    if name == "_replace" and len(base.refs) == 1:
+        # Only named tuples have such a method that is not their own.
+        return records.copied(m, base, arguments.keywords, site, f"{text}._replace(...)")
     rest = Arguments(arguments.positional[1:], arguments.keywords)
     return unknowns.call_unknown(m, rest, site, f"{text}.{name}", base)
 
