@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow.model import LOCAL, TENSORS, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import hanging
+from torchcopylint.flow.graphs import runs
+from torchcopylint.flow.model import LOCAL, TENSORS, UNKNOWN, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.storages import slots
 from torchcopylint.flow.tapes import uses
-from torchcopylint.flow.values import memory
+from torchcopylint.flow.values import memory, naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -28,6 +31,10 @@ class Left(NamedTuple):
     keeper: str
     slot: str
     sure: Sure
+    within: bool = False
+    """Whether what the method returns is computed from that: `self.recon = mse(x, y); return self.recon + self.kl`."""
+    hangs: tuple[str, ...] = ()
+    """The parameters on which alone it depends whether there is a graph: one that requires grad suffices."""
 
 
 def left(m: Machine) -> tuple[Left, ...]:
@@ -51,12 +58,34 @@ def _left_in(m: Machine, keeper: str, ref: int, way: str, depth: int) -> Iterato
         if obj.kind in (Kind.MODULE, Kind.INSTANCE) and cell.site < 0 and depth:
             yield from _left_in(m, keeper, cell.refs[0], way + slot[1], depth - 1)
             continue
-        computed = obj.kind in TENSORS and obj.leaf is Fact.NO and obj.requires_grad > 0 and obj.owner in ("", LOCAL)
-        if cell.site < 0 or not computed or uses.on_some_paths(m, cell.site):
+        if cell.site < 0 or obj.kind not in TENSORS or obj.owner not in ("", LOCAL):
             continue
-        others = m.world.setters(slot[1][1:]) - {m.unit.number}
-        if not others or (len(others) == 1 and cell.site in m.left_by):
-            yield Left(keeper, way + slot[1], obj.sure)
+        field = slot[1][1:]
+        others = m.world.setters(field) - {m.unit.number}
+        if uses.on_some_paths(m, cell.site) or (others and not (len(others) == 1 and cell.site in m.left_by)):
+            continue
+        own = m.unit.owner >= 0 and keeper == m.unit.first and not way
+        stores = [event for event in m.index.stores.get(field, ()) if event.site == cell.site] if own else []
+        hangs: tuple[str, ...] = ()
+        if obj.leaf is obj.requires_grad is Fact.UNKNOWN and len(stores) == 1:
+            hangs = tuple(sorted(hanging.sources(m, stores[0].value, frozenset())))
+        if hangs or (obj.leaf is Fact.NO and obj.requires_grad > 0):
+            yield Left(keeper, way + slot[1], obj.sure, own and _is_within_result(m, field, stores), hangs)
+
+
+def _is_within_result(m: Machine, field: str, stores: list[t.StoreAttribute]) -> bool:
+    """Whether each thing that a unit returns is a tensor that is computed from what a field is set to."""
+    made = [m.state.object(ref) for value in m.returned for ref in value.refs]
+    if not made or any(obj.kind not in TENSORS or obj.requires_grad is Fact.NO for obj in made):
+        return False
+    stored = m.unit.definitions[stores[0].value] if stores and stores[0].value >= 0 else None
+    text = hanging.field_of(m, field)
+    for event in m.index.of(t.Return):
+        parts = uses.expression(m, event.value, "")
+        again = any(isinstance(part, t.Attribute) and naming.text_of(m, part.out) == text for part in parts)
+        if not again and not any(part is stored for part in parts):
+            return False
+    return True
 
 
 def take(m: Machine, items: tuple[Left, ...], bound: dict[str, Value], site: int, look: Look) -> None:
@@ -67,11 +96,40 @@ def take(m: Machine, items: tuple[Left, ...], bound: dict[str, Value], site: int
         for name in way:
             if len(keeper.refs) == 1:
                 keeper = look(m, keeper, name, site, m.state.object(keeper.refs[0]).text, -1)
-        if len(keeper.refs) != 1:
+        trained = _require_grad(m, item.hangs, bound) if item.hangs else Fact.LIKELY
+        if len(keeper.refs) != 1 or trained is Fact.NO:
             continue
-        text = f"{m.state.object(keeper.refs[0]).text}.{last}"
         made = Object(
-            Kind.TENSOR, min(item.sure, Sure.LIKELY), leaf=Fact.NO, requires_grad=Fact.LIKELY, text=text, site=site
+            Kind.TENSOR,
+            min(item.sure, Sure.LIKELY),
+            leaf=Fact.NO if trained > 0 else Fact.UNKNOWN,
+            requires_grad=trained,
+            text=f"{m.state.object(keeper.refs[0]).text}.{last}",
+            site=site,
         )
         m.left_by.add(site)
         slots.bind_slot(m, (keeper.refs[0], f".{last}"), memory.fresh(m, site, made, f"left {item.slot}"), site)
+
+
+def _require_grad(m: Machine, names: tuple[str, ...], bound: dict[str, Value]) -> Fact:
+    """Whether one of some arguments requires grad: not if they all are tensors that do not."""
+    given = [[m.state.object(ref) for ref in bound.get(name, UNKNOWN).refs] for name in names]
+    if any(one and all(obj.kind in TENSORS and obj.requires_grad > 0 for obj in one) for one in given):
+        return Fact.LIKELY
+    none = all(one and all(obj.requires_grad is Fact.NO for obj in one) for one in given)
+    return Fact.NO if none else Fact.UNKNOWN
+
+
+def tie(m: Machine, items: tuple[Left, ...], bound: dict[str, Value], result: Value, site: int) -> None:
+    """What a call has left and what it returns have a graph in common: backward over the one runs over the other's."""
+    for item in items if m.state.mode.recording > 0 else ():
+        keeper = bound.get(item.keeper, Value())
+        left = m.state.refs_of((keeper.refs[0], item.slot)) if item.within and len(keeper.refs) == 1 else ()
+        trained = [m.state.object(ref).requires_grad for ref in left]
+        for ref in {*left, *result.refs} if left and Fact.NO not in trained else ():
+            obj = m.state.object(ref)
+            if obj.kind in TENSORS and obj.requires_grad is not Fact.NO:
+                graph = obj.graph | {runs.unknown_graph(site)}
+                if min(trained) > 0:
+                    obj = obj._replace(leaf=Fact.NO, requires_grad=max(obj.requires_grad, Fact.LIKELY))
+                m.state.set_object(ref, obj._replace(graph=graph))

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _SHOWING = frozenset({How.DETACH, How.VIEW, How.INDEX, How.ROW})
 """Ways to share by which a result that is a tensor shows that what it was taken from is one."""
 _CUTTING = frozenset({How.DATA, How.DETACH})
+_OF_ONE_KIND = frozenset({Kind.MODULE, Kind.TENSOR, Kind.ARRAY})
+"""What a part, a view or a shallow copy of such a thing is, if it is one itself."""
 
 
 def follow(m: Machine, value: Value, path: tuple[str, ...]) -> Value:
@@ -130,11 +132,19 @@ def _aliases(
             source._replace(root=None),
             site,
             item.how or How.VIEW,
-            made,
+            _as_sure_as(m, made, source),
             region=item.region,
             when=item.when or ("" if always else "on some paths"),
             tag=f"{tag}r{number}",
         )
+
+
+def _as_sure_as(m: Machine, made: Object, source: Value) -> Object:
+    """What a function could only guess of its argument, and so of an alias of it, the caller may know."""
+    known = [m.state.object(ref) for ref in source.refs]
+    if made.sure < Sure.PROVEN and made.kind in _OF_ONE_KIND and all(obj.kind is made.kind for obj in known):
+        return made._replace(sure=max(made.sure, min(obj.sure for obj in known)))
+    return made
 
 
 def _made_anew(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.autograd import carrying, frozen, grads, hanging, leaving, stepping, unknowns
+from torchcopylint.flow.autograd import carrying, frozen, grads, hanging, leaving, run_inside, stepping, unknowns
 from torchcopylint.flow.facts import Place, Write
 from torchcopylint.flow.graphs import cutting, runs
 from torchcopylint.flow.interprocedural import adding, attributes, field_reads, handing, lending, yielding
@@ -88,6 +88,7 @@ class Summary(NamedTuple):
     switched: tuple[str, ...] = ()
     lent: str = ""
     left: tuple[leaving.Left, ...] = ()
+    ran: tuple[run_inside.Ran, ...] = ()
     carries: tuple[carrying.Carried, ...] = ()
     yields: Returned | None = None
     put_back: tuple[str, ...] = ()
@@ -154,6 +155,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         switched=frozen.switched_arguments(m),
         lent=lending.of(m),
         left=leaving.left(m),
+        ran=run_inside.ran(m),
         yields=yielding.of(m, paths),
         put_back=field_uses.put_back(m),
         saves=saved_arguments(m, paths),
@@ -228,7 +230,10 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     if not m.world.is_own(reference.unit) and not any(item.form in ("step", "load") for item in summary.writes):
         # A trainer of another file may train through objects of which nothing is known there.
         stepping.maybe_trains(m, arguments, site, name)
-        unknowns.maybe_backward(m, arguments, site, name)
+        if not summary.ran:
+            unknowns.maybe_backward(m, arguments, site, name)
+    if not m.world.is_own(reference.unit):
+        run_inside.run(m, summary.ran, bound, site, name)
     if summary.put_back:
         field_uses.read_by_call(m, summary.put_back, bound.get(unit.first, UNKNOWN), site, name)
     asked = bound.get(_switch(unit), UNKNOWN).const is True
@@ -259,6 +264,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     if summary.trains:
         m.trains = m.trains or False
     result = _result(m, summary, bound, behind, arguments, site, name)
+    leaving.tie(m, summary.left, bound, result, site)
     if summary.carries:
         carrying.take(m, summary.carries, unit, bound.get(unit.first, UNKNOWN), result, site)
     return memos.take(m, reference.unit, name, lending.take(m, summary.lent, bound.get("self"), result), site)
