@@ -279,6 +279,7 @@ def _may_be_number(m: Machine, event: t.Augment, target: Value) -> bool:
 def _extend(m: Machine, target: Value, value: Value, site: int) -> None:
     for ref in target.refs:
         for source in value.refs:
+            slots.note_extended_again(m, ref, source, site)
             for slot in m.state.slot_names(source):
                 cell = m.state.cell(slot)
                 if cell is not None:

@@ -170,8 +170,9 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
         return known._replace(shares=(*moved, Share(own, How.OWN, -1, own)))
     if m.world.is_switched(obj.type, name) or (switched and known.kind is Kind.MODULE):
         known = known._replace(flags=known.flags | {SWITCHED})
-    if obj.kind is Kind.MODULE and known.kind in (*TENSORS, Kind.MODULE, Kind.UNKNOWN):
-        # A parameter or submodule is a part of what its module trains.
+    computed = known.kind is Kind.UNKNOWN and kinds.named_loss(name)
+    if obj.kind is Kind.MODULE and known.kind in (*TENSORS, Kind.MODULE, Kind.UNKNOWN) and not computed:
+        # A parameter or submodule is a part of what its module trains; a loss is what it has computed.
         own = m.number("slot", (ref, f".{name}"))
         shares = [Share(own, How.OWN, -1, own)]
         shares += [Share(s.storage, How.FIELD, -1, ref, (*s.region, *region)) for s in obj.shares]

@@ -54,6 +54,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if name in _EXTENDING and len(arguments.positional) > 1:
         collecting.note_field(m, (ref, ANY_ELEMENT), arguments.positional[1], event.site)
         for source in arguments.positional[1].refs:
+            slots.note_extended_again(m, ref, source, event.site)
             copy_elements(m, source, ref, event.site)
         return Value(kind=Kind.NONE)
     if name in _TAKING:

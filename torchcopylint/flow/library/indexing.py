@@ -80,10 +80,29 @@ def is_advanced(m: Machine, index: t.Index) -> Fact:
         ):
             # `x[..., (0, 1)]` picks two of them, where `x[(0, 1)]` is `x[0, 1]`.
             return Fact.YES
-        if is_mask(m, part):
+        if is_mask(m, part) or _is_compared_element_by_element(m, part):
             return Fact.YES
         answer = answer if _is_counter(m, part) else Fact.UNKNOWN
     return answer
+
+
+def _is_compared_element_by_element(m: Machine, register: int) -> bool:
+    """Whether an index of which nothing is known is several: what a comparison of it gives is a mask, or asked for
+    `all()` or `any()`. `x = table[ids]; x[ids == -1] = 0`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(made, t.Load):
+        return False
+    loads = {use.register for use in uses.of_name(m, made.name) if use.loads}
+    compared = {
+        event.out
+        for event in m.index.of(t.Operate)
+        if event.symbol in COMPARISONS and not loads.isdisjoint(event.operands)
+    }
+    if not compared:
+        return False
+    asked = any(event.base in compared and event.name in ("all", "any") for event in m.index.of(t.Invoke))
+    subscripts = [*(e.subscript for e in m.index.of(t.Item)), *(e.subscript for e in m.index.of(t.StoreItem))]
+    return asked or any(part in compared for subscript in subscripts for part in subscript)
 
 
 def _is_counter(m: Machine, register: int) -> bool:

@@ -349,6 +349,17 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
             note_repeated(m, Value((stateful[0],), Kind.MODULE), site, "comprehension", container)
 
 
+def note_extended_again(m: Machine, ref: int, source: int, site: int) -> None:
+    """A loop puts all that a list holds, which was made outside of it, into a container, turn after turn."""
+    before = m.state.cell((ref, ANY_ELEMENT)) if m.in_loop else None
+    for slot in m.state.slot_names(source) if before is not None else ():
+        held = m.state.refs_of(slot)
+        obj = m.state.object(held[0]) if len(held) == 1 and slot[1].startswith("[") else Object()
+        known = obj.kind is Kind.MODULE and obj.type not in ("", *MODULE_BASES)
+        if known and before is not None and held[0] in before.refs and _is_made_outside(m, obj, site):
+            note_repeated(m, Value(held, Kind.MODULE), site, "comprehension", m.state.object(ref).text)
+
+
 def _is_trained(m: Machine, ref: int) -> bool:
     """Whether an optimizer has moved the parameters of a module by now."""
     writes = [
