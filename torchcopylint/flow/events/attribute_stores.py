@@ -172,12 +172,13 @@ def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Objec
 
 
 _OF_NO_TENSOR = frozenset(
-    {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules"}
+    {"parameters", "named_parameters", "state_dict", "load_state_dict", "modules", "named_modules", "eval", "train"}
 )
 
 
 def _has_parameters(m: Machine, event: t.StoreAttribute) -> bool:
-    """Whether a unit asks what it switches `requires_grad` of for its parameters or its state: that is no tensor."""
+    """Whether a unit asks what it switches `requires_grad` of for its parameters or its state, or switches its mode: that
+    is no tensor."""
     text = naming.text_of(m, event.base)
     asking = (one for one in m.index.of(t.Invoke) if one.name in _OF_NO_TENSOR)
     return any(naming.text_of(m, one.base) == text for one in asking)
