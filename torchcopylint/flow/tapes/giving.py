@@ -22,7 +22,7 @@ def is_nobody_elses(m: Machine, value: Value, site: int) -> bool:
     Or only names that are bound to what the call returns next, or that the unit does not look at again.
     """
     objects = [m.state.object(ref) for ref in value.refs]
-    if _is_put_back(m, value, site):
+    if _is_put_back(m, value, site) or _is_replaced_by_result(m, value, site):
         return True
     if not objects or any(obj.owner not in ("", LOCAL) for obj in objects):
         return False
@@ -54,6 +54,22 @@ def _is_put_back(m: Machine, value: Value, site: int) -> bool:
         given = [register for register in arguments_of(m, site) if m.value(register).refs == value.refs]
         return any(is_stored_in(m, site, naming.text_of(m, register)) for register in given)
     return False
+
+
+def _is_replaced_by_result(m: Machine, value: Value, site: int) -> bool:
+    """Whether a loop goes through the parts of something, looks at one for the last time in the call, and sets in its
+    place what the call returns: `for name, part in list(net.named_modules()): setattr(net, name, split(part))`."""
+    if not isinstance(value.root, str) or not uses.ends_in(m, value.root, site):
+        return False
+    binds = m.index.binds.get(value.root, ())
+    if not binds or not all(uses.from_iteration(m, bind.value) for bind in binds):
+        return False
+    event = m.use_of(site)
+    results = [m.index.calls[site]] if site in m.index.calls else []
+    if isinstance(event, t.Bind):
+        results = [use.register for use in uses.of_name(m, event.name) if use.loads and use.site > site]
+    taken = [m.consumer_of(register) for register in results]
+    return any(isinstance(one, t.Call) and naming.text_of(m, one.function) == "setattr" for one in taken)
 
 
 def arguments_of(m: Machine, site: int) -> list[int]:
