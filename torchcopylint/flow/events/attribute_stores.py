@@ -177,8 +177,10 @@ _OF_NO_TENSOR = frozenset(
 
 
 def _has_parameters(m: Machine, event: t.StoreAttribute) -> bool:
-    """Whether a unit asks what it switches `requires_grad` of for its parameters or its state, or switches its mode: that
-    is no tensor."""
+    """Whether a unit asks what it switches `requires_grad` of for its parameters or state, or switches its mode.
+
+    That is no tensor.
+    """
     text = naming.text_of(m, event.base)
     asking = (one for one in m.index.of(t.Invoke) if one.name in _OF_NO_TENSOR)
     return any(naming.text_of(m, one.base) == text for one in asking)

@@ -79,6 +79,18 @@ def call(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.Invoke
         observer(m, arguments, event, name)
 
 
+def of_no_guess(m: Machine, arguments: Arguments, site: int) -> Arguments:
+    """What `torch.Tensor(v)` is given: numbers and arrays, as a rule, though a name may promise parameters.
+
+    In federated learning, `parameters` are arrays that come from somewhere else.
+    """
+    if len(arguments.positional) != 1:
+        return arguments
+    objects = [m.state.object(ref) for ref in arguments.positional[0].refs]
+    guessed = bool(objects) and all(obj.kind in TENSORS and obj.sure is Sure.HINT for obj in objects)
+    return arguments._replace(positional=(memory.unknown(m, site, tag="given"),)) if guessed else arguments
+
+
 METHODS = frozenset({"new", "new_tensor", "numpy", "cuda"})
 
 

@@ -118,7 +118,9 @@ def _is_filled(m: Machine, value: Value, write: Write) -> bool:
 def _apart(m: Machine, fact: ReadAfter, site: int) -> bool:
     """Whether what is read at a site has come to share memory where a condition holds that does not hold there, or with
     another element than the one that was written."""
-    if _is_same_place(fact.name, naming.key_text(m, m.root_keys.get(fact.write)) or m.writes[fact.write].name):
+    # A loop may have found the same place under another index than is written there: the first is the last at first.
+    texts = (naming.key_text(m, m.root_keys.get(fact.write)), m.writes[fact.write].name)
+    if any(_is_same_place(fact.name, text) for text in texts):
         return True
     shared = {fact.bound, *(link.site for link in fact.links)} - {-1}
     holder = fact.name.partition("[")[0].partition(".")[0]
