@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from torchcopylint.flow.model import WHOLE, Bound, Fact, Part, Region, older
 
 
@@ -60,21 +62,21 @@ def _disjoint(one: Part, two: Part) -> bool:
         upper, lower = one.upper, two.value
         if upper is None or lower is None or upper is Bound.UNTOLD:
             return False
-        return upper == lower or (_is_count(upper) and _is_count(lower) and upper <= lower)  # type: ignore[operator]
+        return upper == lower or (_is_count(upper) and _is_count(lower) and upper <= lower)
     if one.kind == "int" and two.kind == "slice" and _is_count(one.value):
-        below = _is_count(two.value) and one.value < two.value  # type: ignore[operator]
-        above = _is_count(two.upper) and one.value >= two.upper  # type: ignore[operator]
+        below = _is_count(two.value) and one.value < two.value
+        above = _is_count(two.upper) and one.value >= two.upper
         return below or above
     return False
 
 
 def _interleave(one: Part, two: Part) -> bool:
     """Whether two strided parts take turns: `x[::2]` and `x[1::2]`."""
-    starts = [part.value[0] or 0 if isinstance(part.value, tuple) else None for part in (one, two)]
+    first, second = (part.value[0] or 0 if isinstance(part.value, tuple) else None for part in (one, two))
     step = one.upper
-    if step != two.upper or not _is_count(step) or not step or not all(_is_count(start) for start in starts):
+    if step != two.upper or not _is_count(step) or not step or not _is_count(first) or not _is_count(second):
         return False
-    return (starts[0] - starts[1]) % step != 0  # type: ignore[operator]
+    return (first - second) % step != 0
 
 
 def _surely_meet(one: Part, two: Part) -> bool:
@@ -83,5 +85,5 @@ def _surely_meet(one: Part, two: Part) -> bool:
     return slices and ((known[0] and one.value == two.value) or (known[1] and one.upper == two.upper))
 
 
-def _is_count(value: object) -> bool:
+def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -107,30 +107,6 @@ def summarise(m: Machine, file: str = "") -> Summary:
     unit = m.unit
     paths = argument_paths(m)
     carries = carrying.carried(m)
-    writes: dict[ArgumentWrite, tuple[Place, ...]] = {}
-    inside = m.index.on_arms if m.writes and _switch(unit) else frozenset()
-    reached = paths if file or not m.writes else paths | outer.paths(m)
-    for write in m.writes.values():
-        hits = [
-            reached[storage] for storage in write.storages if storage in reached and not _is_added(m, write, storage)
-        ]
-        for parameter, path in hits:
-            # A part of an argument is also a part of what it is a part of: only the part itself counts.
-            if not any(o != (parameter, path) and o[0] == parameter and o[1][: len(path)] == path for o in hits):
-                item = ArgumentWrite(
-                    parameter,
-                    path,
-                    write.op,
-                    write.form,
-                    write.reads_old,
-                    write.versioned,
-                    len(write.storages) == 1,
-                    write.cause,
-                    bool(_switch(unit)) and (len(write.storages) > 1 or write.site in inside),
-                    tensor=write.kind in TENSORS and write.sure > Sure.HINT,
-                )
-                here = (Place(file, write.site, unit.name, write.cause or write.op),) if file else ()
-                writes.setdefault(item, (*here, *m.elsewhere.get(write.site, ())))
     returned, result = returned_by(m, m.returned, paths)
     otherwise = {Returned(name, (), None, ""): Returned(name, (), None, OTHERWISE) for name in m.returned_otherwise}
     returned = tuple(otherwise.get(item, item) for item in returned)
@@ -138,7 +114,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
     return Summary(
         name=unit.name,
         parameters=tuple(p.name for p in unit.parameters if p.kind == "plain"),
-        writes=tuple(item._replace(places=places[:MAX_PLACES]) for item, places in writes.items()),
+        writes=_argument_writes(m, paths, file),
         returned=returned,
         result=result,
         returns_value=bool(m.returned),
@@ -162,6 +138,36 @@ def summarise(m: Machine, file: str = "") -> Summary:
         cut=cutting.cut(m),
         function=-1 if file else inner_function(m, m.returned),
     )
+
+
+def _argument_writes(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], file: str) -> tuple[ArgumentWrite, ...]:
+    """What a unit writes of its arguments, each with the places where it does. `file` as in `summarise`."""
+    writes: dict[ArgumentWrite, tuple[Place, ...]] = {}
+    switch = bool(m.writes) and bool(_switch(m.unit))
+    inside = m.index.on_arms if switch else frozenset()
+    reached = paths if file or not m.writes else paths | outer.paths(m)
+    for write in m.writes.values():
+        hits = [
+            reached[storage] for storage in write.storages if storage in reached and not _is_added(m, write, storage)
+        ]
+        for parameter, path in hits:
+            # A part of an argument is also a part of what it is a part of: only the part itself counts.
+            if not any(o != (parameter, path) and o[0] == parameter and o[1][: len(path)] == path for o in hits):
+                item = ArgumentWrite(
+                    parameter,
+                    path,
+                    write.op,
+                    write.form,
+                    write.reads_old,
+                    write.versioned,
+                    len(write.storages) == 1,
+                    write.cause,
+                    switch and (len(write.storages) > 1 or write.site in inside),
+                    tensor=write.kind in TENSORS and write.sure > Sure.HINT,
+                )
+                here = (Place(file, write.site, m.unit.name, write.cause or write.op),) if file else ()
+                writes.setdefault(item, (*here, *m.elsewhere.get(write.site, ())))
+    return tuple(item._replace(places=places[:MAX_PLACES]) for item, places in writes.items())
 
 
 def _as_declared(m: Machine, returned: tuple[Returned, ...], result: Object) -> tuple[tuple[Returned, ...], Object]:

@@ -92,17 +92,19 @@ def _is_compared_element_by_element(m: Machine, register: int) -> bool:
     made = m.unit.definitions[register] if register >= 0 else None
     if not isinstance(made, t.Load):
         return False
-    loads = {use.register for use in uses.of_name(m, made.name) if use.loads}
-    compared = {
-        event.out
-        for event in m.index.of(t.Operate)
-        if event.symbol in COMPARISONS and not loads.isdisjoint(event.operands)
-    }
-    if not compared:
-        return False
-    asked = any(event.base in compared and event.name in ("all", "any") for event in m.index.of(t.Invoke))
-    subscripts = [*(e.subscript for e in m.index.of(t.Item)), *(e.subscript for e in m.index.of(t.StoreItem))]
-    return asked or any(part in compared for subscript in subscripts for part in subscript)
+    several = _compared(m)
+    return bool(several) and any(use.loads and use.register in several for use in uses.of_name(m, made.name))
+
+
+def _compared(m: Machine) -> frozenset[int]:
+    """The operands of comparisons in a unit whose result is a mask: it picks elements, or is asked for all of them."""
+    if m.index.compared is None:
+        subscripts = [*(e.subscript for e in m.index.of(t.Item)), *(e.subscript for e in m.index.of(t.StoreItem))]
+        masks = {part for subscript in subscripts for part in subscript if isinstance(part, int)}
+        masks |= {event.base for event in m.index.of(t.Invoke) if event.name in ("all", "any")}
+        comparisons = (e for e in m.index.of(t.Operate) if e.symbol in COMPARISONS and e.out in masks)
+        m.index.compared = frozenset(operand for event in comparisons for operand in event.operands)
+    return m.index.compared
 
 
 def _is_counter(m: Machine, register: int) -> bool:

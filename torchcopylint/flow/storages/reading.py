@@ -237,10 +237,7 @@ def _read_after(
         each = of_turns.is_hit_later(hit, mark.write, site)
     meets = there and each
     partly = there and not each and _copied_otherwise(m, value, share.storage)
-    # Two names for what a conversion has returned share that, whether it has copied or not.
-    one = (
-        share.when != "" and value.refs == (ref,) and not below_written and all(link.how is None for link in below_read)
-    )
+    one = value.refs == (ref,) and not below_written and _is_by_name(share, below_read)
     linked = (share.sure or one) and all(link.sure for link in (*below_written, *below_read))
     return ReadAfter(
         write=mark.write,
@@ -264,6 +261,11 @@ def _read_after(
         and value.root is not None
         and _but_for_a_condition(below_written, below_read),
     )
+
+
+def _is_by_name(share: Share, below_read: tuple[Link, ...]) -> bool:
+    """Whether what is read is a second name for what a conversion has returned, whether that has copied or not."""
+    return share.when != "" and all(link.how is None for link in below_read)
 
 
 def _is_one(ref: int, obj: Object, share: Share) -> bool:

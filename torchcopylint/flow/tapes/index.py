@@ -28,7 +28,7 @@ class Use(NamedTuple):
 
 class UnitIndex:
     """See the module. `texts` is filled by `naming`, `expressions` and `computed` by `uses`, `exclusions` by
-    `exclusion`, `item_stores` by the module of that name, as they are asked for."""
+    `exclusion`, `item_stores` by the module of that name, `compared` by `indexing`, as they are asked for."""
 
     def __init__(self, unit: t.Unit) -> None:
         self.unit = unit
@@ -37,6 +37,7 @@ class UnitIndex:
         self.computed: dict[tuple[int, str], bool] = {}
         self.exclusions: dict[tuple[int, int], bool] = {}
         self.item_stores: Stores | None = None
+        self.compared: frozenset[int] | None = None
         self._carried: dict[int, frozenset[str]] = {}
 
     @cached_property
