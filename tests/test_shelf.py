@@ -14,7 +14,9 @@ import pytest
 from torchcopylint.analysis import Followed, Limits
 from torchcopylint.base.finding import Finding
 from torchcopylint.pages import load_pages
-from torchcopylint.project import modules
+from torchcopylint.project import modules, store
+from torchcopylint.project.callers import Callers
+from torchcopylint.project.dependencies import Callee
 from torchcopylint.project.discover import Found, discover
 from torchcopylint.project.engine import ChooseEngine, engine_for, serial
 from torchcopylint.project.pipeline import Checker
@@ -231,3 +233,68 @@ def test_cleaning_removes_it(project: Project) -> None:
     assert len(list(project.cache.glob(f"*{SUFFIX}"))) == 1
     assert clean(str(project.cache)) == 1
     assert not project.cache.exists()
+
+
+class TestCallers:
+    """Whether recording is on where a function is called is asked of the whole project, and is part of what is kept."""
+
+    LAYERS = (
+        "import torch\n\n\ndef load(scale):\n    layer = torch.nn.Linear(1, 2)\n    layer.bias.copy_(scale)\n"
+        "    return layer\n"
+    )
+    OFF = "import torch\nfrom pkg.layers import load\n\nwith torch.no_grad():\n    load(torch.ones(2))\n"
+    ON = "import torch\nfrom pkg.layers import load\n\nload(torch.ones(2))\n"
+    FOUND = ("pkg/layers.py", 6, "TCL201")
+
+    @pytest.fixture
+    def project(self, project: Project) -> Project:
+        project.change("pkg/layers.py", self.LAYERS)
+        project.change("pkg/run.py", self.OFF)
+        return project
+
+    def test_a_changed_caller_makes_another_result(self, project: Project) -> None:
+        assert self.FOUND not in project.check()
+        project.change("pkg/run.py", self.ON)
+        assert self.FOUND in project.check()
+        assert set(project.followed) == {"pkg/layers.py", "pkg/run.py"}
+        project.change("pkg/run.py", self.OFF)
+        assert project.check() == project.check(cached=False)
+
+    def test_a_new_caller_does_and_one_that_goes_does(self, project: Project) -> None:
+        assert self.FOUND not in project.check("pkg/layers.py")
+        project.change("pkg/other.py", self.ON)
+        assert self.FOUND in project.check("pkg/layers.py")
+        (project.root / "pkg/other.py").unlink()
+        assert self.FOUND not in project.check("pkg/layers.py")
+        (project.root / "pkg/run.py").unlink()
+        assert self.FOUND in project.check("pkg/layers.py")
+
+    def test_a_change_that_says_the_same_of_callers_lets_others_stand(self, project: Project) -> None:
+        found = project.check()
+        project.change("pkg/run.py", f"{self.OFF}print(1)\n")
+        assert project.check() == found
+        assert project.followed == ["pkg/run.py"]
+
+    def test_where_nothing_has_changed_no_file_is_read(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        read: list[str] = []
+        before = Callers.all_off
+
+        def counting(callers: Callers, callee: Callee) -> bool:
+            read.append(callee.name)
+            return before(callers, callee)
+
+        # What has changed just now is not trusted, but for this.
+        monkeypatch.setattr(store, "_RACY", -(10**12))
+        found = project.check()
+        monkeypatch.setattr(Callers, "all_off", counting)
+        assert project.check() == found
+        assert read == []
+
+    def test_it_does_not_matter_who_examines(self, project: Project) -> None:
+        found = project.check(cached=False)
+        assert project.check(engine=partial(engine_for, 2)) == found
+        assert project.check() == found
+        assert project.followed == []
+        assert self.FOUND not in project.check_text("pkg/layers.py", self.LAYERS)
+        changed = f"{self.LAYERS}\n\nload(torch.ones(2))\n"
+        assert self.FOUND in project.check_text("pkg/layers.py", changed)

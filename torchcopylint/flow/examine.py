@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import (
     asking,
@@ -195,7 +197,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         returns_value=bool(m.returned),
         trains=m.trains,
         has_no_grad=m.has_no_grad or unit.owner in shielding,
-        called_without_grad=_called_without_grad(world, unit.number),
+        called_without_grad=_called_without_grad(world, m, found),
         takes_inplace=any(parameter.name in ("inplace", "in_place") for parameter in unit.parameters),
         roles=world.roles_of(unit),
         given_away=world.given_away(unit.number),
@@ -270,9 +272,22 @@ def _of_own_name(m: Machine, value: Value) -> list[Share]:
     return [share for share in shares if share.storage == storage and share.how is How.VIEW and not share.when]
 
 
-def _called_without_grad(world: World, number: int) -> Fact:
-    """Whether every call turns recording off. Where a caller's own mode is assumed, its callers are asked in turn,
-    unless it runs backward itself, or is a constructor: then it records."""
+def _called_without_grad(world: World, m: Machine, found: Sequence[Relation]) -> Fact:
+    """Whether every call turns recording off: as the file says, or, if it does not and something that was found rests
+    on it, the project."""
+    called = _called_in_file(world, m.unit.number)
+    if called is not Fact.UNKNOWN or m.trains or not any(getattr(fact, "assumed", False) for fact in found):
+        return called
+    owner = world.program.classes[m.unit.owner] if m.unit.owner >= 0 else None
+    within = world.program.units[owner.body].parent if owner is not None else m.unit.parent
+    if m.unit.kind != "function" or within != 0:
+        return called
+    return Fact.YES if world.outside.all_off(owner.name if owner is not None else "", m.unit.name) else called
+
+
+def _called_in_file(world: World, number: int) -> Fact:
+    """Whether every call in the file turns recording off. Where a caller's own mode is assumed, its callers are asked
+    in turn, unless it runs backward itself, or is a constructor: then it records."""
     pending, seen = [number], {number}
     off = on = False
     unknown = number not in world.call_modes

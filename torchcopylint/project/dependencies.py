@@ -30,6 +30,22 @@ class Dependencies(NamedTuple):
     lookups: tuple[Lookup, ...]
 
 
+class Callee(NamedTuple):
+    """A function of a file by its name and that of its class (empty: none); `nested` is one inside a function."""
+
+    path: str
+    owner: str
+    name: str
+    nested: bool = False
+
+
+class Asked(NamedTuple):
+    """What was asked of the whole project: whether all that call a function do so with recording off."""
+
+    callee: Callee
+    all_off: bool
+
+
 NOTHING = Dependencies((), ())
 
 

@@ -21,7 +21,7 @@ from torchcopylint.base.finding import Finding, Position
 from torchcopylint.base.gap import Gap
 from torchcopylint.base.plain import to_plain
 from torchcopylint.pages import Page
-from torchcopylint.project.dependencies import NOTHING, Dependencies, Lookup, Used, digest_of
+from torchcopylint.project.dependencies import NOTHING, Asked, Dependencies, Lookup, Used, digest_of
 from torchcopylint.project.modules import Modules, Others, Recall
 from torchcopylint.project.notebooks import python_of
 from torchcopylint.project.own import OwnReports
@@ -62,8 +62,8 @@ class Examined:
 
     `findings` are all of them, whatever is selected. `digest` is that of the content, empty if there is none to speak
     of. `commented` says whether the text can have comments of this tool, about which something may be to say even if
-    there is no finding. `dependencies` are what else it directly came to this by. `failure` is the traceback of an
-    internal error, or empty.
+    there is no finding. `dependencies` are what else it directly came to this by, and `asked` what the whole project
+    said. `failure` is the traceback of an internal error, or empty.
     """
 
     outcome: Outcome
@@ -73,6 +73,7 @@ class Examined:
     gaps: tuple[Gap, ...] = ()
     dependencies: Dependencies = NOTHING
     failure: str = ""
+    asked: tuple[Asked, ...] = ()
 
     @property
     def lasting(self) -> bool:
@@ -199,7 +200,9 @@ def examine_text(text: str, request: Request, pages: Mapping[str, Page], project
         text, left_out = python_of(text, own)
         commented = mentions_this_tool(text)
         refuse_null(text)
-        analysis, dependencies = analyse(text, request, projects.of(request), digest)
+        modules = projects.of(request)
+        analysis, dependencies = analyse(text, request, modules, digest)
+        asked = modules.asked(request.path) if modules is not None else ()
         summaries = projects.summarised()
     except (Unreadable, Undecodable) as error:
         finding = own.unreadable(error.reason, error.position, _line(text, error.position))
@@ -212,7 +215,7 @@ def examine_text(text: str, request: Request, pages: Mapping[str, Page], project
         failure = "".join(format_exception(error))
         return Seen(Examined(Outcome.FAILED, (own.internal(_summary(error)),), digest, failure=failure), text)
     findings = (*analysis.findings, *left_out)
-    examined = Examined(Outcome.ANALYSED, findings, digest, commented, analysis.gaps, dependencies)
+    examined = Examined(Outcome.ANALYSED, findings, digest, commented, analysis.gaps, dependencies, asked=asked)
     return Seen(examined, text, projects.news(), summaries)
 
 

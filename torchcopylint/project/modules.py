@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 from torchcopylint.analysis import Analysis, Followed, Limits, Unreadable, followed, span_of, summary_of
 from torchcopylint.base.finding import Span
 from torchcopylint.base.packed import pack
-from torchcopylint.project.dependencies import Dependencies, Dependency, Lookup, Used, digest, digest_of
+from torchcopylint.project.callers import Callers
+from torchcopylint.project.dependencies import (
+    Asked,
+    Callee,
+    Dependencies,
+    Dependency,
+    Lookup,
+    Used,
+    digest,
+    digest_of,
+)
 from torchcopylint.project.patterns import relative_posix
 from torchcopylint.project.read import CannotRead, TooLarge, read_file
 from torchcopylint.project.shelf import Recalled, Summarised
@@ -66,6 +76,7 @@ class _Frame:
     files: set[str] = field(default_factory=set)
     given: set[str] = field(default_factory=set)
     lookups: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    asked: dict[Callee, bool] = field(default_factory=dict)
 
 
 class Modules:
@@ -90,6 +101,7 @@ class Modules:
         self._recalled: list[Used] = []
         self._summarised: dict[str, ModuleFacts | None] = {}
         self._sources = Sources(root)
+        self._callers = Callers(root, self._sources)
         self._stack: list[_Frame] = []
         self._summaries: dict[str, ModuleFacts | None] = {}
         self._provisional: dict[str, tuple[ModuleFacts | None, int]] = {}
@@ -112,6 +124,9 @@ class Modules:
         Raises `Unreadable` and `OverLimit`.
         """
         content = content or digest(text)
+        if not self._wanted:
+            # A run over one content, which need not be that of the file.
+            self._callers.show(path, text)
         known = self._ahead.pop(path, None)
         if known is not None and known[0] == content:
             return known[1]
@@ -147,6 +162,7 @@ class Modules:
                 # Another run of the same file: what others know of it may rest on either.
                 frame.files |= before.files
                 frame.lookups.update(before.lookups)
+                frame.asked.update(before.asked)
             self._used[path] = frame
             self._fresh[path] = None
 
@@ -157,6 +173,11 @@ class Modules:
             tuple(Dependency(used, self._digests.get(used, "")) for used in sorted(frame.files - {path})),
             tuple(Lookup(*key, found) for key, found in sorted(frame.lookups.items())),
         )
+
+    def asked(self, path: str) -> tuple[Asked, ...]:
+        """What the analysis of a file has asked of the whole project."""
+        frame = self._used.get(path, _Frame(path, 0))
+        return tuple(Asked(*item) for item in sorted(frame.asked.items()))
 
     def news(self) -> tuple[Used, ...]:
         """The files that were made use of, or may yet be, since this was last asked. What others followed is theirs to
@@ -239,6 +260,14 @@ class Modules:
             return self._summaries[path]
         frame.given.add(path)
         return self._provisional[path][0]
+
+    def all_off(self, path: str, owner: str, name: str) -> bool:
+        """See `Surroundings`."""
+        callee = Callee(path, owner, name)
+        answer = self._callers.all_off(callee)
+        if self._stack:
+            self._stack[-1].asked[callee] = answer
+        return answer
 
     def step_at(self, path: str, site: int) -> tuple[str, Span] | None:
         """See `Surroundings`. The tree is gone, so the file is parsed once more; few findings need this."""
@@ -354,6 +383,10 @@ class View:
     def facts(self, path: str) -> ModuleFacts | None:
         """See `Surroundings`."""
         return self._modules.facts(path)
+
+    def all_off(self, path: str, owner: str, name: str) -> bool:
+        """See `Surroundings`."""
+        return self._modules.all_off(path, owner, name)
 
     def step_at(self, path: str, site: int) -> tuple[str, Span] | None:
         """See `Surroundings`."""

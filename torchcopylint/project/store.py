@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,7 +23,8 @@ from typing import Any, NamedTuple
 from torchcopylint import __version__
 from torchcopylint.base.plain import from_plain, to_plain
 from torchcopylint.pages import pages_directory
-from torchcopylint.project.dependencies import NOTHING, Dependencies, digest_of
+from torchcopylint.project.callers import Callers
+from torchcopylint.project.dependencies import NOTHING, Asked, Dependencies, digest_of
 from torchcopylint.project.examined import Examined, Outcome, Request, Seen, asked_of
 from torchcopylint.project.graph import Graph
 from torchcopylint.project.patterns import relative_posix
@@ -30,7 +32,7 @@ from torchcopylint.project.read import CannotRead, TooLarge, read_file, reason_o
 from torchcopylint.project.shelf import Shelf
 from torchcopylint.project.sources import Sources
 
-FORMAT = 2
+FORMAT = 3
 """The form of the file; another number means that it is made anew."""
 SUFFIX = ".torchcopylint-cache"
 SHELF_SUFFIX = ".torchcopylint-summaries"
@@ -62,6 +64,8 @@ class Store:
         self.notes: list[str] = []
         self._root = root
         self._sources = Sources(root)
+        self._callers = Callers(root, self._sources)
+        self._begun = time.time_ns()
         self._entries: dict[str, list[Any]] = {}
         self._graph = self._new_graph()
         self._kept: dict[str, tuple[list[Any], Dependencies] | None] = {}
@@ -81,19 +85,34 @@ class Store:
         if seen is None or entry is None:
             return None
         try:
-            digest, asked, needed, (outcome, commented, findings, gaps) = entry
+            digest, asked, needed, (outcome, commented, findings, gaps, answers) = entry
             if digest != seen.digest or asked != _asked(request):
                 return None
-            if not self._graph.holds(needed):
+            if not self._graph.holds(needed) or not self._is_answered(answers):
                 return None
             if not findings and not gaps:
                 return Examined(Outcome(outcome), (), digest, bool(commented))
-            plain = [outcome, findings, digest, commented, gaps, _NOTHING, ""]
+            plain = [outcome, findings, digest, commented, gaps, _NOTHING, "", []]
             examined: Examined = from_plain(Examined, plain)
         except (ValueError, TypeError, LookupError) as error:
             self._note(_DAMAGED.format(error))
             return None
         return examined
+
+    def _is_answered(self, answers: list[Any]) -> bool:
+        """Whether the project says now what it said when it was asked. Where no file has changed, none is read."""
+        if not answers:
+            return True
+        state, asked = answers
+        now = self._callers.state(self._begun - _RACY)
+        if now and now == state:
+            return True
+        told: tuple[Asked, ...] = from_plain(tuple[Asked, ...], asked)
+        if any(self._callers.all_off(one.callee) is not one.all_off for one in told):
+            return False
+        answers[0] = now
+        self._changed = True
+        return True
 
     def keep(self, request: Request, seen: Seen) -> None:
         """Remember what a file came to, and what was found out about the files that it uses."""
@@ -109,7 +128,14 @@ class Store:
         # The date was taken before the content was read: if it changed in between, the digest tells.
         now = _Seen(known.stat if known else _NEVER, examined.digest)
         self._looked[request.path] = self._files[request.path] = now
-        rest = [examined.outcome.value, examined.commented, to_plain(examined.findings), to_plain(examined.gaps)]
+        answers = [self._callers.state(self._begun - _RACY), to_plain(examined.asked)] if examined.asked else []
+        rest = [
+            examined.outcome.value,
+            examined.commented,
+            to_plain(examined.findings),
+            to_plain(examined.gaps),
+            answers,
+        ]
         self._kept[request.filename] = ([examined.digest, _asked(request), rest], examined.dependencies)
         self._changed = True
 
@@ -295,8 +321,6 @@ class Store:
 
 def _settled(stat: Stat) -> Stat:
     """The stat if the file cannot change without changing it, else one that no file has."""
-    import time
-
     return stat if stat[0] + _RACY < time.time_ns() else _NEVER
 
 

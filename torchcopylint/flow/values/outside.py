@@ -100,6 +100,9 @@ class Modules(Protocol):
     def facts(self, path: str) -> ModuleFacts | None:
         """What a file defines; `None` if that cannot be known, such as where files import one another in a circle."""
 
+    def all_off(self, path: str, owner: str, name: str) -> bool:
+        """Whether the project calls a function of a file, a method if it has an owner, and with recording off alone."""
+
 
 class Target(NamedTuple):
     """What a dotted name has been followed to: something in the file at `path`, or, with `dotted`, somebody else's."""
@@ -136,6 +139,10 @@ class Outside:
         """The file's own functions and classes have the numbers below these."""
         self._own_units = units
         self._own_classes = classes
+
+    def all_off(self, owner: str, name: str) -> bool:
+        """Whether the project calls a function of the file that looks, and with recording off alone."""
+        return self._modules is not None and self._modules.all_off(self.path, owner, name)
 
     # -- names
 
