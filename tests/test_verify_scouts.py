@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_verify_hostile import SCRIPTS, children, tree
+from tests.test_verify_hostile import SCRIPTS, children, none_left, settled, tree
 from torchcopylint.base.finding import Role
 from torchcopylint.base.verification import Verdict
 from torchcopylint.pages import load_pages
@@ -56,37 +56,61 @@ def test_scouts_share_a_process_and_what_is_judged_has_another(verifier: Open) -
     verifier.alone("import torch\n")
     assert verifier.scouted("import torch\ntorch.mark_of_a_script = 1\n").ended == ""
     assert verifier.scouted("import torch\nprint(torch.mark_of_a_script)\n").printed == "1\n"
-    assert len(children(verifier.process_id)) == 1
+    shared = settled(verifier.process_id, 1)
     assert verifier.alone("import torch\nprint(torch.mark_of_a_script)\n").ended == "AttributeError"
-    assert len(children(verifier.process_id)) <= 1
+    assert settled(verifier.process_id, 1) != shared
 
 
 def test_an_altered_twin_runs_where_its_script_ran_if_that_left_nothing(verifier: Open) -> None:
     plain = "import torch\nx = torch.ones(2)\n"
     verifier.alone(plain)
-    shared = children(verifier.process_id)
-    assert len(shared) == 1
+    shared = settled(verifier.process_id, 1)
     assert verifier.altered(plain).ended == ""
     assert children(verifier.process_id) == shared
     assert verifier.altered("import torch\nprint(1)\n").ended == ""
-    assert children(verifier.process_id) == set()
+    assert none_left(verifier.process_id)
     marking = "import torch\nx = 1\nprint(hasattr(torch, 'mark_of_a_script'))\ntorch.mark_of_a_script = 1\n"
     verifier.alone(marking)
-    assert children(verifier.process_id) == set()
+    assert none_left(verifier.process_id)
     assert verifier.altered(marking).printed == "False\n"
 
 
 def test_what_is_judged_for_one_finding_shares_a_process_but_for_what_may_leave_something(verifier: Open) -> None:
     verifier.alone("import torch\nkept = torch.ones(2)\n")
-    shared = children(verifier.process_id)
+    shared = settled(verifier.process_id, 1)
     assert verifier.alone("print('kept' in globals())\n").printed == "False\n"
-    assert children(verifier.process_id) == set()
+    assert none_left(verifier.process_id)
     verifier.alone("import torch\nother = torch.ones(3)\n")
-    first = children(verifier.process_id)
+    first = settled(verifier.process_id, 1)
     assert verifier.alone("import torch\nprint(torch.ones(3).sum().item())\n").printed == "3.0\n"
     assert children(verifier.process_id) == first
-    assert len(first) == 1
     assert first != shared
+
+
+def test_a_process_that_was_made_ahead_runs_the_next_script_and_no_finding_leaves_it_behind(verifier: Open) -> None:
+    page = load_pages()["TCL501"]
+    harmless = slice_with(page, "x = 1\ny = 2\n", (mark_at(Role.SHARED, 1), mark_at(Role.WRITTEN, 2)))
+    verifier.verify(harmless, page)
+    assert none_left(verifier.process_id)
+    verifier.ahead(page, "")
+    made = settled(verifier.process_id, 1)
+    assert verifier.alone("import torch\nprint(1)\n").printed == "1\n"
+    assert children(verifier.process_id) == made
+    verifier.verify(harmless, page)
+    assert none_left(verifier.process_id)
+    verifier.ahead(page, "")
+    settled(verifier.process_id, 1)
+    assert verifier.alone("import os\n").blocked
+    verifier.verify(harmless, page)
+    assert none_left(verifier.process_id)
+
+
+def test_no_process_is_made_ahead_for_a_rule_whose_findings_are_not_run(verifier: Open) -> None:
+    page = load_pages()["TCL104"]
+    assert not rule_of(page, "").words
+    verifier.ahead(page, "")
+    assert verifier.scouted("import torch\n").ended == ""
+    settled(verifier.process_id, 1)
 
 
 def test_what_dies_where_others_ran_before_runs_again_by_itself(verifier: Open) -> None:
@@ -155,7 +179,7 @@ def test_hostile_scouts_change_nothing(script: Path, verifier: Open, hurried: Op
     if said is not None and "refused" in said[1]:
         assert run.blocked or run.failed
     assert asked.alone("import torch\nprint(2)\n").printed == "2\n"
-    assert len(children(asked.process_id)) <= 1
+    settled(asked.process_id, 1)
     assert tree(tmp_path) == {"kept": "kept"}
 
 

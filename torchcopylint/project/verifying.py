@@ -114,6 +114,7 @@ class _Session:
     def _run(self, finding: Finding, text: str, page: Page, project: Neighbours) -> Entry:
         """Run one finding. A fault of ours costs this verdict alone."""
         try:
+            self._verifier.ahead(page, finding.variant)
             piece = slice_of(text, finding, page, device=self._how.device, project=project)
             result = self._verifier.verify(piece, page)
         except Exception as error:

@@ -72,19 +72,27 @@ class Child:
 
     def ask(self, request: dict[str, Any], seconds: float) -> tuple[str, str]:
         """How the script's process ended, and what it wrote. Raises `ChildEnded`. `seconds` is the script's time."""
+        self._send(request)
+        answer = self._answer(seconds + 10)
+        return str(answer.get("end", "")), str(answer.get("text", ""))
+
+    def ahead(self, seconds: float, memory: int, device: str) -> None:
+        """Have it make a process for what is going to be asked. Raises `ChildEnded`."""
+        if self.hello.forks:
+            self._send({"ahead": True, "seconds": seconds, "memory": memory, "device": device})
+
+    def rest(self) -> None:
+        """Kill every process of a script, when a finding is done with. Raises `ChildEnded`."""
+        if self.hello.forks:
+            self.ask({"rest": True}, 0.0)
+
+    def _send(self, request: dict[str, Any]) -> None:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request).encode("utf-8") + b"\n")
             self._process.stdin.flush()
         except OSError:
             raise ChildEnded("the process that runs scripts has ended") from None
-        answer = self._answer(seconds + 10)
-        return str(answer.get("end", "")), str(answer.get("text", ""))
-
-    def rest(self) -> None:
-        """Have no process of a script left, when a finding is done with. Raises `ChildEnded`."""
-        if self.hello.forks:
-            self.ask({"rest": True}, 0.0)
 
     def _read(self) -> None:
         assert self._process.stdout is not None

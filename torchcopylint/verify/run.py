@@ -84,6 +84,15 @@ class Verifier:
                 self._unavailable = f"the process that runs scripts did not start: {error}"
         return self._unavailable
 
+    def ahead(self, page: Page, variant: str) -> None:
+        """Have a process made for a finding of this rule, while its slice is. To be followed by `verify`."""
+        with self._lock:
+            try:
+                if self._child is not None and rule_of(page, variant).words:
+                    self._child.ahead(self._timeout, self._memory, self._device)
+            except (ChildEnded, OSError):
+                self._child = None
+
     def verify(self, piece: Slice, page: Page | None = None) -> Verification:
         """The verdict on one slice. `page` is its rule's, by default the one of its code. Raises nothing."""
         try:
@@ -103,7 +112,7 @@ class Verifier:
         return first
 
     def _rest(self) -> None:
-        """Leave no process of a script behind."""
+        """Let no process of a script run on."""
         with self._lock:
             try:
                 if self._child is not None:

@@ -149,31 +149,27 @@ def _hooked(
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         _inner(statement, numbers, replaced)
         return [statement]
-    enter = _at(statement, number)
+    place = _place(statement)
+    it = ast.Constant(number, None, **place)
+    entered = ast.Call(_method("enter"), [it], [], **place)
+    enter = ast.Assign(targets=[_AT], value=entered, type_comment=None, **place)
     bodies = replaced.get(number)
     if isinstance(statement, (ast.For, ast.AsyncFor)):
         if isinstance(statement, ast.For):
-            statement.iter = call("turns", [_constant(number, statement), statement.iter], statement)
+            statement.iter = ast.Call(_method("turns"), [it, statement.iter], [], **place)
         _inner(statement, numbers, replaced)
         return [enter, *(bodies or [statement])]
     if isinstance(statement, (ast.While, ast.If)):
-        entered = call("enter", [_constant(number, statement)], statement)
-        statement.test = call("tested", [entered, statement.test], statement)
+        statement.test = ast.Call(_method("tested"), [entered, statement.test], [], **place)
         _inner(statement, numbers, replaced)
         return [enter, statement]
     if hasattr(statement, "body") or hasattr(statement, "cases"):
         _inner(statement, numbers, replaced)
         return [enter, statement]
     if isinstance(statement, ast.Return) and statement.value is not None:
-        statement.value = call("returned", [_constant(number, statement), statement.value], statement)
-    leave = ast.Expr(call("leave", [_constant(number, statement)], statement), **_place(statement))
-    body = bodies or [statement]
-    return [enter, ast.Try(body=body, handlers=[], orelse=[], finalbody=[leave], **_place(statement))]
-
-
-def _at(statement: ast.stmt, number: int) -> ast.stmt:
-    entered = call("enter", [_constant(number, statement)], statement)
-    return ast.Assign(targets=[_AT], value=entered, type_comment=None, **_place(statement))
+        statement.value = ast.Call(_method("returned"), [it, statement.value], [], **place)
+    leave = ast.Expr(ast.Call(_method("leave"), [it], [], **place), **place)
+    return [enter, ast.Try(body=bodies or [statement], handlers=[], orelse=[], finalbody=[leave], **place)]
 
 
 def call(method: str, arguments: list[ast.expr], near: ast.AST) -> ast.expr:
@@ -181,12 +177,8 @@ def call(method: str, arguments: list[ast.expr], near: ast.AST) -> ast.expr:
     return ast.Call(_method(method), arguments, [], **_place(near))
 
 
-def _constant(number: int, near: ast.AST) -> ast.expr:
-    return ast.Constant(number, None, **_place(near))
-
-
 def _place(near: ast.AST) -> dict[str, Any]:
-    """Where a node stands, as arguments for another one."""
+    """Where a node stands, as arguments for others."""
     written = near.__dict__
     return {name: written[name] for name in _PLACE}
 

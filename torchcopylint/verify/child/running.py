@@ -101,6 +101,8 @@ with torch.no_grad():
 """
 """What scripts do, done once before they are forked: much is imported, compiled or looked up when it is first used."""
 MOST_PRINTED = 20000
+THRESHOLDS = (20000, 10, 10)
+"""Of the collector of cycles: most scripts end before it would find anything."""
 _MUCH = 1 << 16
 """Kilobytes that a script may use before they are collected behind it."""
 MOST_SECONDS = 4
@@ -135,6 +137,7 @@ def warm(*, forks: bool) -> dict[str, Any]:
     # A collection in a fork would touch, and so copy, every page of what is loaded.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
     return {"torch": str(torch.__version__), "cuda": bool(torch.cuda.is_available()), "python": sys.version.split()[0]}
 
 
@@ -170,26 +173,36 @@ def run(request: dict[str, Any], directory: str) -> str:
 
 
 def series(directory: str) -> Callable[[dict[str, Any]], str]:
-    """The same for scripts one after the other in one process, which is guarded when the first one comes."""
+    """The same for scripts one after the other in one process, which is guarded when the first one comes.
+
+    A request with `ahead` runs nothing, has the process guarded before that, and is answered by nothing.
+    """
     guarded: list[tuple[guard.Guard, list[str]]] = []
     before = _peak()
 
     def protected(request: dict[str, Any]) -> tuple[guard.Guard, list[str]]:
-        seconds = float(request["seconds"])
         if not guarded:
-            limits = (seconds * MOST_SECONDS, int(request["memory"]))
+            limits = (float(request["seconds"]) * MOST_SECONDS, int(request["memory"]))
             guarded.append(guard.protect(directory, *limits, device=request["device"]))
-        guarded[0][0].blocked = []
-        _steady()
-        guard.alarm(seconds)
         return guarded[0]
 
+    def protected_anew(request: dict[str, Any]) -> tuple[guard.Guard, list[str]]:
+        protection, in_force = protected(request)
+        protection.blocked = []
+        _steady()
+        guard.alarm(float(request["seconds"]))
+        return protection, in_force
+
     def one(request: dict[str, Any]) -> str:
+        if request.get("ahead"):
+            protected(request)
+            guard.alarm(0)
+            return ""
         torch.set_grad_enabled(True)
         torch.set_default_dtype(torch.float32)
         torch.set_default_device(None)
         try:
-            return _run(request, lambda: protected(request))
+            return _run(request, lambda: protected_anew(request))
         finally:
             guard.alarm(0)
             if _peak() - before > _MUCH:

@@ -2,9 +2,10 @@
 
 Request: {"script": str, "marks": [{row, end_row, column, end_column}], "alter": {"kind": str, "marks": [int]},
 "seed": int, "seconds": float, "memory": int, "device": str, "quiet": bool, "few": bool, "looks": [str],
-"within": [int], "scout": bool}, or {"rest": true}, after which no process of a script is left. Answer: {"end": str,
-"text": str}, where `end` says how the script's process ended and `text` is what it wrote, untouched: only the parent
-decides whether it is well formed.
+"within": [int], "scout": bool}. Answer: {"end": str, "text": str}, where `end` says how the script's process ended and
+`text` is what it wrote, untouched: only the parent decides whether it is well formed. {"rest": true} is answered when
+every process of a script has been killed. {"ahead": true, "seconds": float, "memory": int, "device": str} gets no
+answer: a process is forked and guarded for what comes next.
 
 Scripts that are only tried, to see which inputs get how far, share a process: those with `scout`, until one comes
 without. What is to be judged runs again, and shares one with its altered twins and with what else is judged for the
@@ -56,16 +57,18 @@ def main(arguments: list[str]) -> int:
     try:
         for line in sys.stdin:
             request = json.loads(line)
-            if request.get("rest"):
-                served.end()
-                _say(out, {"end": "answered"})
+            if request.get("ahead"):
+                served.ahead(request)
                 continue
             if not forks:
                 _say(out, _here(request, running.run, arguments[-1]))
                 return 0
-            _say(out, served.answer(request))
+            _say(out, served.rest() if request.get("rest") else served.answer(request))
+            # While the parent reads: a process that has torch takes milliseconds to vanish.
+            served.bury()
     finally:
-        served.end()
+        served.rest()
+        served.bury()
     return 0
 
 
@@ -77,6 +80,13 @@ class _Served:
         self._shared: Shared | None = None
         self._kind = ""
         self._judged: tuple[str, int] = ("", 0)
+        self._killed: list[Shared] = []
+
+    def ahead(self, request: dict[str, Any]) -> None:
+        """Have a process for what comes next, if none runs."""
+        if self._shared is None:
+            self._shared = Shared(self._running.series)
+            self._shared.begin(request)
 
     def answer(self, request: dict[str, Any]) -> dict[str, str]:
         """Run one script. What dies where others ran before it runs again in a process of its own, but for scouts."""
@@ -84,25 +94,34 @@ class _Served:
         twin = bool(request["alter"]["kind"]) and not request["scout"]
         alone = script != self._judged if twin else not request["scout"] and leaves_traces(request["script"])
         kind = "scouts" if request["scout"] else "judged"
-        if alone or self._kind != kind:
-            self.end()
+        if alone or self._kind not in ("", kind):
+            self.rest()
         if not request["scout"] and not twin:
             self._judged = ("", 0) if alone else script
         if alone:
             return _served(request, self._running.run)
-        first = self._shared is None or self._shared.ended
-        if self._shared is None or first:
-            self._shared, self._kind = Shared(self._running.series), kind
+        first = not self._kind or self._shared is None or self._shared.ended
+        if self._shared is None or self._shared.ended:
+            self._shared = Shared(self._running.series)
+        self._kind = kind
         answer = self._shared.ask(request)
         if first or request["scout"] or answer["end"] in ("answered", "timed out"):
             return answer
         return _served(request, self._running.run)
 
-    def end(self) -> None:
-        """End what still runs."""
+    def rest(self) -> dict[str, str]:
+        """Kill what still runs."""
         if self._shared is not None:
-            self._shared.end()
+            self._shared.kill()
+            self._killed.append(self._shared)
         self._shared, self._kind = None, ""
+        return {"end": "answered"}
+
+    def bury(self) -> None:
+        """Wait for what was killed, and remove what it wrote."""
+        for shared in self._killed:
+            shared.end()
+        self._killed.clear()
 
 
 def _say(out: Any, answer: dict[str, Any]) -> None:
@@ -148,6 +167,11 @@ class Shared:
         os.close(asked)
         os.close(answering)
 
+    def begin(self, request: dict[str, Any]) -> None:
+        """Have it guarded before it is asked anything."""
+        with contextlib.suppress(BrokenPipeError):
+            _write(self._writer, json.dumps(request).encode("utf-8") + b"\n")
+
     def ask(self, request: dict[str, Any]) -> dict[str, str]:
         """The answer to one request. If there is none in time, or no process any more, this was the last."""
         text, end = b"", "answered"
@@ -160,6 +184,11 @@ class Shared:
             return {"end": "answered", "text": text.decode("utf-8", "replace")}
         status = self.end()
         return {"end": _death(status) if end == "answered" else end, "text": ""}
+
+    def kill(self) -> None:
+        """Have it run no further. `end` is still to be called."""
+        if not self.ended:
+            _kill(self._child)
 
     def end(self) -> int:
         """End the process, and remove what it wrote. Returns its status, 0 if it had ended before."""
@@ -185,7 +214,9 @@ def _be_the_shared(series: Series, directory: str, asked: int, answering: int) -
                     return
                 waiting += part
             line, _, waiting = waiting.partition(b"\n")
-            _write(answering, run(json.loads(line)).encode("utf-8") + b"\n")
+            answer = run(json.loads(line))
+            if answer:
+                _write(answering, answer.encode("utf-8") + b"\n")
     finally:
         os._exit(1)
 
@@ -252,11 +283,15 @@ def _read(reader: int, seconds: float, *, line: bool = False) -> tuple[bytes, st
             return b"", "stopped"
 
 
-def _end(child: int) -> int:
+def _kill(child: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
+
+
+def _end(child: int) -> int:
+    _kill(child)
     return os.waitpid(child, 0)[1]
 
 

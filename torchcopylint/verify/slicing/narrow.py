@@ -80,15 +80,12 @@ class Narrower:
         around = [node for node in _compounds(body) if any(id(part) in self._kept for part in _simple([node]))]
         for compound in (*headers, *around):
             needed |= self._header_names(compound)
+        given_by = {id(statement): self._gives(statement) for statement in simple}
         changed = True
         while changed:
             changed = False
             for statement in simple:
-                gives = bound_by(statement) | _fields_set(statement) | _makes_gradients(statement)
-                changing = isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign) and self._changes
-                if changing or isinstance(statement, ast.Delete):
-                    gives |= _changed(statement)
-                if id(statement) in self._kept or not gives & needed:
+                if id(statement) in self._kept or not given_by[id(statement)] & needed:
                     continue
                 if self.hard(statement):
                     continue
@@ -110,6 +107,12 @@ class Narrower:
         return kept
 
     # -- what is kept
+
+    def _gives(self, statement: ast.stmt) -> set[str]:
+        """What a statement is kept for, if it is needed."""
+        gives = bound_by(statement) | _fields_set(statement) | _makes_gradients(statement)
+        changing = isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign) and self._changes
+        return gives | _changed(statement) if changing or isinstance(statement, ast.Delete) else gives
 
     def _last_of_use(self, body: Sequence[ast.stmt]) -> int:
         """The row after which nothing can matter to the steps: the last of theirs, and of the loops around them."""

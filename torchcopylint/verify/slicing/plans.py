@@ -6,6 +6,7 @@ import ast
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from torchcopylint.verify.slicing.narrow import NOTHING, Narrower, Without, narrowed
 from torchcopylint.verify.slicing.source import (
@@ -64,9 +65,20 @@ class Plans:
         self._binds: dict[ast.stmt, set[str]] = {}
         self._changes: dict[ast.stmt, set[str]] = {}
         self._names: dict[ast.stmt, frozenset[str]] = {}
+        self._made: list[Plan] = []
+        self._others = self._all()
 
     def plans(self) -> Iterator[Plan]:
-        """The ways of running, those that leave out least first."""
+        """The ways of running, those that leave out least first. Each is made when it is first asked for."""
+        for number in count():
+            if number == len(self._made):
+                plan = next(self._others, None)
+                if plan is None:
+                    return
+                self._made.append(plan)
+            yield self._made[number]
+
+    def _all(self) -> Iterator[Plan]:
         body = self._tree.body
         targets = tuple(dict.fromkeys(chain for chain in self.targets() if chain))
         outer = {chain[0].name for chain in targets}

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain, islice
 
 from torchcopylint.base.finding import Finding, Severity
 from torchcopylint.base.recursion import deep_recursion
@@ -160,7 +161,6 @@ class _Slicer:
         self.pieces = pieces_of(source, device, self._moved)
         self.imports = self.pieces.imports
         self.plans = Plans(source.tree, self.scopes, {span.start.row for span in spans}, self.imports)
-        self._plans = tuple(self.plans.plans())
         self._wanted = wanted_for(source.tree, self.plans.rows)
         self.driver = Driver(self.world, finding, confirm)
 
@@ -233,10 +233,14 @@ class _Slicer:
         """Attempts until the caller has what it wants. What worked under one setting comes first under the next."""
         seen: set[str] = set()
         heard = Heard()
-        waiting = self._tries(size, seed)
+        tries = self._tries(size, seed)
+        wants: list[tuple[Plan, Setting]] = []
         asked: dict[str, int] = {}
-        while waiting:
-            plan, setting = waiting.pop(0)
+        while True:
+            found = wants.pop() if wants else next(tries, None)
+            if found is None:
+                break
+            plan, setting = found
             attempt = self._attempt(plan, setting) if plan.label not in heard.spent else None
             if attempt is not None and attempt.script not in seen:
                 seen.add(attempt.script)
@@ -249,40 +253,38 @@ class _Slicer:
                     wanted = _asked(setting, run, attempt)
                     if wanted is not None and asked.get(plan.label, 0) < _ASKED:
                         asked[plan.label] = asked.get(plan.label, 0) + 1
-                        waiting.insert(0, (plan, wanted))
+                        wants.append((plan, wanted))
         if not self._failed and not self._brief:
             yield from self._skipping(size, seed, seen)
             yield from self._learning(size, seed, seen)
         self._worked, self._failed = None, True
 
-    def _tries(self, size: int, seed: int) -> list[tuple[Plan, Setting]]:
+    def _tries(self, size: int, seed: int) -> Iterator[tuple[Plan, Setting]]:
         """Ways of running with their settings, in the order in which they are tried."""
-        tries = []
-        for plan in self._plans:
+        # If nothing got there under another setting, this one says the same in one run.
+        tries = islice(self._untried(size, seed), 1 if self._failed else None)
+        if self._worked is None:
+            return tries
+        plan, like = self._worked
+        # Where another size does not fit, another seed does.
+        sized = replace(like, size=size if like.size in _SIZES else like.size, seed=seed)
+        return chain([(plan, sized), (plan, replace(like, seed=seed))], tries)
+
+    def _untried(self, size: int, seed: int) -> Iterator[tuple[Plan, Setting]]:
+        for plan in self.plans.plans():
             settings = list(self._settings(plan, size, seed))
-            settings = (
-                settings
-                if plan.label == "a call"
-                else [*settings[: 8 if len(settings) > 12 else 4], *(s for s in settings if s.channels)]
-            )
+            if plan.label != "a call":
+                most = 8 if len(settings) > 12 else 4
+                settings = [*settings[:most], *(setting for setting in settings if setting.channels)]
             # A program that makes its own inputs does not change with ours, but for its datasets.
             if not plan.targets and not plan.bound:
                 settings = [*settings[:2], *(setting for setting in settings[2:] if setting.channels)]
-            tries += [(plan, setting) for setting in settings]
-        if self._failed:
-            # Nothing got there under another setting; this one says the same in one run.
-            tries = tries[:1]
-        if self._worked is not None:
-            plan, like = self._worked
-            # Where another size does not fit, another seed does.
-            sized = replace(like, size=size if like.size in _SIZES else like.size, seed=seed)
-            return [(plan, sized), (plan, replace(like, seed=seed)), *tries]
-        return tries
+            yield from ((plan, setting) for setting in settings)
 
     def _skipping(self, size: int, seed: int, seen: set[str]) -> Iterator[Attempt]:
         """As much of the file as runs: again and again, each time without the statement that ended the run before."""
         skipper = Skipper(self.plans.rows)
-        plan = self._plans[0]
+        plan = next(self.plans.plans())
         setting = next(self._settings(plan, size, seed))
         for _ in range(_SKIPS):
             attempt = self._attempt(skipper.plan(plan), setting)
@@ -302,7 +304,7 @@ class _Slicer:
         lesson: Lesson | None = Lesson()
         asked: list[Setting] = []
         graded = False
-        inside = [chain[-1] for chain in self.plans.targets() if chain]
+        inside = [scopes[-1] for scopes in self.plans.targets() if scopes]
         learner = Learner(self.source.tree, inside, self.plans.rows)
         for _ in range(_LESSONS):
             if lesson is None:
