@@ -116,11 +116,17 @@ def found(m: Machine) -> Iterator[BackwardAgain]:
         freed = [where for obj in held for where in runs.freed_at(obj.graph)]
         if freed and not _let_go_between(m, field):
             sure = min(obj.sure for obj in held)
-            register = m.index.calls.get(freed[0], -1)
-            event = m.unit.definitions[register] if register >= 0 else None
+            register = _run_over(m, freed[0])
             name = hanging.field_of(m, field)
-            if isinstance(event, t.Invoke) and name in hanging.sources(m, event.base, frozenset({field})):
-                yield BackwardAgain(freed[0], naming.text_of(m, event.base), freed[0], sure, name, item.site)
+            if register >= 0 and name in hanging.sources(m, register, frozenset({field})):
+                yield BackwardAgain(freed[0], naming.text_of(m, register), freed[0], sure, name, item.site)
+
+
+def _run_over(m: Machine, site: int) -> int:
+    """The register of what backward runs over at a site."""
+    register = m.index.calls.get(site, -1)
+    event = m.unit.definitions[register] if register >= 0 else None
+    return event.base if isinstance(event, t.Invoke) else m.over_returned.get(site, -1)
 
 
 def _let_go_between(m: Machine, field: str) -> bool:

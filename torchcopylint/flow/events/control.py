@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.autograd import needed
+from torchcopylint.flow.autograd import grads, needed
+from torchcopylint.flow.events import methods
 from torchcopylint.flow.facts import Discarded, GradModeUnused
+from torchcopylint.flow.graphs import terms
 from torchcopylint.flow.library.results import condition
-from torchcopylint.flow.model import CONTAINERS, LOCAL, TENSORS, Fact, How, Kind, Sure, Value
-from torchcopylint.flow.program import ownership
+from torchcopylint.flow.model import CONTAINERS, LOCAL, TENSORS, UNKNOWN, Fact, How, Kind, Sure, Value
+from torchcopylint.flow.program import ownership, training_returns
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, reading, slots
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import dtypes, imports, memory, naming
 from torchcopylint.flow.values.modes import GRAD_MODES
-from torchcopylint.flow.values.state import MODE, Mode
+from torchcopylint.flow.values.sites import Arguments
+from torchcopylint.flow.values.state import MODE, Mode, kind_of
 from torchcopylint.knowledge import table
 
 # -- with
@@ -262,6 +265,8 @@ def _discard(m: Machine, event: t.Discard) -> None:
 def _return(m: Machine, event: t.Return) -> None:
     if event.value != t.NO_REGISTER:
         value = m.value(event.value)
+        if m.world.runs_over_returned(m.unit):
+            _run_over(m, value, event)
         reading.read(m, value, event.site, "return")
         needed.by_backward(m, value, event.site, "return")
         for held in (value, *_elements(m, value)):
@@ -274,6 +279,34 @@ def _return(m: Machine, event: t.Return) -> None:
     if event.manager in m.entered:
         m.state.put(MODE, m.entered[event.manager])
     m.leave()
+
+
+def _run_over(m: Machine, value: Value, event: t.Return) -> None:
+    """Whoever calls the method runs backward over what it returns, or over the loss in the dictionary that it is."""
+    register, name = event.value, naming.text_of(m, event.value)
+    if kind_of(value, m.state) is Kind.DICT:
+        cell = m.state.cell((value.refs[0], f"[{training_returns.LOSS!r}]"))
+        register, name = _at_key(m, register, training_returns.LOSS), training_returns.LOSS
+        value = Value(cell.refs, cell.kind) if cell is not None else UNKNOWN
+    kind = kind_of(value, m.state)
+    if not value.refs or kind not in (*TENSORS, Kind.UNKNOWN):
+        return
+    m.over_returned[event.site] = register
+    if kind is Kind.UNKNOWN:
+        grads.backward(m, value, event.site, Arguments([value], {}), name)
+        terms.note(m, register, event.site)
+    else:
+        methods.run_backward(m, Arguments([value], {}), register, event.site, name)
+
+
+def _at_key(m: Machine, register: int, key: str) -> int:
+    """The register of what stands at a key of a dictionary that is written out."""
+    made = m.unit.definitions[register]
+    for at, item in zip(made.keys, made.items, strict=True) if isinstance(made, t.Make) else ():
+        named = m.unit.definitions[at] if at >= 0 else None
+        if isinstance(named, t.Const) and named.value == key:
+            return item
+    return t.NO_REGISTER
 
 
 def _elements(m: Machine, value: Value, depth: int = 2) -> list[Value]:

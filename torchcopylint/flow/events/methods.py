@@ -376,8 +376,14 @@ def _call_array_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
 
 
 def _backward(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    run_backward(m, arguments, event.base if isinstance(event, t.Invoke) else -1, at.site, at.name)
+    return Value(kind=Kind.NONE)
+
+
+def run_backward(m: Machine, arguments: Arguments, register: int, site: int, name: str) -> None:
+    """Backward runs over a tensor, the first of the arguments, which a register holds."""
     value = arguments.positional[0]
-    reading.read(m, value, at.site, "backward")
+    reading.read(m, value, site, "backward")
     for ref in value.refs:
         obj = m.state.object(ref)
         alone = len(arguments.positional) == 1 and "gradient" not in arguments.keywords
@@ -388,10 +394,9 @@ def _backward(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call
             computed = alone and obj.leaf is Fact.UNKNOWN
             obj = obj._replace(requires_grad=Fact.YES, leaf=Fact.NO if computed else obj.leaf)
         m.state.set_object(ref, obj)
-    severed.note(m, value, event.base if isinstance(event, t.Invoke) else -1, at.site, at.name)
-    grads.backward(m, value, at.site, arguments, at.name)
-    terms.note(m, event.base if isinstance(event, t.Invoke) else -1, at.site)
-    return Value(kind=Kind.NONE)
+    severed.note(m, value, register, site, name)
+    grads.backward(m, value, site, arguments, name)
+    terms.note(m, register, site)
 
 
 def _requires_grad(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:

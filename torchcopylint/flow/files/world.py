@@ -31,7 +31,7 @@ from torchcopylint.flow.model import (
     Value,
     join_objects,
 )
-from torchcopylint.flow.program import children, evaluating, heirs, training_fields
+from torchcopylint.flow.program import children, evaluating, heirs, training_fields, training_returns
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import comparing, field_uses, mixing
 from torchcopylint.flow.tape import Dotted
@@ -66,6 +66,7 @@ class World(Parameters):
         self.used_up: dict[int, set[str]] = {}
         self.call_modes: dict[int, list[tuple[int, Mode]]] = {}
         self._leaves_off = False
+        self._over_returned: dict[int, bool] = {}
         self._summaries: dict[int, Summary] = {}
         self._running: set[int] = set()
         self._too_early: dict[int, set[int]] = {}
@@ -412,6 +413,14 @@ class World(Parameters):
         if unit not in self._summaries and self._current > 0:
             self._too_early.setdefault(self._current, set()).add(unit)
         return self._summaries.get(unit)
+
+    def runs_over_returned(self, unit: t.Unit) -> bool:
+        """Whether who calls a unit runs backward over what it returns: see `training_returns`."""
+        if unit.name != training_returns.STEP:
+            return False
+        if unit.number not in self._over_returned:
+            self._over_returned[unit.number] = training_returns.are_run_over(self, unit)
+        return self._over_returned[unit.number]
 
     def _is_asked_by_constructor(self, unit: int) -> bool:
         """Whether a constructor is being run, and wants to know what one of the file's functions returns that has not

@@ -221,7 +221,7 @@ def returned_by(
                 dtype=obj.dtype,
                 type=obj.type,
                 flags=(obj.flags & HANDED_OUT)
-                | ({SPENT} if runs.ran_at(obj.graph) else set())
+                | ({SPENT} if set(runs.ran_at(obj.graph)) - m.over_returned.keys() else set())
                 | ({KEPT} if _keeps_result(m, obj) else set())
                 | ({ITSELF} if itself else set()),
             )

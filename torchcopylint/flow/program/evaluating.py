@@ -24,8 +24,13 @@ def is_called_by_loops(unit: t.Unit, bases: Iterable[str], units: Sequence[t.Uni
     and the functions of the file go, nobody else does."""
     if not _CALLED.fullmatch(unit.name):
         return False
-    if not any(base.partition(".")[0] in _PACKAGES or base.rpartition(".")[2] == _BASE for base in bases):
+    if not is_lightning(bases):
         return False
     callers = [one for one in units if one.owner in (-1, unit.owner) and not _CALLED.fullmatch(one.name)]
     calls = (event for one in callers for event in one.definitions)
     return not any(isinstance(event, t.Invoke) and event.name == unit.name for event in calls)
+
+
+def is_lightning(bases: Iterable[str]) -> bool:
+    """Whether a class with these bases (by their full names) is one that Lightning's loops call."""
+    return any(base.partition(".")[0] in _PACKAGES or base.rpartition(".")[2] == _BASE for base in bases)

@@ -165,6 +165,7 @@ class Machine:
         self.cut_short = False
         self.trains = False
         self.has_no_grad = False
+        self.over_returned: dict[int, int] = {}
         self.muted: set[int] = set()
         """The sites where networks were called while nothing was recorded."""
         self._numbers: dict[tuple[object, ...], int] = {}

@@ -1,0 +1,50 @@
+"""What Lightning runs backward over: what `training_step` returns, or what stands under `"loss"` in the dictionary.
+
+Unless a class says `automatic_optimization = False`, the loop does so as soon as the method has ended
+(`lightning/pytorch/loops/optimization/automatic.py`), and then lets the optimizer step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.program import evaluating
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.interprocedural.classes import Classes
+
+LOSS = "loss"
+STEP = "training_step"
+_AUTOMATIC = "automatic_optimization"
+_BACKWARD = frozenset({"backward", "manual_backward"})
+
+
+def are_run_over(world: Classes, unit: t.Unit) -> bool:
+    """Whether the loop runs backward over what a unit returns, and, as far as the file goes, nobody else calls it."""
+    if unit.name != STEP or unit.owner < 0 or not evaluating.is_lightning(world.base_names(unit.owner)):
+        return False
+    for one in world.program.units:
+        for event in one.definitions:
+            if isinstance(event, t.Invoke) and event.name == STEP:
+                return False
+            # Who runs backward there says that the loop does not, here or where nobody looks.
+            if isinstance(event, t.Invoke) and event.name in _BACKWARD and one.owner == unit.owner:
+                return False
+    heirs = [info.number for info in world.program.classes if unit.owner in world.lineage(info.number)]
+    family = {number for heir in heirs for number in world.lineage(heir)}
+    return not any(_says_otherwise(world, number) for number in family)
+
+
+def _says_otherwise(world: Classes, number: int) -> bool:
+    """Whether a class has a say in who runs backward."""
+    if world.method(number, _AUTOMATIC) is not None:
+        return True
+    if not world.is_own_class(number):
+        return world.outside.field(number, _AUTOMATIC) is not None
+    info = world.program.classes[number]
+    return _AUTOMATIC in world.program.units[info.body].bound or any(
+        event.name == _AUTOMATIC
+        for method in info.methods.values()
+        for event in world.index(world.program.units[method]).of(t.StoreAttribute)
+    )
