@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchcopylint.base.finding import Confidence
 from torchcopylint.base.report import Report
-from torchcopylint.checks._common import confidence, shared_points, writes_of_argument, written_point
-from torchcopylint.flow.facts import UnitFacts
+from torchcopylint.checks._common import (
+    DIRECT_FORMS,
+    PLAIN_HOWS,
+    at_most,
+    confidence,
+    shared_points,
+    writes_of_argument,
+    written_point,
+)
+from torchcopylint.flow.facts import ConditionalWrite, UnitFacts
+from torchcopylint.flow.model import ARGUMENT, How
+
+HOWS = PLAIN_HOWS | {How.CONDITIONAL}
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each write to an argument of `backward` of a `Function`, or of a gradient hook."""
     if unit.roles & {"backward", "gradient hook"}:
+        yield from _converted(unit)
         for write in writes_of_argument(unit):
             links = tuple(reversed([link for link in write.chain if link.how is not None]))
             yield Report(
@@ -20,4 +33,20 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 values={"name": write.owner_name, "op": write.op},
                 confidence=confidence(write.sure),
                 variant="hook" if "gradient hook" in unit.roles else "",
+            )
+
+
+def _converted(unit: UnitFacts) -> Iterator[Report]:
+    """Writes to what a conversion made of the gradient, which mostly has nothing to convert: `grad.contiguous()`."""
+    for fact in unit.facts:
+        if not isinstance(fact, ConditionalWrite) or fact.owner != ARGUMENT or not fact.source.isidentifier():
+            continue
+        write = unit.writes[fact.site]
+        if write.form in DIRECT_FORMS and {link.how for link in fact.links} <= HOWS:
+            yield Report(
+                site=fact.site,
+                points=(*shared_points(tuple(reversed(fact.links))), written_point(write)),
+                values={"name": fact.name, "op": write.op, "source": fact.source, "when": fact.when},
+                confidence=at_most(Confidence.MEDIUM, confidence(write.sure, fact.sure)),
+                variant="converted",
             )

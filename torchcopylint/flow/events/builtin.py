@@ -22,7 +22,7 @@ from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.running.special import EACH, SPECIAL, Handler, receiver_text, special
 from torchcopylint.flow.storages import aliasing, collecting, collectives, reading, slots
-from torchcopylint.flow.values import memory, naming
+from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.flow.values.state import kind_of
 
@@ -241,9 +241,11 @@ def _super(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
 
 @special("builtins.getattr")
 def _getattr(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    attribute = arguments.at(1).const
-    if isinstance(attribute, str) and arguments.at(0).refs:
+    base, attribute = arguments.at(0).const, arguments.at(1).const
+    if isinstance(attribute, str) and (arguments.at(0).refs or isinstance(base, t.Dotted)):
         return attributes.attribute(m, arguments.at(0), attribute, event.site, receiver_text(m, event))
+    if kinds.are_optimizers(base):
+        return kinds.ANY_OPTIMIZER
     return memory.unknown(m, event.site, f"{name}(...)")
 
 

@@ -43,6 +43,9 @@ def _item(m: Machine, event: t.Item) -> None:
     if len(event.subscript) == 1 and isinstance(event.subscript[0], int) and dimensions.are_in(m, event.base):
         m.set(event.out, Value(kind=Kind.NUMBER))
         return
+    if kinds.are_optimizers(base.const):
+        m.set(event.out, kinds.ANY_OPTIMIZER)
+        return
     if isinstance(base.const, Dotted) or not base.refs:
         m.set(event.out, UNKNOWN if isinstance(base.const, Dotted) else memory.unknown(m, event.site, text))
         return

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import NonleafKept, OptimizerStale, ParameterTwice
 from torchcopylint.flow.model import (
+    ANY_ELEMENT,
     CONTAINERS,
+    LOCAL,
     OUTPUT,
     TENSORS,
     WHOLE,
@@ -161,9 +163,14 @@ def _check_twice(m: Machine, given: Value, site: int) -> None:
 def _are_tied(m: Machine, one: Parts, other: Parts) -> bool:
     """Whether two lists of parts have a parameter in common that the class of their owner has tied."""
     for storage, region in one:
-        local = m.world.local_class(m.state.object(storage & ~1).type)
+        owner = m.state.object(storage & ~1)
+        local = m.world.local_class(owner.type)
+        made = m.index.calls.get(owner.site, t.NO_REGISTER)
+        call = m.unit.definitions[made] if made >= 0 else None
         theirs = [also for held, also in other if held == storage and local is not None]
         for tie in ties.of(m.world, local) if local is not None and theirs else ():
+            if not ties.holds(m.world, local or 0, tie, m.unit, call):
+                continue
             for here, there in ((region, also) for also in theirs):
                 if (_covers(here, tie.field, tie.name) and _covers(there, tie.other, tie.other_name)) or (
                     _covers(there, tie.field, tie.name) and _covers(here, tie.other, tie.other_name)
@@ -191,7 +198,27 @@ def _groups(m: Machine, given: Value) -> list[list[Whole]]:
         if len(held) == 1 and m.state.object(held[0]).kind is Kind.DICT and slot[1] != "[*]":
             inner = m.state.refs_of((held[0], "['params']"))
             groups.append(_entries(m, inner[0]) if len(inner) == 1 else [])
+    groups += [_entries(m, held) for held in _appended(m, ref)]
     return groups or [_entries(m, ref)]
+
+
+def _appended(m: Machine, groups: int) -> Iterator[int]:
+    """What the groups that were appended to a list, one by one and whichever way it went, have been given."""
+    if m.state.object(groups).owner not in ("", LOCAL) or _grows_on_arms(m, groups):
+        return
+    for held in m.state.refs_of((groups, ANY_ELEMENT)):
+        inner = m.state.refs_of((held, "['params']"))
+        if not held & 1 and m.state.object(held).kind is Kind.DICT and len(inner) == 1:
+            yield inner[0]
+
+
+def _grows_on_arms(m: Machine, groups: int) -> bool:
+    """Whether something is put into a list on some paths only, or in a loop."""
+    puts = [event for event in m.index.of(t.Invoke) if event.name in _GROWING and groups in m.value(event.base).refs]
+    return any(event.site in m.index.on_arms or uses.loops_around(m, event.site) for event in puts)
+
+
+_GROWING = frozenset({"append", "extend", "insert"})
 
 
 def _entries(m: Machine, ref: int) -> list[Whole]:

@@ -11,16 +11,20 @@ if TYPE_CHECKING:
 
 
 class Tie(NamedTuple):
-    """The parameter `name` of what the field `field` holds is the parameter `other_name` of what `other` holds."""
+    """The parameter `name` of what the field `field` holds is the parameter `other_name` of what `other` holds.
+
+    If the constructor is given something true for its parameter `when`, unless that is empty.
+    """
 
     field: str
     name: str
     other: str
     other_name: str
+    when: str
 
 
 def of(world: Classes, number: int) -> list[Tie]:
-    """The ties that the constructor of a class of this file makes, whichever way it goes."""
+    """The ties that the constructor of a class of this file makes, whichever way it goes or as a parameter says."""
     initial = world.method(number, "__init__")
     if initial is None or not world.is_own(initial):
         return []
@@ -31,9 +35,51 @@ def of(world: Classes, number: int) -> list[Tie]:
         one = _field(unit, store.base)
         value = unit.definitions[store.value] if store.value >= 0 else None
         other = _field(unit, value.base) if isinstance(value, t.Attribute) else ""
-        if one and other and isinstance(value, t.Attribute) and store.site not in index.on_arms:
-            found.append(Tie(one, store.name, other, value.name))
+        when = _condition(unit, store.site) if store.site in index.on_arms else ""
+        if one and other and isinstance(value, t.Attribute) and when is not None:
+            found.append(Tie(one, store.name, other, value.name, when))
     return found
+
+
+def holds(world: Classes, number: int, tie: Tie, caller: t.Unit, call: t.Event | None) -> bool:
+    """Whether a call in some unit that makes an instance of a class makes a tie as well."""
+    if not tie.when:
+        return True
+    initial = world.method(number, "__init__")
+    if initial is None or not isinstance(call, t.Call | t.Invoke) or any(one.stars for one in call.arguments):
+        return False
+    names = [parameter.name for parameter in world.unit(initial).parameters[1:]]
+    given = dict(zip(names, (one.register for one in call.arguments if not one.keyword), strict=False))
+    given |= {one.keyword: one.register for one in call.arguments if one.keyword}
+    if tie.when in given:
+        return _is_true(caller, given[tie.when])
+    body = world.program.units[world.program.classes[world.unit(initial).owner].body]
+    made = (event for event in body.definitions if isinstance(event, t.Function) and event.unit == initial)
+    return any(_is_true(body, register) for event in made for name, register in event.defaults if name == tie.when)
+
+
+def _is_true(unit: t.Unit, register: int) -> bool:
+    made = unit.definitions[register] if register >= 0 else None
+    return isinstance(made, t.Const) and bool(made.value)
+
+
+def _condition(unit: t.Unit, site: int) -> str | None:
+    """The parameter on whose truth alone it depends whether something is done, if it is that (`if tied:`)."""
+    around = [event for event in t.events(unit.tape) if isinstance(event, t.Branch | t.Loop | t.Try)]
+    around = [event for event in around if any(e.site == site for tape in t.inner_tapes(event) for e in t.events(tape))]
+    if len(around) != 1 or not isinstance(around[0], t.Branch):
+        return None
+    arm = next(arm for arm in around[0].arms if any(event.site == site for event in t.events(arm)))
+    for assumed in arm:
+        loaded = unit.definitions[assumed.register] if isinstance(assumed, t.Assume) else None
+        if isinstance(assumed, t.Assume) and isinstance(loaded, t.Load) and assumed.truth:
+            named = any(parameter.name == loaded.name for parameter in unit.parameters)
+            return loaded.name if named and not _binds(unit, loaded.name) else None
+    return None
+
+
+def _binds(unit: t.Unit, name: str) -> bool:
+    return any(isinstance(event, t.Bind) and event.name == name for event in t.events(unit.tape))
 
 
 def _field(unit: t.Unit, register: int) -> str:

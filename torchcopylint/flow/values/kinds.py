@@ -10,8 +10,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import Fact, Kind, Object, Sure
-from torchcopylint.flow.tape import FROM_NUMPY, HANDED_TO, UNION
+from torchcopylint.flow.model import Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.tape import FROM_NUMPY, HANDED_TO, UNION, Dotted
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -149,6 +149,15 @@ def named_parameters(name: str) -> bool:
     """Whether a variable's name says that it holds parameters."""
     last = name.rpartition(".")[2]
     return bool(_PARAMETERS_NAME.search(last)) and not last.startswith("named")
+
+
+ANY_OPTIMIZER = Value(kind=Kind.IMPORTED, const=Dotted("torch.optim.Optimizer"))
+"""A class that somebody picks by its name: `getattr(torch.optim, name)`, `torch.optim.__dict__[name]`."""
+
+
+def are_optimizers(const: object) -> bool:
+    """Whether what is picked by a name out of a module, or out of its names, is a class of optimizers."""
+    return isinstance(const, Dotted) and const in ("torch.optim", "torch.optim.__dict__")
 
 
 @lru_cache(maxsize=4096)
