@@ -235,13 +235,14 @@ def edits_field(unit: UnitFacts, write: Write, owns: list[ReadAfter]) -> bool:
 
 
 def mode_is_on(
-    unit: UnitFacts, assumed: bool, local: bool, asked: bool = False, aside: bool = False
+    unit: UnitFacts, assumed: bool, local: bool, asked: bool = False, aside: bool = False, reads: bool = False
 ) -> Confidence | None:
     """How sure it is that autograd records in a unit; `None` if callers turn it off, for all one can see.
 
     Functions that write parameters are usually called under `no_grad` (48 of 48 in public code), so a function needs
     evidence of its own: it calls `backward()`, switches grad mode off for a part of itself, made the leaf itself, or
-    has `asked` for the gradient. A neighbour that writes parameters and switches grad mode off itself is evidence, too.
+    has `asked` for the gradient. A neighbour that writes parameters and switches grad mode off itself is evidence, too,
+    but says nothing of who merely `reads`: a constructor that fills an embedding has to.
     `forward` runs with recording on, but what stands `aside` in it, under a condition, may be there for tests.
     """
     if not assumed:
@@ -250,7 +251,9 @@ def mode_is_on(
         return None
     if unit.trains or unit.called_without_grad is Fact.NO or local:
         return Confidence.HIGH
-    if asked or unit.has_no_grad or (unit.class_name and unit.name in ("__init__", "training_step")):
+    if asked or unit.has_no_grad or (unit.shielded and not reads):
+        return Confidence.MEDIUM
+    if unit.class_name and unit.name in ("__init__", "training_step"):
         return Confidence.MEDIUM
     if unit.class_name and unit.name == "forward" and not aside:
         return Confidence.MEDIUM

@@ -18,7 +18,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         # A `forward` that could not be run while autograd records is there for tests.
         aside = fact.aside or not unit.trains
         # Who takes the values of a leaf has as a rule nothing before it that gave cause to switch off.
-        mode = mode_is_on(unit, fact.assumed, local=False, asked=fact.leaf, aside=aside)
+        mode = mode_is_on(unit, fact.assumed, local=False, asked=fact.leaf, aside=aside, reads=True)
         if mode is None:
             continue
         name = fact.name if fact.name != "..." else "(...)"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads
-from torchcopylint.flow.model import SWITCHED, Fact, Kind, Object, Value
+from torchcopylint.flow.model import SWITCHED, TENSORS, Fact, Kind, Object, Value
 from torchcopylint.flow.program import hollow
 from torchcopylint.flow.tapes import uses
 
@@ -35,15 +35,21 @@ def note_loop(m: Machine, wanted: bool | None, site: int) -> None:
 
 
 def switched_arguments(m: Machine) -> tuple[str, ...]:
-    """The parameters of a unit, by their names, over whose own parameters it has gone to switch what they require."""
-    names = [parameter.name for parameter in m.unit.parameters] if m.switched else []
-    return tuple(name for name in names if m.number("argument", name) | 1 in m.switched)
+    """The parameters of a unit, by their names, over whose own parameters it has gone to switch what they require, and
+    those that are tensors which it has switched off."""
+    switched = m.switched | m.switched_tensors
+    names = [parameter.name for parameter in m.unit.parameters] if switched else []
+    return tuple(name for name in names if m.number("argument", name) | 1 in switched)
 
 
 def take(m: Machine, names: Iterable[str], bound: Mapping[str, Value]) -> None:
     """A call has switched what the parameters of these arguments require."""
-    for name in names:
-        m.switched.update(ref | 1 for ref in bound.get(name, Value()).refs)
+    for ref in (ref for name in names for ref in bound.get(name, Value()).refs):
+        obj = m.state.object(ref)
+        if obj.kind not in TENSORS:
+            m.switched.add(ref | 1)
+        elif obj.leaf is not Fact.NO:
+            m.state.set_object(ref, obj._replace(requires_grad=Fact.UNKNOWN))
 
 
 def is_switched(m: Machine, ref: int) -> bool:

@@ -354,6 +354,8 @@ def backward(m: Machine, value: Value, site: int, arguments: Arguments, name: st
     # `retain_variables` is its name of long ago.
     retain = retain or "retain_variables" in arguments.keywords
     m.reached_since = set() if m.reached_since is None else m.reached_since
+    if "inputs" in arguments.keywords and not part:
+        _retain_of(m, arguments.keywords["inputs"])
     part = part or "inputs" in arguments.keywords or arguments.flag("create_graph") is not False
     runs.over(m, value, site, freed=not retain, name=name, part=part, retained=retained is True)
     for ref in value.refs:
@@ -372,6 +374,16 @@ def of_gradient(m: Machine, made: Object, arguments: Arguments, site: int) -> Ob
         return made
     graph = runs.without(result_of(m, made, arguments.positional[:1], True).graph) | {runs.unknown_graph(site)}
     return made._replace(leaf=Fact.NO, requires_grad=Fact.LIKELY, graph=graph)
+
+
+def _retain_of(m: Machine, inputs: Value) -> None:
+    """`backward(inputs=x)` fills `.grad` of what it is given, leaf or not (executed under torch 2.13)."""
+    retain_grad(m, inputs)
+    for ref in inputs.refs if inputs.kind in CONTAINERS else ():
+        for slot in m.state.slot_names(ref):
+            cell = m.state.cell(slot)
+            if cell is not None:
+                retain_grad(m, Value(cell.refs, cell.kind))
 
 
 def retain_grad(m: Machine, value: Value) -> None:

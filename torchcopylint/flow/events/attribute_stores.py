@@ -205,6 +205,8 @@ def set_requires_grad(m: Machine, ref: int, wanted: bool | None) -> None:
     if wanted is not True:
         m.switched.update(s.of | 1 for s in m.state.object(ref).shares if s.how is How.PARAMETERS)
     obj = m.state.object(ref)
+    if wanted is False and obj.kind is not Kind.MODULE:
+        m.switched_tensors.add(ref | 1)
     if obj.kind is Kind.UNKNOWN:
         obj = obj._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
     fact = Fact.UNKNOWN if wanted is None else Fact.YES if wanted else Fact.NO

@@ -113,11 +113,11 @@ class UnitFacts(NamedTuple):
     or that it has taken away from the argument that they belong to (`x.set_(y)`);
     `returns_value` whether it returns anything at all, `takes_inplace` whether its caller decides by a parameter
     `inplace` if it writes. `trains` is whether it calls `backward()`, `has_no_grad` whether it switches grad mode off
-    for a part of itself, or one beside it does so to write a parameter. `called_without_grad` is whether every call of
-    it in the file runs without grad (`UNKNOWN` if there is no call, or nobody knows). `roles` is as what autograd calls
-    it: `forward` or `backward` of a `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap` maps its
-    parameter `x`. `given_away` are the parameters for which every call in the file passes what nobody else holds.
-    `feeds_backward` is whether a function of the file that runs backward calls it while autograd records.
+    for a part of itself, `shielded` whether one beside it does so to write a parameter. `called_without_grad` is
+    whether every call of it runs without grad (`UNKNOWN` if there is no call, or nobody knows). `roles` is as what
+    autograd calls it: `forward` or `backward` of a `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap`
+    maps its parameter `x`. `given_away` are the parameters for which every call in the file passes what nobody else
+    holds. `feeds_backward` is whether a function of the file that runs backward calls it while autograd records.
     """
 
     qualname: str
@@ -133,6 +133,7 @@ class UnitFacts(NamedTuple):
     returns_value: bool
     trains: bool
     has_no_grad: bool
+    shielded: bool
     called_without_grad: Fact
     roles: frozenset[str]
     takes_inplace: bool = False

@@ -58,12 +58,15 @@ def called(m: Machine, function: Value, arguments: Arguments) -> tuple[Value, Ar
         return None
     names = [slot[1] for slot in m.state.slot_names(ref)]
     given = sum(name.startswith(_POSITION) for name in names)
-    positional = [slots.slot_value(m, (ref, f"{_POSITION}{position}")) for position in range(given)]
-    keywords = {
-        name.removeprefix(_KEYWORD): slots.slot_value(m, (ref, name)) for name in names if name.startswith(_KEYWORD)
-    }
+    positional = [_as_it_is(m, (ref, f"{_POSITION}{position}")) for position in range(given)]
+    keywords = {name.removeprefix(_KEYWORD): _as_it_is(m, (ref, name)) for name in names if name.startswith(_KEYWORD)}
     merged = Arguments([*positional, *arguments.positional], {**keywords, **arguments.keywords})
     return slots.slot_value(m, (ref, _FUNCTION)), merged
+
+
+def _as_it_is(m: Machine, slot: tuple[int, str]) -> Value:
+    """What such an object was given, as it is by now: who hands over a buffer for later calls fills it for each."""
+    return slots.slot_value(m, slot)._replace(marks=frozenset())
 
 
 def default_of(m: Machine, value: Value) -> Default | None:

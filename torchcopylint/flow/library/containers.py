@@ -18,6 +18,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import brought, collecting, queues, slots
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 
@@ -172,6 +173,9 @@ def part_of(m: Machine, base: Value, bounds: t.Slice, site: int, text: str) -> V
     numbers = [m.value(register).const if register >= 0 else None for register in bounds]
     whole = [number for number in numbers if isinstance(number, int)]
     length = _known_length(m, ref)
+    if numbers[0] in whole and numbers[0] > 0 and _holds_one(m, ref):
+        # `losses[1:]`: whatever else may stand there, it is not the one that is known.
+        return made
     if length is None or len(whole) != sum(register >= 0 for register in bounds):
         copy_elements(m, ref, made.refs[0], site)
         return made
@@ -181,6 +185,15 @@ def part_of(m: Machine, base: Value, bounds: t.Slice, site: int, text: str) -> V
         held = Value(cell.refs, cell.kind, cell.const, cell.marks)
         slots.bind_slot(m, (made.refs[0], f"[{position}]"), held, site)
     return made
+
+
+def _holds_one(m: Machine, ref: int) -> bool:
+    """Whether a list holds one thing that is known, which was put there once."""
+    held = {inner for slot in m.state.slot_names(ref) for inner in m.state.refs_of(slot)}
+    putting = [event for event in m.index.of(t.Invoke) if event.name in _ADDING and m.value(event.base).refs == (ref,)]
+    extended = any(event.name in _EXTENDING and ref in m.value(event.base).refs for event in m.index.of(t.Invoke))
+    once = len(putting) == 1 and not extended and not uses.loops_around(m, putting[0].site)
+    return once and len(held) == 1 and not ref & 1
 
 
 def _slice(bounds: t.Slice, numbers: list[int]) -> slice:

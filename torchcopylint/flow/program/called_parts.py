@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import How, Object, Region, Share
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import Fact, How, Kind, Object, Region, Share
 from torchcopylint.flow.program import apart
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
-MAX_PARTS = 4
+MAX_PARTS = 6
 """So deep the parts of parts are followed."""
 
 
@@ -33,6 +34,8 @@ def needs(m: Machine, number: int, written: Share) -> bool:
         local = m.world.local_class(kept.type)
         if local is not None and part.value in apart.fields(m.world, local):
             return False
+        if _is_statistic(m, kept, part.value):
+            return False
         parts = _called_by(m, kept)
         if parts is not None and part.value not in parts:
             return False
@@ -44,6 +47,23 @@ def needs(m: Machine, number: int, written: Share) -> bool:
             break
         kept = m.state.object(refs[0])
     return True
+
+
+def _is_statistic(m: Machine, network: Object, name: str) -> bool:
+    """Whether a field is a parameter that requires no gradient and that `forward` does not count with: numbers that are
+    to be saved with the weights. Backward would need it for the gradient of what it is multiplied by."""
+    field = m.world.field_of(network.type, name) if network.type else None
+    if field is None or field.kind is not Kind.PARAMETER or field.requires_grad is not Fact.NO:
+        return False
+    forward = m.world.method_of(network, "forward")
+    if forward is None:
+        return False
+    # What a `forward` of another file counts with, nobody knows here.
+    unit = m.world.unit(forward)
+    counted = {register for event in m.world.index(unit).of(t.Operate) for register in event.operands}
+    return not any(
+        isinstance(event, t.Attribute) and event.name == name and event.out in counted for event in unit.definitions
+    )
 
 
 def _region(m: Machine, written: Share) -> Region:

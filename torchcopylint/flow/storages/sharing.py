@@ -6,7 +6,7 @@ import re
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataShared
-from torchcopylint.flow.model import ARGUMENT, LOCAL, TENSORS, How, Kind, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, TENSORS, How, Kind, Object, Sure, Value
 from torchcopylint.flow.running.machine import Machine, PutOn
 from torchcopylint.flow.storages.reading import MAX_CHAIN
 from torchcopylint.flow.tapes import inquiries, used_up, uses
@@ -30,10 +30,53 @@ def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str,
     storages = frozenset(share.storage for held in source.refs for share in m.state.object(held).shares)
     owner = source.root[0] if isinstance(source.root, tuple) else -1
     m.put_on[site] = PutOn(ref, storages, shared, owner)
-    context = idioms.CONVERSION if m.world.converts(m) or _is_copied_before(m, shared, site) else ""
+    converted = m.world.converts(m) or _is_copied_before(m, shared, site)
+    converted = converted or _are_of_two_models(m, text, shared, source.refs) or _is_made_after(m, ref, source)
+    context = idioms.CONVERSION if converted else ""
     # What only its name takes for a parameter may be anything that looks like one.
     sure = min(sure, *(m.state.object(held).sure for held in source.refs))
     m.fact(DataShared(site, text, shared, form, sure, context=context))
+
+
+def _are_of_two_models(m: Machine, place: str, source: str, refs: tuple[int, ...]) -> bool:
+    """Whether a unit was handed the two models that share a parameter, and they are of two classes: one is made from
+    the other, which nobody trains beside it. What lags behind another network is of its class, and statistics go on
+    being written."""
+    part = _field_of(m, refs)
+    if part is None or part[0].kind is not Kind.PARAMETER:
+        return False
+    roots = [text.partition(".")[0].partition("[")[0] for text in (place, source)]
+    given = {p.name for p in m.unit.parameters if m.unit.owner < 0 or p.name != m.unit.first}
+    if len(set(roots)) < 2 or not set(roots) <= given:
+        return False
+    types = [m.state.object(m.number("argument", root)).type for root in roots]
+    return all(types) and types[0] != types[1]
+
+
+def _is_made_after(m: Machine, ref: int, source: Value) -> bool:
+    """Whether a method, no constructor, makes a layer of another class than the one whose memory it is put on: one to
+    go step by step with, say, that no optimizer gets to see."""
+    if ref < 0 or m.unit.owner < 0 or m.unit.name == "__init__":
+        return False
+    target, origin = _field_of(m, (ref,)), _field_of(m, source.refs)
+    if target is None or origin is None or origin[0].kind is not Kind.PARAMETER:
+        return False
+    made, other = target[1], origin[1]
+    return made.owner in ("", LOCAL) and bool(made.type) and other.owner == FIELD and other.type not in ("", made.type)
+
+
+def _field_of(m: Machine, refs: tuple[int, ...]) -> tuple[Object, Object] | None:
+    """The parameter that something was taken from, or that it is itself, and the module that this is a field of."""
+    for _ in range(MAX_CHAIN):
+        shares = m.state.object(refs[0]).shares if len(refs) == 1 else ()
+        fields = [share.of for share in shares if share.how is How.FIELD and len(share.region) == 1]
+        if len(fields) == 1:
+            return m.state.object(refs[0]), m.state.object(fields[0])
+        above = tuple({share.of for share in shares if share.how is not How.OWN and share.of != refs[0]})
+        if not above:
+            return None
+        refs = above
+    return None
 
 
 def _is_copied_before(m: Machine, source: str, site: int) -> bool:
@@ -170,8 +213,16 @@ def replaced(m: Machine, value: Value, place: str) -> None:
     """A value is stored at a place. If that is where its memory came from, it replaces what was there."""
     for ref in value.refs:
         site = m.state.object(ref).site
-        if site in m.put_on and m.put_on[site].ref == ref and m.put_on[site].source == place:
+        put = m.put_on.get(site)
+        if put is None or put.ref != ref:
+            continue
+        if put.source == place:
             m.facts[site] = [fact for fact in m.facts[site] if not isinstance(fact, DataShared)]
+        elif _are_of_two_models(m, place, put.source, (ref,)):
+            converted = (
+                f._replace(context=idioms.CONVERSION) if isinstance(f, DataShared) else f for f in m.facts[site]
+            )
+            m.facts[site] = list(converted)
 
 
 def _takes_off(m: Machine) -> bool:
