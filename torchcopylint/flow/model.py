@@ -138,6 +138,22 @@ class Share(NamedTuple):
     when: str = ""
     sure: bool = True
 
+    def is_among(self, others: tuple[Share, ...]) -> bool:
+        """Whether one of these surely sits on the same part of a storage, or on another of the parts that a loop visits
+        one by one."""
+        return any(
+            other.sure and other.storage == self.storage and are_alike(other.region, self.region) for other in others
+        )
+
+
+def are_alike(one: Region, two: Region) -> bool:
+    """Whether two parts are one, or two of those that a loop visits one by one."""
+    return one == two or (len(one) == len(two) and [_any_turn(part) for part in one] == [_any_turn(part) for part in two])
+
+
+def _any_turn(part: Part) -> Part:
+    return part._replace(value=older(part.value)) if part.kind == "each" and isinstance(part.value, int) else part
+
 
 class Object(NamedTuple):
     """What is known of one object. Storage facts (`blank`, `saved`) are those of the storage it owns."""
@@ -376,6 +392,8 @@ def join_shares(a: tuple[Share, ...], b: tuple[Share, ...]) -> tuple[Share, ...]
     if a == b:
         return a
     both = set(a) & set(b)
+    if len(both) < len(a) or len(both) < len(b):
+        both |= {share for share in a if share.is_among(b)} | {share for share in b if share.is_among(a)}
     joined = {share if share in both else share._replace(sure=False) for share in {*a, *b}}
     return bounded(tuple(sorted(joined, key=_share_order)))
 

@@ -13,13 +13,29 @@ if TYPE_CHECKING:
 
 
 def are_hit(m: Machine, written: Region, write: int, read: Region, site: int) -> bool:
-    """Whether a loop hits, turn by turn, what is read behind it: `x[t] = ...`, then `x[:-1]`."""
+    """Whether a loop hits, turn by turn, what is read behind it: `x[t] = ...`, then `x[:-1]`.
+
+    Or writes what it visits one by one: `for p in params: p.add_(d)`.
+    """
+    if any(part.kind == "each" for part in written) and _all_visited(m, write, site):
+        return overlap(_of_any_turn(written), _of_any_turn(read)) is Fact.YES
     if not written or not read or written[0].kind != "name" or not _is_nearly_all(read[0]):
         return False
     behind = set(uses.loops_around(m, write)) - set(uses.loops_around(m, site))
     binds = m.index.binds.get(str(written[0].value), ())
     of_turns = bool(binds) and all(behind & set(uses.loops_around(m, bind.site)) for bind in binds)
     return site > write and of_turns and overlap(written[1:], read[1:]) is Fact.YES
+
+
+def _all_visited(m: Machine, write: int, site: int) -> bool:
+    """Whether a write goes through the name of what a loop visits, and a place is behind that loop."""
+    bound, _ = m.roots.get(write, (-1, ""))
+    behind = set(uses.loops_around(m, write)) - set(uses.loops_around(m, site))
+    return site > write and bound >= 0 and bool(behind & set(uses.loops_around(m, bound)))
+
+
+def _of_any_turn(region: Region) -> Region:
+    return tuple(part._replace(value=None) if part.kind == "each" else part for part in region)
 
 
 def _is_nearly_all(part: Part) -> bool:

@@ -73,9 +73,11 @@ def alias(
     if m.state.retire(ref):
         # The site's earlier object has become an older one: `source` may speak of it.
         source = _renamed(source, ref)
-    certain = sure and not when and len(source.refs) == 1
+    certain = sure and not when
     shares = [
-        Share(share.storage, how, site, base, (*share.region, *region), when, certain and share.sure)
+        Share(
+            share.storage, how, site, base, (*share.region, *region), when, certain and _sits_surely(m, source, share)
+        )
         for base in source.refs
         for share in m.state.object(base).shares
     ]
@@ -84,6 +86,13 @@ def alias(
     m.state.make(ref, obj._replace(shares=bounded(tuple(shares)), site=site, flags=_flags(m, source, how, obj)))
     marks = frozenset({mark._replace(late=True) for mark in source.marks}) if source.marks else source.marks
     return Value((ref,), obj.kind, marks=marks, root=source.root)
+
+
+def _sits_surely(m: Machine, source: Value, share: Share) -> bool:
+    """Whether a value surely sits on a storage in a certain way, whichever of its objects it is."""
+    if len(source.refs) == 1 or not share.sure:
+        return share.sure
+    return all(share.is_among(m.state.object(ref).shares) for ref in source.refs)
 
 
 def _flags(m: Machine, source: Value, how: How, obj: Object) -> frozenset[str]:
