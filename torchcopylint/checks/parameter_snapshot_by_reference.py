@@ -184,8 +184,10 @@ def _meets(place: FieldMet, kept: Kept, unit: UnitFacts) -> bool:
         return False
     if kept.how is How.PARAMETERS:
         # The parameters themselves, in a list for later: only a difference shows that they were to be older ones.
-        # Or what is put back into them: what was stored by a method to be restored by another.
-        stored = place.form == "restored" and place.op == "copy_" and kept.method != "__init__"
+        # Or what is put back into them: what was stored by a method to be restored by another. What a constructor is
+        # given may be other ones than what a method is given, but not than what a field goes on to hold.
+        same = kept.method != "__init__" or "." in place.source
+        stored = place.form == "restored" and place.op == "copy_" and same
         # An average of something with itself is what it was.
         return stored or place.form == "averaged" or (place.form == "operand" and place.op in ("-", "sub", "-="))
     if place.form == "restored":

@@ -64,7 +64,10 @@ def kept(m: Machine) -> list[Kept]:
                         Kept(
                             field=slot[1][1:],
                             site=cell.site,
-                            shared=share.site,
+                            # A loop over parameters is no fault: that one of them is kept is.
+                            shared=_put_at(m, cell.refs, ref, share.site)
+                            if element and how is How.PARAMETERS
+                            else share.site,
                             how=how,
                             source=m.state.object(share.storage).text,
                             shallow=element or "shallow" in obj.flags,
