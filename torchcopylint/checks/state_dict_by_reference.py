@@ -17,7 +17,7 @@ from torchcopylint.checks._common import (
     written_since,
 )
 from torchcopylint.flow.facts import Collected, FieldMet, FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
-from torchcopylint.flow.model import How, Kind, Sure
+from torchcopylint.flow.model import OPTIMIZER_STATE, How, Kind, Sure
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -57,6 +57,11 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
         restored = [r for r in restored if r.method != fact.method]
         loaded = [m for m in met if m.field == fact.field and m.source in fact.sources]
         loaded = [m for m in loaded if m.method != fact.method or m.earlier]
+        if fact.optimizer and fact.sure is Sure.NOT:
+            continue
+        if fact.optimizer:
+            # Who asks for the state of an optimizer may be about to write it to a file.
+            restored = [r for r in restored if r.consumer == "load_state_dict" and loaded]
         if not steps:
             # Put back by the very method that has kept it, within one call: nobody trains meanwhile.
             restored = [r for r in restored if r.method not in fact.calls]
@@ -92,7 +97,7 @@ def _report_class(fact: Kept, read: int | None, step: Write | None) -> Report:
             "when": fact.when,
         },
         confidence=at_most(Confidence.MEDIUM, confidence(fact.sure)),
-        variant="conditional" if fact.when else "shallow" if fact.shallow else "",
+        variant="conditional" if fact.when else "shallow" if fact.shallow else "optimizer" if fact.optimizer else "",
     )
 
 
@@ -130,7 +135,7 @@ def _is_filled_from(read: ReadAfter, write: Write) -> bool:
 
 def _report(read: ReadAfter, write: Write, link: Link, taken: int) -> Report:
     shallow = "shallow" in read.flags or read.element
-    variant = "optimizer" if "optimizer state" in read.flags else "shallow" if shallow else ""
+    variant = "optimizer" if OPTIMIZER_STATE in read.flags else "shallow" if shallow else ""
     if read.conditional:
         variant = "conditional"
     name = read.name.partition("[")[0] if read.element else read.name

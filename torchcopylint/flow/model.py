@@ -148,7 +148,9 @@ class Share(NamedTuple):
 
 def are_alike(one: Region, two: Region) -> bool:
     """Whether two parts are one, or two of those that a loop visits one by one."""
-    return one == two or (len(one) == len(two) and [_any_turn(part) for part in one] == [_any_turn(part) for part in two])
+    return one == two or (
+        len(one) == len(two) and [_any_turn(part) for part in one] == [_any_turn(part) for part in two]
+    )
 
 
 def _any_turn(part: Part) -> Part:
@@ -230,6 +232,7 @@ ITSELF = "may be a parameter itself"
 convert."""
 MIXED = "with a graph or without"
 """What a function returned: on some paths something computed with gradients, on others what surely has none."""
+OPTIMIZER_STATE = "optimizer state"
 PLACEHOLDER = "placeholder"
 """Stands for any element of a container that nobody has looked into: every look finds another one."""
 

@@ -12,6 +12,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARGUMENT,
     CONTAINERS,
+    OPTIMIZER_STATE,
     TENSORS,
     How,
     Kind,
@@ -79,6 +80,7 @@ def kept(m: Machine) -> list[Kept]:
                             record=how is How.STATE and _is_record(m, slot[1][1:], cell.site),
                             when=when,
                             counted=how is How.STATE and _counts_otherwise(m, slot[1][1:], cell.site),
+                            optimizer=how is How.STATE and OPTIMIZER_STATE in obj.flags,
                         )
                     )
     return list(dict.fromkeys(found))
@@ -229,12 +231,13 @@ def _has_parameters(m: Machine, ref: int) -> bool:
 
 
 def _sure_source(m: Machine, ref: int, parameters: bool = False) -> Sure:
-    """How sure it is that something has parameters. An optimizer has none; its state dict is new each time."""
+    """How sure it is that something has parameters, or a state that goes with them."""
     obj = m.state.object(ref)
     kind = obj.kind if obj.kind is not Kind.UNKNOWN else kinds.from_name(obj.text)[0]
     if parameters:
         return Sure.LIKELY
-    if kind is Kind.OPTIMIZER:
+    if kind is Kind.OPTIMIZER and obj.type.endswith(".SGD"):
+        # Without momentum it has no state but the numbers of its groups, which are copied.
         return Sure.NOT
     return Sure.LIKELY if kind is not Kind.UNKNOWN else Sure.HINT
 

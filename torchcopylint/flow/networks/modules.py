@@ -8,6 +8,7 @@ from torchcopylint.flow.interprocedural import records, summaries
 from torchcopylint.flow.library import containers, custom
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    OPTIMIZER_STATE,
     PLACEHOLDER,
     REGISTERED,
     UNKNOWN,
@@ -235,7 +236,7 @@ def _state_dict(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:
     place = devices.at(devices.place_of(m.state.object(base.refs[0])))
     made = Object(Kind.STATE_DICT, Sure.PROVEN, text=f"{text}.state_dict()", type="module", config=place)
     if m.state.object(base.refs[0]).kind is Kind.OPTIMIZER:
-        made = made._replace(type="optimizer", flags=frozenset({"optimizer state"}))
+        made = made._replace(type="optimizer", flags=frozenset({OPTIMIZER_STATE}))
         if base.refs[0] | 1 in m.optimizers and not base.marks:
             # It has been built here, and has not stepped yet: it has no state.
             return memory.fresh(m, event.site, made)
