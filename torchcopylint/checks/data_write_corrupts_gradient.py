@@ -10,6 +10,8 @@ from torchcopylint.checks._common import at_most, confidence, shared_points, wri
 from torchcopylint.flow.facts import Clobbered, UnitFacts
 from torchcopylint.flow.model import Fact, Kind
 
+INTO_HELPERS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each unversioned write that spoils a saved value which backward reaches afterwards."""

@@ -318,6 +318,8 @@ Key: TypeAlias = "str | int | Slot"
 UNKNOWN = Value()
 NO_MARKS: frozenset[Mark] = frozenset()
 ANY_ELEMENT = "[*]"
+LAZY_FORMS = ("zip", "numbered", "named", "values")
+"""Forms of lazy iterators: tuples of an item of each source, with a number or a name before them; a dict's values."""
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 """The symbols of operators whose result, for tensors, is a mask."""
 MAX_REFS = 8

@@ -275,6 +275,8 @@ def _returns_itself(m: Machine, base: Value, obj: Object, event: t.Invoke, argum
         if isinstance(made, t.Invoke) and made.name == "clone":
             # Modules have no such method.
             memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
+            if isinstance(wanted, bool):
+                attribute_stores.set_requires_grad(m, base.refs[0], wanted)
     return base
 
 

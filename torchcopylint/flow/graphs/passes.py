@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
-from torchcopylint.flow.graphs import addends, own_elements
+from torchcopylint.flow.graphs import addends, own_elements, turn_by_turn
 from torchcopylint.flow.graphs.beside import grows_beside
 from torchcopylint.flow.graphs.earlier import from_before, is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.graphs.runs import MAX_DEPTH, Again, carrying_object, held_in, ran_at
@@ -176,6 +176,10 @@ def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relati
         before = from_before(m, loop, again.through) if loop is not None else None
         if before is not None and not grows_beside(m, before, site):
             yield BackwardAgain(site, again.name, where, again.sure, "", before.site, before.name)
+            return
+        shared = turn_by_turn.shared_by_elements(m, loop, site, again.through) if loop is not None else None
+        if shared is not None:
+            yield BackwardAgain(site, again.name, where, again.sure, "", shared.site, shared.name)
             return
 
 

@@ -51,7 +51,7 @@ class ArgumentWrite(NamedTuple):
     """The function writes the memory of a parameter; `path` leads from the parameter to what is written.
 
     `on_request` is whether it may do so only if it is told to write in place, by a parameter of such a name; `tensor`
-    whether the function shows that it is a tensor.
+    whether the function shows that it is a tensor, and `module` that it is a module.
     """
 
     parameter: str
@@ -65,6 +65,7 @@ class ArgumentWrite(NamedTuple):
     on_request: bool = False
     places: tuple[Place, ...] = ()
     tensor: bool = False
+    module: bool = False
 
 
 class Summary(NamedTuple):
@@ -147,10 +148,12 @@ def _argument_writes(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], 
     inside = m.index.on_arms if switch else frozenset()
     reached = paths if file or not m.writes else paths | outer.paths(m)
     for write in m.writes.values():
-        hits = [
-            reached[storage] for storage in write.storages if storage in reached and not _is_added(m, write, storage)
-        ]
-        for parameter, path in hits:
+        hit = [storage for storage in write.storages if storage in reached and not _is_added(m, write, storage)]
+        hits = [reached[storage] for storage in hit]
+        # Whatever has `parameters()` that can be written is a module.
+        asked = any(link.how is How.PARAMETERS for link in write.chain)
+        for storage, (parameter, path) in zip(hit, hits, strict=True):
+            owner = m.state.object(storage)
             # A part of an argument is also a part of what it is a part of: only the part itself counts.
             if not any(o != (parameter, path) and o[0] == parameter and o[1][: len(path)] == path for o in hits):
                 item = ArgumentWrite(
@@ -164,6 +167,7 @@ def _argument_writes(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], 
                     write.cause,
                     switch and (len(write.storages) > 1 or write.site in inside),
                     tensor=write.kind in TENSORS and write.sure > Sure.HINT,
+                    module=owner.kind is Kind.MODULE and (owner.sure > Sure.HINT or (asked and write.sure > Sure.HINT)),
                 )
                 here = (Place(file, write.site, m.unit.name, write.cause or write.op),) if file else ()
                 writes.setdefault(item, (*here, *m.elsewhere.get(write.site, ())))
@@ -304,6 +308,8 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
     if item.tensor and not any(ref in m.dropped for ref in target.refs):
         # Of what has been dropped of it before, a callee is no witness.
         memory.evidence_tensor(m, target)
+    if item.module:
+        memory.refine(m, target, Kind.MODULE, Sure.LIKELY)
     if item.places:
         m.elsewhere[site] = item.places
     if not item.sure:

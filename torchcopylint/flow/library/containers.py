@@ -7,6 +7,7 @@ from torchcopylint.flow.autograd import unknowns
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    LAZY_FORMS,
     LOCAL,
     Fact,
     How,
@@ -24,8 +25,7 @@ from torchcopylint.flow.values.sites import Arguments
 
 SHALLOW = "shallow"
 """Flag of a state dict that is a shallow copy: other keys and values may come, the tensors are the model's."""
-ZIP, NUMBERED, NAMED, VALUES = "zip", "numbered", "named", "values"
-"""Forms of lazy iterators: tuples of an item of each source, with a number or a name before them; a dict's values."""
+ZIP, NUMBERED, NAMED, VALUES = LAZY_FORMS
 _ADDING = {"append": 1, "add": 1, "appendleft": 1, "insert": 2, "put": 1}
 _SHIFTING = frozenset({"insert", "pop", "remove", "sort", "reverse"})
 _EXTENDING = frozenset({"extend", "extendleft"})

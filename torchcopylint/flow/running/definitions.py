@@ -13,6 +13,7 @@ def _function(m: Machine, event: t.Function) -> None:
     for name, register in event.defaults:
         if not _has_no_elements(m, register):
             m.world.note_default(m, event.unit, name, m.value(register))
+    m.world.closed_over(m, event.unit)
     m.set(event.out, Value(kind=Kind.FUNCTION, const=FunctionReference(event.unit)))
 
 
