@@ -12,10 +12,13 @@ from torchcopylint.flow.graphs.beside import grows_beside
 from torchcopylint.flow.graphs.earlier import from_before, is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.graphs.runs import MAX_DEPTH, Again, carrying_object, held_in, ran_at
 from torchcopylint.flow.model import (
+    ARGUMENT,
     CONTAINERS,
     TENSORS,
     Fact,
     Kind,
+    Object,
+    Sure,
     Value,
 )
 from torchcopylint.flow.program import recurrent
@@ -175,12 +178,35 @@ def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relati
             return
         before = from_before(m, loop, again.through) if loop is not None else None
         if before is not None and not grows_beside(m, before, site):
-            yield BackwardAgain(site, again.name, where, again.sure, "", before.site, before.name)
+            sure = Sure.HINT if _is_of_others(m, before) else again.sure
+            yield BackwardAgain(site, again.name, where, sure, "", before.site, before.name)
             return
         shared = turn_by_turn.shared_by_elements(m, loop, site, again.through) if loop is not None else None
         if shared is not None:
             yield BackwardAgain(site, again.name, where, again.sure, "", shared.site, shared.name)
             return
+
+
+def _is_of_others(m: Machine, bind: t.Bind) -> bool:
+    """Whether a value was computed by networks that somebody else made, in a unit that trains something else.
+
+    The second turn would raise if they were not frozen: features of an image that is to be met, by a network that was
+    handed over; a transform of another file that has no parameters. The unit says what it trains: it makes an optimizer.
+    """
+    graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in m.value(bind.value).refs))
+    networks = [ref for number in graph & m.module_saves.keys() for ref in m.module_saves[number].refs]
+    if not networks or any(ref in m.asked or _is_made_here(m, m.state.object(ref)) for ref in networks):
+        return False
+    return any(
+        m.state.object(ref).kind is Kind.OPTIMIZER for register in m.index.calls.values() for ref in m.value(register).refs
+    )
+
+
+def _is_made_here(m: Machine, network: Object) -> bool:
+    """Whether a network is of this file, or a layer of torch, and was not handed over."""
+    local = m.world.local_class(network.type)
+    known = m.world.is_own_class(local) if local is not None else network.type.startswith("torch.")
+    return known and network.owner != ARGUMENT
 
 
 def _carrier(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tuple[str, int] | None:

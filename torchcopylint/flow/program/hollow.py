@@ -75,8 +75,24 @@ def comes_through_known(m: Machine, obj: Object) -> bool:
         n.sure >= Sure.LIKELY
         and (n.type not in ("", *MODULE_BASES) or n.owner in ("", LOCAL))
         and not ((local := m.world.local_class(n.type)) is not None and is_made_of_others(m.world, local))
+        and not (local is not None and shows_no_parameter(m.world, local))
         for n in networks
     )
+
+
+def shows_no_parameter(world: World, number: int) -> bool:
+    """Whether a class of another file, of which all ancestors are known, has no field that is known for a parameter or a
+    layer: a transform that keeps its filters as buffers, most likely."""
+    if world.is_own_class(number):
+        return False
+    for one in world.lineage(number):
+        if world.is_own_class(one):
+            return False
+        facts = world.outside.class_facts(one)
+        unknown = [name for parent, name in world.bases(one) if parent is None and name not in (*_BARE, "object")]
+        if facts is None or unknown or any(o.kind in (Kind.PARAMETER, Kind.MODULE) for o in facts.fields.values()):
+            return False
+    return True
 
 
 def _may_train(world: World, obj: Object) -> bool:
