@@ -11,6 +11,7 @@ from torchcopylint.flow.library import custom
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARCHIVE,
+    BUFFERS,
     CONTAINERS,
     FETCHING,
     FOREIGN,
@@ -108,6 +109,9 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
         two_modes.note_called(m, base, event.site, event.name)
     results = []
     kinds_of_it = memory.by_kind(m, base)
+    if len(kinds_of_it) > 1 and event.name == "values" and any(obj.kind in CONTAINERS for _, obj in kinds_of_it):
+        # Only sparse tensors have such a method: where it may be a dictionary, it is that here.
+        kinds_of_it = [(single, obj) for single, obj in kinds_of_it if obj.kind not in BUFFERS]
     for single, obj in m.each(kinds_of_it):
         if len(kinds_of_it) > 1 and obj.kind not in (Kind.MODULE, Kind.INSTANCE):
             m.beside = frozenset(single.refs), tuple(ref for ref in base.refs if ref not in single.refs)
