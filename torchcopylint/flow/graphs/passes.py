@@ -198,7 +198,9 @@ def _is_of_others(m: Machine, bind: t.Bind) -> bool:
     if not networks or any(ref in m.asked or _is_made_here(m, m.state.object(ref)) for ref in networks):
         return False
     return any(
-        m.state.object(ref).kind is Kind.OPTIMIZER for register in m.index.calls.values() for ref in m.value(register).refs
+        m.state.object(ref).kind is Kind.OPTIMIZER
+        for register in m.index.calls.values()
+        for ref in m.value(register).refs
     )
 
 
