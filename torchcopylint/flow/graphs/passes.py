@@ -191,17 +191,14 @@ def _is_of_others(m: Machine, bind: t.Bind) -> bool:
     """Whether a value was computed by networks that somebody else made, in a unit that trains something else.
 
     The second turn would raise if they were not frozen: features of an image that is to be met, by a network that was
-    handed over; a transform of another file that has no parameters. The unit says what it trains: it makes an optimizer.
+    handed over; a transform of another file that has no parameters. The unit makes its optimizer itself.
     """
     graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in m.value(bind.value).refs))
     networks = [ref for number in graph & m.module_saves.keys() for ref in m.module_saves[number].refs]
     if not networks or any(ref in m.asked or _is_made_here(m, m.state.object(ref)) for ref in networks):
         return False
-    return any(
-        m.state.object(ref).kind is Kind.OPTIMIZER
-        for register in m.index.calls.values()
-        for ref in m.value(register).refs
-    )
+    made = (ref for register in m.index.calls.values() for ref in m.value(register).refs)
+    return any(m.state.object(ref).kind is Kind.OPTIMIZER for ref in made)
 
 
 def _is_made_here(m: Machine, network: Object) -> bool:

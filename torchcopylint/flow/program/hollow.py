@@ -81,8 +81,8 @@ def comes_through_known(m: Machine, obj: Object) -> bool:
 
 
 def shows_no_parameter(world: World, number: int) -> bool:
-    """Whether a class of another file, of which all ancestors are known, has no field that is known for a parameter or a
-    layer: a transform that keeps its filters as buffers, most likely."""
+    """Whether a class of another file, of which all ancestors are known, has no field that is known for a parameter or
+    a layer: a transform that keeps its filters as buffers, most likely."""
     if world.is_own_class(number):
         return False
     for one in world.lineage(number):
