@@ -9,7 +9,7 @@ so that what happens first has the lower number. `Expanded.places` leads back fr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Kind
@@ -33,6 +33,10 @@ HELPERS_NAME = "#in"
 _TRAINING = frozenset({"backward", "step", "grad", "zero_grad"})
 _BUILDING = frozenset({"parameters", "named_parameters"})
 """Constructors that deal in these may build optimizers, also by way of a helper."""
+
+
+Given: TypeAlias = "int | t.Const | tuple[int, ...]"
+"""What a parameter is given: a register, a constant, or the registers of what is left for `*rest`."""
 
 
 class Expanded(NamedTuple):
@@ -290,20 +294,23 @@ class _Expansion:
 
     def _arguments(
         self, helper: _Helper, event: t.Call | t.Invoke | t.Attribute, frame: _Frame
-    ) -> dict[str, int | t.Const] | None:
-        """What stands for each parameter: a register of the frame's unit, or a default."""
+    ) -> dict[str, Given] | None:
+        """What stands for each parameter: a register of the frame's unit, several for `*rest`, or a default."""
         unit = helper.unit
         arguments = event.arguments if isinstance(event, t.Call | t.Invoke) else ()
-        if any(argument.stars for argument in arguments) or any(p.kind != "plain" for p in unit.parameters):
+        if any(argument.stars for argument in arguments) or any(p.kind == "stars" for p in unit.parameters):
             return None
         names = [parameter.name for parameter in unit.parameters]
+        rest = next((place for place, one in enumerate(unit.parameters) if one.kind == "star"), len(names))
         static = "staticmethod" in self.inliner.world.decorators(unit.number)
         positional = [argument.register for argument in arguments if not argument.keyword]
         if isinstance(event, t.Invoke | t.Attribute) and not static:
             positional.insert(0, event.base)
-        if len(positional) > len(names):
+        if len(positional) > rest == len(names):
             return None
-        found: dict[str, int | t.Const] = dict(zip(names, positional, strict=False))
+        found: dict[str, Given] = dict(zip(names[:rest], positional, strict=False))
+        if rest < len(names):
+            found[names[rest]] = tuple(positional[rest:])
         found |= {argument.keyword: argument.register for argument in arguments if argument.keyword}
         for name in names:
             default = self.inliner.default(unit.number, name) if name not in found else None
@@ -316,7 +323,7 @@ class _Expansion:
         helper: _Helper,
         event: t.Call | t.Invoke | t.Attribute,
         frame: _Frame,
-        given: Mapping[str, int | t.Const],
+        given: Mapping[str, Given],
     ) -> list[t.Event]:
         self.count += 1
         mark = f"{HELPERS_NAME}{self.count}"
@@ -347,7 +354,7 @@ class _Expansion:
             (*frame.prefix, event.site),
             text + mark,
             (*frame.units, helper.unit.number),
-            constants.told(frame.m.unit, given, frame.told, helper.binds),
+            constants.told(frame.m.unit, _single(given), frame.told, helper.binds),
         )
         entered = self._entered(helper, site, made)
         made += self._tape(helper.tape, inner)
@@ -356,9 +363,13 @@ class _Expansion:
         made.append(self._defined(t.Load(event.out + frame.shift, text + mark, site)))
         return made
 
-    def _given(self, value: int | t.Const, site: int, frame: _Frame, made: list[t.Event]) -> int:
+    def _given(self, value: Given, site: int, frame: _Frame, made: list[t.Event]) -> int:
         if isinstance(value, int):
             return value + frame.shift
+        if not isinstance(value, t.Const):
+            items = tuple(register + frame.shift for register in value)
+            made.append(self._defined(t.Make(self._new(), "tuple", (), items, (False,) * len(items), site)))
+            return len(self.definitions) - 1
         made.append(self._defined(value._replace(out=self._new(), site=site)))
         return len(self.definitions) - 1
 
@@ -378,6 +389,11 @@ class _Expansion:
             return [t.Bind(frame.result, event.value + frame.shift, site)]
         nothing = self._defined(t.Const(self._new(), None, site))
         return [nothing, t.Bind(frame.result, len(self.definitions) - 1, site)]
+
+
+def _single(given: Mapping[str, Given]) -> dict[str, int | t.Const]:
+    """What stands for the parameters that are given one thing."""
+    return {name: value for name, value in given.items() if isinstance(value, int | t.Const)}
 
 
 def _is_hidden(name: str) -> bool:
