@@ -322,6 +322,8 @@ LAZY_FORMS = ("zip", "numbered", "named", "values")
 """Forms of lazy iterators: tuples of an item of each source, with a number or a name before them; a dict's values."""
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 """The symbols of operators whose result, for tensors, is a mask."""
+PARTIAL, PARTIAL_OF = "functools.partial", ".func"
+"""The type of an object that `functools.partial` has made, and its slot for what that calls."""
 MAX_REFS = 8
 MAX_SHARES = 24
 MAX_MARKS = 12

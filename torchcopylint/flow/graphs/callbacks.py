@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ContextKept
-from torchcopylint.flow.model import ARGUMENT, TENSORS, Kind, Object, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, PARTIAL, PARTIAL_OF, TENSORS, Kind, Object, Sure, Value
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes import inquiries
 
@@ -49,9 +49,14 @@ def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke, arguments: Argu
 
 
 def _called(m: Machine, register: int, value: Value) -> Value:
-    """The function that is called where a value is: itself, a method of an object of the file, or its `__call__`."""
+    """The function that is called where a value is: itself, that of a `partial`, a method of an object of the file, or
+    its `__call__`."""
     if isinstance(value.const, FunctionReference):
         return value
+    inner = m.state.cell((value.refs[0], PARTIAL_OF)) if len(value.refs) == 1 else None
+    if inner is not None and m.state.object(value.refs[0]).type == PARTIAL:
+        # What it is called with comes behind what it has been given.
+        return Value(const=inner.const)
     made = m.unit.definitions[register] if register >= 0 else None
     name, owner = "__call__", value
     if isinstance(made, t.Attribute):

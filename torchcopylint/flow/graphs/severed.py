@@ -70,6 +70,9 @@ def _of_which(m: Machine, register: int, value: Value) -> tuple[int, Value]:
         made = _definition(m, register)
         if not isinstance(made, t.Invoke) or made.arguments or not m.value(made.base).refs:
             break
+        if _called(m, made) is not None:
+            # `self.loss()`: computed by a method of the file, not out of its object.
+            break
         register, value = made.base, m.value(made.base)
     return register, value
 
@@ -117,13 +120,15 @@ def _wrapped_by_helper(m: Machine, register: int, site: int) -> tuple[t.Event, i
     unit = _called(m, event) if isinstance(event, t.Call | t.Invoke) else None
     # What has not been run yet is not run for this, out of its order; whoever asks for its summary is run again.
     helper = m.world.machines.get(unit) if unit is not None and m.world.summary(unit) is not None else None
-    if helper is None or not isinstance(event, t.Call | t.Invoke) or not event.arguments:
+    if helper is None or not isinstance(event, t.Call | t.Invoke):
         return None
+    # A method may take what it computes from out of its object.
+    taken = [one.register for one in event.arguments] or ([event.base] if isinstance(event, t.Invoke) else [])
     returned = helper.index.of(t.Return)
     behind = [_wrapped_behind(helper, one.value, one.site + 1) for one in returned]
-    if not returned or any(cut is None for cut in behind):
+    if not taken or not returned or any(cut is None for cut in behind):
         return None
-    return event, event.arguments[0].register, f"{_text(m, event)}(...)"
+    return event, taken[0], f"{_text(m, event)}(...)"
 
 
 def _text(m: Machine, event: t.Call | t.Invoke) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import UNKNOWN, Kind, Object, Sure, Value
+from torchcopylint.flow.model import PARTIAL, PARTIAL_OF, UNKNOWN, Kind, Object, Sure, Value
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.storages import slots
 from torchcopylint.flow.tape import Dotted
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from torchcopylint.flow.interprocedural.classes import Classes
     from torchcopylint.flow.running.machine import Machine
 
-TYPE = "functools.partial"
-_FUNCTION = ".func"
+TYPE, _FUNCTION = PARTIAL, PARTIAL_OF
 _KEYWORD = ".keywords."
 _POSITION = ".args."
 

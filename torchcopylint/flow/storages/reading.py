@@ -229,7 +229,7 @@ def _read_after(
     there = certain and met and _is_one(ref, obj, share)
     hit = {other for other in value.refs if _is_hit(m, other, share, region)}
     each = (whole and _is_element(value.root)) or len(hit) == len(value.refs)
-    each = each or alternatives.are_all_hit(m, value, written)
+    each = each or alternatives.are_all_hit(m, value, written) or _goes_through_all(m, value)
     of_turns = first_turns.held(m, value, mark.write, site) if not each else None
     if of_turns is not None and at_first and of_turns.is_hit_at_first(hit, mark.write, site):
         each, below_written, below_read = True, of_turns.named_before(below_written), of_turns.named_before(below_read)
@@ -261,6 +261,15 @@ def _read_after(
         and value.root is not None
         and _but_for_a_condition(below_written, below_read),
     )
+
+
+def _goes_through_all(m: Machine, value: Value) -> bool:
+    """Whether a name holds, turn by turn, each of the elements that one site has made: one of them is the newest."""
+    if not isinstance(value.root, str) or len({ref | 1 for ref in value.refs}) != 1:
+        return False
+    cell = m.state.cell(value.root)
+    bound = [bind for bind in m.index.binds.get(value.root, ()) if cell is not None and bind.site == cell.site]
+    return len(bound) == 1 and uses.from_iteration(m, bound[0].value)
 
 
 def _is_by_name(share: Share, below_read: tuple[Link, ...]) -> bool:
