@@ -30,6 +30,7 @@ def found(m: Machine) -> Iterator[Relation]:
     """The names and fields of a unit that are bound, on all paths, to what another one holds and go on beside it."""
     if m.unit.kind in ("function", "module"):
         yield from _names(m)
+        yield from _entries(m)
     if m.unit.owner >= 0 and m.unit.parameters:
         yield from _fields(m)
 
@@ -57,6 +58,35 @@ def _names(m: Machine) -> Iterator[Relation]:
         loads = (event for unit in units for event in m.world.index(unit).of(t.Load) if event.site > bound)
         if used and any(event.name == made.name for event in loads):
             yield ModulePaired(min(used), name, made.name, bound, FORM, Sure.LIKELY)
+
+
+def _entries(m: Machine) -> Iterator[Relation]:
+    """The entries of a dictionary that are one network: `{"online": net, "target": net}`, and stay that."""
+    for made in m.index.of(t.Make):
+        if made.kind != "dict":
+            continue
+        named = [
+            (key, made.items[number])
+            for number, register in enumerate(made.keys)
+            if register >= 0 and isinstance(key := m.value(register).const, str)
+        ]
+        for key, item in named:
+            source = next((k for k, one in named if is_apart(key, k) and _is_one_model(m, item, one)), None)
+            if source is not None and not _is_set(m, key):
+                loaded = m.unit.definitions[item]
+                bound = loaded.site if isinstance(loaded, t.Load | t.Attribute) else made.site
+                yield ModulePaired(made.site, f"[{key!r}]", f"[{source!r}]", bound, FORM, Sure.LIKELY)
+
+
+def _is_set(m: Machine, key: str) -> bool:
+    """Whether a unit puts something else under a key."""
+    parts = [part for store in m.index.of(t.StoreItem) for part in store.subscript]
+    return any(isinstance(part, int) and m.value(part).const == key for part in parts)
+
+
+def _is_one_model(m: Machine, one: int, two: int) -> bool:
+    refs = m.value(one).refs
+    return len(refs) == 1 and refs == m.value(two).refs and m.state.object(refs[0]).kind is Kind.MODULE
 
 
 def _of_field(m: Machine, name: str, made: t.Attribute, bound: int) -> Iterator[Relation]:
