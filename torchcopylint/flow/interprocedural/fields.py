@@ -58,6 +58,8 @@ def kept(m: Machine) -> list[Kept]:
             obj = m.state.object(ref)
             for share in obj.shares:
                 how, when = entries.come_by(m, share)
+                if element and how is How.STATE and share.storage not in outside:
+                    found += _of_several(m, slot[1][1:], cell.site, share, obj)
                 if how is How.STATE and _is_given_other_memory(m, slot[1][1:], cell.site):
                     continue
                 if how in KEPT_HOWS and share.storage in outside and share.storage not in cell.refs:
@@ -84,6 +86,39 @@ def kept(m: Machine) -> list[Kept]:
                         )
                     )
     return list(dict.fromkeys(found))
+
+
+def _of_several(m: Machine, field: str, site: int, share: Share, obj: Object) -> Iterator[Kept]:
+    """The state of each of several modules that another field holds: `{k: part.state_dict() for k, part in ...}`."""
+    source, sure = _states_of(m, m.unit.definitions[m.index.calls[share.site]] if share.site in m.index.calls else None)
+    if source and source != field and OPTIMIZER_STATE not in obj.flags:
+        name = _each_of(m, source)
+        yield Kept(
+            field=field,
+            site=site,
+            shared=share.site,
+            how=How.STATE,
+            source=name,
+            shallow="shallow" in obj.flags,
+            sure=sure,
+            method=m.unit.name,
+            sources=frozenset({name}),
+            calls=uses.own_calls(m),
+        )
+
+
+def _states_of(m: Machine, taken: t.Event | None) -> tuple[str, Sure]:
+    """The field of whose elements a call takes the states, and how sure it is that they are modules."""
+    if not isinstance(taken, t.Invoke) or taken.name != "state_dict":
+        return "", Sure.NOT
+    source = field_of(m, taken.base)
+    names = (naming.text_of(m, taken.base), source, source.removesuffix("s"))
+    known = m.value(taken.base).kind is Kind.MODULE or any(kinds.from_name(one)[0] is Kind.MODULE for one in names)
+    return source, Sure.LIKELY if known else Sure.HINT
+
+
+def _each_of(m: Machine, field: str) -> str:
+    return f"{m.unit.first}.{field}[...]"
 
 
 def _is_given_other_memory(m: Machine, field: str, site: int) -> bool:
@@ -126,6 +161,9 @@ def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[
             others = outside - set(containers)
             hows = VALUES | {How.STATE, How.NUMPY}
             shared = [share for share in obj.shares if share.how in hows and share.storage in others]
+            if not shared and cell is not None:
+                states = [share for share in obj.shares if share.how is How.STATE]
+                found += [kept for share in states for kept in _of_several(m, field, cell.site, share, obj)]
             if not shared or cell is None:
                 continue
             owner = m.state.object(shared[0].storage)
@@ -288,6 +326,10 @@ def met(m: Machine) -> list[FieldMet]:
             register = event.arguments[0].register
             earlier = from_earlier_call(m, register, event.site)
             field = earlier or field_of(m, register)
+            several = field_of(m, event.base) if field else ""
+            if several and several != field:
+                source = _each_of(m, several)
+                found.append(FieldMet(event.site, field, m.unit.name, "loaded", source, event.name, bool(earlier)))
             for ref in m.value(event.base).refs if field else ():
                 source = m.state.object(ref).text
                 found.append(FieldMet(event.site, field, m.unit.name, "loaded", source, event.name, bool(earlier)))
