@@ -159,7 +159,15 @@ def _ends_in(name: str, plain: str) -> bool:
 
 def _is_network(world: Classes, info: t.ClassInfo) -> bool:
     kind, _ = world.class_kind(info.number)
-    return kind is Kind.MODULE and not _LOSS.search(info.name)
+    return kind is Kind.MODULE and not _LOSS.search(info.name) and not _is_only_begun(world, info)
+
+
+def _is_only_begun(world: Classes, info: t.ClassInfo) -> bool:
+    """Whether a class leaves `forward` to those that inherit from it: nobody hands around an instance of that."""
+    if world.method(info.number, "forward") is not None:
+        return False
+    heirs = (other.number for other in world.program.classes if info.number in world.lineage(other.number))
+    return any(world.method(heir, "forward") is not None for heir in heirs)
 
 
 def _has(world: Classes, info: t.ClassInfo, name: str) -> bool:
