@@ -215,5 +215,8 @@ def _reaches_caller(unit: UnitFacts, write: Write, owns: list[ReadAfter], reads:
     if not write.named or set(write.storages) & unit.returns_sources:
         return False
     hows = {link.how for link in write.chain if link.how is not None}
+    if write.owner_name in unit.optional and hows & PARTS and write.form == "method" and not write.reads_old:
+        # Of a tensor that need not be there, so much as is needed is filled: it is room for what is made here.
+        return False
     certain = all(link.sure and not link.when for link in write.chain)
     return certain and hows <= PLAIN_HOWS and bool(owns)

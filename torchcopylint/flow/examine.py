@@ -203,6 +203,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         roles=world.roles_of(unit),
         given_away=world.given_away(unit.number),
         feeds_backward=_feeds_backward(world, unit.number, MAX_CALLERS),
+        optional=frozenset(parameter.name for parameter in unit.parameters if parameter.has_default),
     )
 
 

@@ -68,8 +68,13 @@ def assume(m: Machine, register: int, truth: bool) -> None:
                 _become(m, event.arguments[0].register, Object(Kind.TENSOR, Sure.PROVEN))
             else:
                 _become_no_tensor(m, event.arguments[0].register)
+    elif isinstance(event, t.Operate) and event.symbol == ("==" if truth else "!="):
+        _assume_same_dtype(m, event)
+    elif isinstance(event, t.Load):
+        bound = uses.bindings_before(m, event)
+        event = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
     if isinstance(event, t.Invoke) and event.name == "is_floating_point":
-        _assume_dtype(m, event, dtypes.FLOATING if truth else dtypes.INTEGRAL)
+        _assume_dtype(m, _asked_about(m, event), dtypes.FLOATING if truth else dtypes.INTEGRAL)
 
 
 def _assume_no_grad(m: Machine, register: int) -> None:
@@ -80,12 +85,23 @@ def _assume_no_grad(m: Machine, register: int) -> None:
             m.state.set_object(ref, obj._replace(flags=obj.flags | {GRADLESS}))
 
 
-def _assume_dtype(m: Machine, event: t.Invoke, dtype: str) -> None:
+def _asked_about(m: Machine, event: t.Invoke) -> Value:
+    """What `x.is_floating_point()` or `torch.is_floating_point(x)` is about."""
     base = m.value(event.base)
-    asked = m.value(event.arguments[0].register) if isinstance(base.const, Dotted) and event.arguments else base
+    return m.value(event.arguments[0].register) if isinstance(base.const, Dotted) and event.arguments else base
+
+
+def _assume_same_dtype(m: Machine, event: t.Operate) -> None:
+    """`x.dtype == torch.uint8` holds."""
+    asked, named = (m.unit.definitions[register] for register in event.operands)
+    if isinstance(asked, t.Attribute) and asked.name == "dtype" and named is not None:
+        _assume_dtype(m, m.value(asked.base), dtypes.of_constant(m.value(event.operands[1])))
+
+
+def _assume_dtype(m: Machine, asked: Value, dtype: str) -> None:
     for ref in asked.refs:
         obj = m.state.object(ref)
-        if not obj.dtype:
+        if not obj.dtype or (obj.dtype in (dtypes.FLOATING, dtypes.INTEGRAL) and dtype):
             m.state.set_object(ref, obj._replace(dtype=dtype))
 
 

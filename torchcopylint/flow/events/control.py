@@ -15,7 +15,7 @@ from torchcopylint.flow.storages import collecting, reading, slots
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import dtypes, imports, memory, naming
-from torchcopylint.flow.values.modes import GRAD_MODES
+from torchcopylint.flow.values.modes import GRAD_MODES, MODES_BY_NAME
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.flow.values.state import MODE, Mode, kind_of
 from torchcopylint.knowledge import table
@@ -39,7 +39,17 @@ def _enter(m: Machine, event: t.Enter) -> None:
         m.fact(GradModeUnused(event.site, naming.text_of(m, event.manager), "with"))
         # The statement raises; what stands in it is judged as it is meant.
         m.state.put(MODE, GRAD_MODES[table.canonical(manager.const)])
+    elif _is_called_like_a_mode(m, event.manager):
+        # Somebody's own, which may do what torch's does, or switch off something else.
+        m.state.put(MODE, Mode(Fact.UNKNOWN))
     m.set(event.out, manager)
+
+
+def _is_called_like_a_mode(m: Machine, manager: int) -> bool:
+    made = m.unit.definitions[manager]
+    if isinstance(made, t.Call):
+        made = m.unit.definitions[made.function]
+    return isinstance(made, t.Invoke | t.Load | t.Attribute) and made.name in MODES_BY_NAME
 
 
 @handles(t.Exit)

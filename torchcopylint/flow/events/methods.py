@@ -28,7 +28,7 @@ from torchcopylint.flow.networks import modules
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import conversions, copies, reading, resizing, slots, swaps, transfers
 from torchcopylint.flow.tapes import layout, numbers
-from torchcopylint.flow.values import callforms, devices, kinds, memory, naming
+from torchcopylint.flow.values import callforms, devices, dtypes, kinds, memory, naming
 from torchcopylint.flow.values.modes import MODES_BY_NAME
 from torchcopylint.flow.values.sites import Arguments, Site
 from torchcopylint.knowledge import table
@@ -204,6 +204,8 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         made = Object(text=naming.text_of(m, event.out), requires_grad=obj.requires_grad, graph=obj.graph)
         # A view of what a network returns is as much its output as that is.
         made = layout.permuted(made._replace(flags=obj.flags & {OUTPUT, PART}), event.name, arguments, obj)
+        if op.shares == "maybe" and dtypes.same(obj.dtype, dtypes.named(arguments) or op.dtype) is Fact.NO:
+            return memory.fresh(m, event.site, made)
         when = results.condition(op.when) if op.shares == "maybe" else ""
         result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when=when or "if it is a tensor")
         if event.name == "to":

@@ -118,6 +118,7 @@ class UnitFacts(NamedTuple):
     autograd calls it: `forward` or `backward` of a `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap`
     maps its parameter `x`. `given_away` are the parameters for which every call in the file passes what nobody else
     holds. `feeds_backward` is whether a function of the file that runs backward calls it while autograd records.
+    `optional` are the parameters that have a default.
     """
 
     qualname: str
@@ -139,6 +140,7 @@ class UnitFacts(NamedTuple):
     takes_inplace: bool = False
     given_away: frozenset[str] = frozenset()
     feeds_backward: bool = False
+    optional: frozenset[str] = frozenset()
 
 
 class Place(NamedTuple):

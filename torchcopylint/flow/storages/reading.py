@@ -25,7 +25,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.storages import aliasing, transfers
 from torchcopylint.flow.tapes import alternatives, exclusion, first_turns, over_turns, turns, uses
-from torchcopylint.flow.values import naming
+from torchcopylint.flow.values import memory, naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -93,7 +93,9 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
             fact = _read_after(m, value, ref, mark, write, site, name, whole)
             late = fact is not None and site <= write.site and _shared_at_last(m, fact)
             if fact is not None and not late and not _apart(m, fact, site) and not _shared_last_of_all(m, fact, site):
-                if not mark.own and naming.is_asked(m, name, write.root, fact.links):
+                window = m.state.object(ref).type == memory.WINDOW
+                if not mark.own and (window or naming.is_asked(m, name, write.root, fact.links)):
+                    # Who looks through a window wants what is there by then.
                     fact = fact._replace(asked=True)
                 if fact.conditional and between and not _kept_from_before(m, value.root, mark):
                     fact = fact._replace(conditional=False)

@@ -42,6 +42,8 @@ def asks(event: t.Attribute | t.Invoke, register: int) -> bool:
 def is_asserted_none(m: Machine, register: int) -> bool:
     """Whether what is in a register is asserted to be `None`: whoever does that expects nothing else."""
     asked = m.consumer_of(register) if register >= 0 else None
+    if isinstance(asked, t.Invoke) and asked.name == "assertIsNone":
+        return True
     if not isinstance(asked, t.Logic) or asked.symbol != "is":
         return False
     outcomes = [event.truth for event in m.index.of(t.Assume) if event.register == asked.out]

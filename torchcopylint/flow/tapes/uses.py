@@ -96,7 +96,14 @@ def is_computed_from(m: Machine, register: int, name: str) -> bool:
     known = m.index.computed.get((register, name))
     if known is None:
         parts = expression(m, register, name)
-        loads = any(isinstance(part, t.Load) and part.name == name for part in parts)
+        models = {
+            argument.register
+            for part in parts
+            if isinstance(part, t.Invoke) and part.name in ("to", "type_as")
+            for argument in part.arguments
+        }
+        # Of what something is converted to the like of, no value is used.
+        loads = any(isinstance(part, t.Load) and part.name == name and part.out not in models for part in parts)
         known = loads and any(isinstance(part, t.Operate | t.Invoke | t.Call) for part in parts)
         m.index.computed[register, name] = known
     return known

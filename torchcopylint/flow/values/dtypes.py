@@ -65,17 +65,19 @@ MAX_LITERAL = 40
 
 def named(arguments: Arguments) -> str:
     """The dtype that a call names, by keyword or by position, or an empty text."""
-    for value in (arguments.keywords.get("dtype", UNKNOWN), *arguments.positional[1:]):
-        if value.const in _PYTHON_TYPES:
-            return _PYTHON_TYPES[str(value.const)]
-        if isinstance(value.const, Dotted):
-            name = value.const.rpartition(".")[2]
-            name = _ALIASES.get(name, name)
-            if name in _NAMED:
-                return name
-        elif isinstance(value.const, str) and value.const in _NAMED:
-            return value.const
-    return ""
+    found = map(of_constant, (arguments.keywords.get("dtype", UNKNOWN), *arguments.positional[1:]))
+    return next(filter(None, found), "")
+
+
+def of_constant(value: Value) -> str:
+    """The dtype that a value stands for, such as `torch.uint8`, or an empty text."""
+    if value.const in _PYTHON_TYPES:
+        return _PYTHON_TYPES[str(value.const)]
+    if isinstance(value.const, Dotted):
+        name = value.const.rpartition(".")[2]
+        name = _ALIASES.get(name, name)
+        return name if name in _NAMED else ""
+    return value.const if isinstance(value.const, str) and value.const in _NAMED else ""
 
 
 def made(m: Machine, name: str, arguments: Arguments) -> str:
