@@ -96,17 +96,28 @@ def is_computed_from(m: Machine, register: int, name: str) -> bool:
     known = m.index.computed.get((register, name))
     if known is None:
         parts = expression(m, register, name)
-        models = {
-            argument.register
-            for part in parts
-            if isinstance(part, t.Invoke) and part.name in ("to", "type_as")
-            for argument in part.arguments
-        }
-        # Of what something is converted to the like of, no value is used.
-        loads = any(isinstance(part, t.Load) and part.name == name and part.out not in models for part in parts)
+        unused = {register for part in parts for register in _of_no_value(m, part)}
+        loads = any(isinstance(part, t.Load) and part.name == name and part.out not in unused for part in parts)
         known = loads and any(isinstance(part, t.Operate | t.Invoke | t.Call) for part in parts)
         m.index.computed[register, name] = known
     return known
+
+
+def _of_no_value(m: Machine, event: t.Event) -> tuple[int, ...]:
+    """The registers of which an event uses no value: what something is converted to the like of, what is measured."""
+    if isinstance(event, t.Invoke):
+        arguments = tuple(argument.register for argument in event.arguments)
+        return arguments if event.name in ("to", "type_as") else (event.base,) if event.name in _MEASURES else ()
+    if isinstance(event, t.Attribute):
+        return (event.base,) if event.name in _MEASURES else ()
+    if isinstance(event, t.Call):
+        function = m.unit.definitions[event.function]
+        measured = isinstance(function, t.Load) and function.name == "len"
+        return tuple(argument.register for argument in event.arguments) if measured else ()
+    return ()
+
+
+_MEASURES = frozenset({"shape", "dtype", "device", "ndim", "size", "dim", "numel"})
 
 
 def is_last_look(m: Machine, name: str, register: int, result: int) -> bool:
