@@ -491,6 +491,22 @@ calls(
     lambda: watch(lambda x: einops.repeat(x, "a 1 b -> (c a) b", c=2), _ones(2, 1, 2)),
 )
 calls(
+    "einops.rearrange(array)",
+    lambda: watch(lambda x: einops.rearrange(x, "a b -> b a"), np.ones((2, 2))),
+    lambda: watch(lambda x: einops.rearrange(x, "a b -> a b"), np.ones((2, 2))),
+    lambda: watch(lambda x: einops.rearrange(x, "a b -> (b a)"), np.ones((2, 2))),
+)
+calls(
+    "einops.repeat(array)",
+    lambda: watch(lambda x: einops.repeat(x, "a b -> a b c", c=2), np.ones((2, 2))),
+    lambda: watch(lambda x: einops.repeat(x, "a b -> a b"), np.ones((2, 2))),
+)
+calls(
+    "einops.reduce(array)",
+    lambda: watch(lambda x: einops.reduce(x, "a b -> a", "sum"), np.ones((2, 2))),
+    lambda: watch(lambda x: einops.reduce(x, "a b -> a b", "sum"), np.ones((2, 2))),
+)
+calls(
     "einops.reduce",
     lambda: watch(lambda x: einops.reduce(x, "a b -> a", "sum"), _grad()),
     lambda: watch(lambda x: einops.reduce(x, "a b -> a b", "sum"), _ones(2, 2)),

@@ -128,8 +128,6 @@ _RESULT_KINDS = {
     "none": Kind.NONE,
     "object": Kind.OTHER,
 }
-_OF_EITHER = "einops."
-"""The package whose functions return an array if they are given one."""
 
 
 def result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inplace: bool) -> Value:
@@ -159,7 +157,7 @@ def result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inp
     if op.result == "input":
         made = m.state.object(source.refs[0]) if source.refs else Object()
         made = Object(made.kind, made.sure, dtype=made.dtype)
-    elif op.result == "array" or (op.name.startswith(_OF_EITHER) and kind_of(source, m.state) is Kind.ARRAY):
+    elif op.result == "array":
         made = Object(Kind.ARRAY, Sure.PROVEN)
     elif op.result in ("tensor", "self"):
         made = Object(Kind.TENSOR, Sure.PROVEN)
