@@ -255,6 +255,51 @@ for turn in range(3):
     model.load_state_dict(average(kept))
     print(kept)
 """
+PATHS = """\
+import pathlib
+import sys
+from pathlib import Path
+
+import torch
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))
+
+
+def brighten(images: torch.Tensor, out: Path):
+    folder = out / pathlib.Path("a").stem
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for path in ROOT.glob("*.png"):
+        raise ValueError(path)
+    first = images[:, 0]
+    first.mul_(2)
+    print(folder.with_suffix(".png"), folder.parents[1].name)
+    return images.sum() + first.sum()
+"""
+LOGGED = """\
+import torch
+
+
+class Worker:
+    def __init__(self, conf):
+        self.conf = conf
+
+    def begin(self, model, writer):
+        self.conf.logger.log("begin", 1)
+        self.conf.history.append(model)
+        state = model.state_dict()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        before = state
+        self.conf.logger.log(f"took {len(state)}")
+        for name, value in state.items():
+            writer.add_histogram(name, value)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(4, 4)).sum().backward()
+            optimizer.step()
+        model.load_state_dict(before)
+        return writer.log(model)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -311,6 +356,13 @@ def verified(text: str, finding: Finding, verifier: Verifier) -> Verification:
 def test_what_is_made_lets_the_code_run(text: str, code: str, verifier: Verifier) -> None:
     answer = verified(text, the(text, code) if code else forced(text), verifier)
     assert answer.verdict is Verdict.CONFIRMED, answer.evidence
+
+
+@pytest.mark.parametrize(("text", "code"), [(PATHS, "TCL501"), (LOGGED, "TCL701")], ids=["paths", "logged"])
+def test_nothing_is_left_out_for_want_of_paths_and_loggers(text: str, code: str, verifier: Verifier) -> None:
+    answer = verified(text, the(text, code), verifier)
+    assert answer.verdict is Verdict.CONFIRMED, answer.evidence
+    assert any(item.kind == "setting" and item.text.startswith("a call") for item in answer.evidence), answer.evidence
 
 
 @pytest.mark.parametrize("call", ["x.cuda()", "x.to(device)", "x.to('cuda:0')", "x.to(device=device)"])

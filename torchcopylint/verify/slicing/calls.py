@@ -117,9 +117,7 @@ class Calls:
             return self.unknown(self.world.self_of(instance).attribute(name), arguments)
         found = field()
         find(owner).methods.add(name)
-        if (name == "train" and (len(arguments) + len(named) > 1 or named.keys() - {"mode"})) or (
-            name == "eval" and (arguments or named)
-        ):
+        if _is_given_more(name, arguments, named):
             # A module is told at most whether it trains: what is given data is something else that trains.
             owner.vote("object", 2 * USED)
             return self.unknown(found, arguments)
@@ -284,6 +282,13 @@ def _parted(whole: Thing, arguments: list[Thing], named: Mapping[str | None, Thi
         for size in sizes[1:]:
             total = Thing(formula=("Add", total, find(size)))
         whole.last = whole.last or total
+
+
+def _is_given_more(name: str, arguments: list[Thing], named: Mapping[str | None, Thing]) -> bool:
+    """Whether a method is passed more than that of a module, or of a tensor, takes."""
+    if name == "train":
+        return len(arguments) + len(named) > 1 or bool(named.keys() - {"mode"})
+    return bool(arguments or named) and (name == "eval" or name in tables.NOTHING_PASSED)
 
 
 def _number_of(owner: Thing, name: str, arguments: list[Thing]) -> Thing:

@@ -19,6 +19,10 @@ _WANTED = re.compile(r"argument '(?P<argument>\w+)'.* must be (?P<kind>\w+), not
 _ASKED = re.compile(
     r"'(?:numpy\.ndarray|int|float|bool|list|dict|function|str)' object has no attribute '(?P<attribute>\w+)'"
 )
+_NO_TENSOR = re.compile(
+    r"'Tensor' object has no attribute '(?P<attribute>\w+)'|Tensor(?:Base)?\.(?P<method>\w+)\(\) (?:takes|missing|got)"
+)
+"""What is asked for something that tensors do not have, or not in this form, is none: a logger, a writer."""
 _OWN = re.compile(r"^'[A-Z]\w*' object has no attribute '\w+'$")
 """An object of a class has not what its `__init__` would have set: what stands for it is made with its fields."""
 _KINDS = {"Tensor": "tensor", "Number": "number", "float": "number", "int": "number", "bool": "bool"}
@@ -100,13 +104,14 @@ class Learner:
             return tuple(sorted((name, "indices") for name in map(_last_name, taken) if name))
         if message.startswith(("Boolean value of Tensor", "The truth value of an array")):
             return self._conditions(row)
+        refused = _NO_TENSOR.search(message)
+        if refused:
+            return tuple((name, "object") for name in self._asked_for(row, refused["attribute"] or refused["method"]))
         asked = _ASKED.search(message)
         if asked and asked["attribute"] in tables.TENSOR | tables.MODULE | {"to"}:
             # What is asked for something that only tensors have is one.
             made = "tensor" if asked["attribute"] in tables.TENSOR or asked["attribute"] == "to" else "module"
-            owners = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Attribute)]
-            named = {_last_name(node.value) for node in owners if node.attr == asked["attribute"]}
-            return tuple(sorted((name, made) for name in named if name and name != "self"))
+            return tuple((name, made) for name in self._asked_for(row, asked["attribute"]))
         wanted = _WANTED.search(message)
         kind = _KINDS.get(wanted["kind"]) if wanted else None
         if wanted is None or kind is None:
@@ -116,6 +121,11 @@ class Learner:
         passed = [word.value for word in keywords] or [argument for call in calls for argument in call.args]
         names = {part.operand if isinstance(part, ast.UnaryOp) else part for part in passed}
         return tuple(sorted((node.id, kind) for node in names if isinstance(node, ast.Name)))
+
+    def _asked_for(self, row: int, attribute: str) -> list[str]:
+        """The names, of fields the last, that a row asks for an attribute."""
+        inside = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Attribute)]
+        return sorted({_last_name(node.value) for node in inside if node.attr == attribute} - {"", "self"})
 
     def _conditions(self, row: int) -> tuple[tuple[str, str], ...]:
         """The names that the conditions of a row ask about: numbers where they are compared, else truth values."""

@@ -214,13 +214,25 @@ class Pruner(ast.NodeTransformer):
             self.replaced.append("the command line is empty")
             node.func = ast.copy_location(ast.Name("ArgumentParser", ast.Load()), func)
             return node
-        if dotted and not self._builtin_kept(dotted):
+        if dotted.startswith("pathlib."):
+            self._at_location(node, dotted)
+        elif dotted and not self._builtin_kept(dotted):
             self.helpers.add("Anything")
             self.replaced.append(f"`{dotted}(...)` is not called")
             node.func = ast.copy_location(
                 ast.Call(ast.Name("Anything", ast.Load()), [ast.Constant(dotted)], []), node.func
             )
         return node
+
+    def _at_location(self, node: ast.Call, dotted: str) -> None:
+        """Paths, and what their class is asked for, are those of what stands in for one."""
+        self.helpers.add("Location")
+        self.replaced.append("paths are made, and the file system is never asked")
+        func: ast.expr = ast.Name("Location", ast.Load())
+        for name in dotted.split(".")[2:]:
+            func = ast.Attribute(func, name, ast.Load())
+        node.func = ast.copy_location(func, node.func)
+        ast.fix_missing_locations(node)
 
     def _builtin_kept(self, dotted: str) -> bool:
         if dotted in tables.LOST_BUILTINS:

@@ -453,6 +453,10 @@ class _Slicer:
         if name in self._raised:
             maker.standins.append(f"`{name}`: an exception")
             return f"type({name!r}, (Exception,), {{}})"
+        if dotted.split(".")[0] == "pathlib":
+            maker.helpers.add("Location")
+            maker.standins.append(f"`{name}`: paths of which the file system is never asked")
+            return "types.SimpleNamespace(Path=Location, PurePath=Location)" if dotted == "pathlib" else "Location"
         if dotted.split(".")[-1] in ("tqdm", "trange"):
             return "lambda given=(), *_, **__: given" if dotted.endswith("tqdm") else "range"
         if (thing.result is not None and not thing.attributes) or (thing.attributes and name in tables.SETTINGS):

@@ -103,6 +103,84 @@ class Environment:
         done = self.time >= 3
         return (self.observe(), 1.0, done, False, {}) if self.results == 5 else (self.observe(), 1.0, done, {})
 ''',
+    "Location": '''
+class Location(str):
+    """Stands in for a path of which the file system is never asked."""
+
+    def __new__(cls, *parts):
+        return str.__new__(cls, "/".join(str(part) for part in parts) or ".")
+
+    def __truediv__(self, other):
+        return Location(self, other)
+
+    def __rtruediv__(self, other):
+        return Location(other, self)
+
+    @property
+    def parent(self):
+        return Location(self.rpartition("/")[0] or ".")
+
+    @property
+    def name(self):
+        return self.rpartition("/")[2]
+
+    @property
+    def stem(self):
+        return self.name.rpartition(".")[0] or self.name
+
+    @property
+    def suffix(self):
+        return "." + self.name.rpartition(".")[2] if "." in self.name else ""
+
+    @property
+    def parts(self):
+        return tuple(self.split("/"))
+
+    @property
+    def parents(self):
+        return [self.parent] * 8
+
+    def with_suffix(self, suffix):
+        return self.parent / (self.stem + suffix)
+
+    def with_name(self, name):
+        return self.parent / name
+
+    def itself(self, *given, **named):
+        return self
+
+    resolve = absolute = expanduser = relative_to = as_posix = itself
+
+    def nothing(self, *given, **named):
+        return None
+
+    mkdir = touch = unlink = rmdir = rename = write_text = write_bytes = nothing
+
+    def none(self, *given):
+        return []
+
+    iterdir = glob = rglob = none
+
+    def exists(self):
+        return True
+
+    is_file = is_dir = exists
+
+    def joinpath(self, *others):
+        return Location(self, *others)
+
+    def read_text(self, *given, **named):
+        return ""
+
+    def open(self, *given, **named):
+        return Anything("file")
+
+    @classmethod
+    def cwd(cls):
+        return cls(".")
+
+    home = cwd
+''',
     "Anything": '''
 class Anything:
     """Stands in for something from elsewhere of which nothing is known."""
@@ -311,6 +389,7 @@ def backpropagate(result):
 _NEEDS = {
     "ModuleElsewhere": ("LayerElsewhere", "Anything", "blend"),
     "Elsewhere": ("Anything", "blend"),
+    "Location": ("Anything", "blend"),
     "Anything": ("blend",),
 }
 

@@ -125,6 +125,10 @@ LOST_BUILTINS = frozenset({"open", "input", "exec", "eval", "compile", "__import
 
 DEVICES = ("cuda", "mps", "xpu", "npu")
 
+NOTHING_PASSED = frozenset(
+    ["log", "log2", "log10", "exp", "sqrt", "abs", "sign", "sin", "cos", "tanh", "relu", "sigmoid", "floor", "ceil"]
+)
+"""Methods of a tensor that take no argument: what is given one is something else, such as a logger."""
 TENSOR = frozenset(
     [
         "view",

@@ -66,8 +66,9 @@ class Maker:
             return repr(thing.constant)
         if depth > _DEEPEST:
             return "None"
-        if name in self.kinds:
-            told: str = getattr(self, f"_{self.kinds[name]}")(thing, name, depth)
+        shown = self.kinds.get(name) or self.kinds.get(last)
+        if shown:
+            told: str = getattr(self, f"_{shown}")(thing, name, depth)
             return told
         if kind.startswith("instance "):
             class_name = kind.removeprefix("instance ")
@@ -197,6 +198,10 @@ class Maker:
             return repr(find(thing).options[0])
         last = name.rsplit(".", 1)[-1]
         return repr(self.setting.device if last.lower().endswith("device") else last)
+
+    def _path(self, thing: Thing, name: str, depth: int) -> str:
+        self.helpers.add("Location")
+        return f"Location({name.rsplit('.', 1)[-1]!r})"
 
     def _device(self, thing: Thing, name: str, depth: int) -> str:
         return f"torch.device({self.setting.device!r})"

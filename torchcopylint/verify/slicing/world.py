@@ -35,7 +35,7 @@ _ANNOTATIONS = {
     "float": "float",
     "bool": "bool",
     "str": "str",
-    "Path": "str",
+    "Path": "path",
     "Callable": "callable",
     "device": "device",
     "dtype": "dtype",
