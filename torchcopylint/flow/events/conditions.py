@@ -173,6 +173,8 @@ def _assume_instance(m: Machine, subject: int, classes: int, truth: bool) -> Non
         _become(m, subject, objects[0])
     elif objects and all(obj is not None and obj.kind not in TENSORS for obj in objects):
         _become(m, subject, Object(Kind.OTHER, Sure.PROVEN))
+    elif found and None not in objects:
+        _become_one_of(m, subject, frozenset(found))
 
 
 def instance_of(m: Machine, option: Value) -> Object | None:
@@ -198,6 +200,16 @@ def _become(m: Machine, register: int, obj: Object) -> None:
         if obj.kind in TENSORS:
             tested = m.state.object(ref)
             m.state.set_object(ref, tested._replace(flags=tested.flags | {TESTED}))
+
+
+def _become_one_of(m: Machine, register: int, options: frozenset[Kind]) -> None:
+    """A value is of one of several kinds, so that a guess at another one was wrong."""
+    for ref in m.value(register).refs:
+        before = m.state.object(ref)
+        if before.kind not in options and before.sure < Sure.PROVEN:
+            tensors = options <= TENSORS
+            kind, sure = (Kind.TENSOR, Sure.PROVEN) if tensors else (Kind.UNKNOWN, before.sure)
+            m.state.set_object(ref, before._replace(kind=kind, sure=sure))
 
 
 def _become_no_tensor(m: Machine, register: int) -> None:
