@@ -300,6 +300,35 @@ class Worker:
         model.load_state_dict(before)
         return writer.log(model)
 """
+REGISTERED = """\
+import torch
+from engine import Registry, build
+
+LAYERS = Registry("layers")
+
+
+@LAYERS.register_module()
+class Scale(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.size = config["size"]
+        self.scale = torch.nn.Parameter(torch.ones(config.size))
+
+    def forward(self, x: torch.Tensor):
+        kind = LAYERS["other"]
+        x.mul(2)
+        return build(kind), x.sum() * self.scale
+"""
+MASKED = """\
+import numpy as np
+
+
+def recolor(pixels: np.ndarray, old, new):
+    kept = pixels
+    for before, after in zip(old, new):
+        kept[pixels == before] = after
+    return np.uint16(kept), pixels
+"""
 
 
 @pytest.fixture(scope="module")
@@ -358,11 +387,17 @@ def test_what_is_made_lets_the_code_run(text: str, code: str, verifier: Verifier
     assert answer.verdict is Verdict.CONFIRMED, answer.evidence
 
 
-@pytest.mark.parametrize(("text", "code"), [(PATHS, "TCL501"), (LOGGED, "TCL701")], ids=["paths", "logged"])
-def test_nothing_is_left_out_for_want_of_paths_and_loggers(text: str, code: str, verifier: Verifier) -> None:
+@pytest.mark.parametrize(("text", "code"), [(PATHS, "TCL501"), (LOGGED, "TCL701"), (REGISTERED, "TCL602")])
+def test_nothing_is_left_out_for_want_of_paths_loggers_and_registries(text: str, code: str, verifier: Verifier) -> None:
     answer = verified(text, the(text, code), verifier)
     assert answer.verdict is Verdict.CONFIRMED, answer.evidence
     assert any(item.kind == "setting" and item.text.startswith("a call") for item in answer.evidence), answer.evidence
+
+
+def test_a_write_that_finds_nothing_to_write_refutes_nothing(verifier: Verifier) -> None:
+    answer = verified(MASKED, the(MASKED, "TCL501"), verifier)
+    assert answer.verdict is Verdict.INCONCLUSIVE, answer.evidence
+    assert "with these inputs, what writes changes nothing" in [item.text for item in answer.evidence]
 
 
 @pytest.mark.parametrize("call", ["x.cuda()", "x.to(device)", "x.to('cuda:0')", "x.to(device=device)"])

@@ -27,10 +27,13 @@ def two_tensors_change(case: Case) -> Opinion:
 
 def _changing(case: Case, allowed: Callable[[Holder, Holder], bool]) -> Opinion:
     pairs = _pairs(case, case.run, allowed)
+    written, sharing = case.at(Role.WRITTEN), case.sharing
     if not pairs:
+        if written and not any(change.marks & set(written) for change in case.run.changes):
+            # As through a mask that no element fits.
+            return Opinion(Seen.UNCLEAR, (Evidence("unwritten", "with these inputs, what writes changes nothing"),))
         return Opinion(Seen.NO)
     compared = unread = False
-    written, sharing = case.at(Role.WRITTEN), case.sharing
     defaults: tuple[tuple[str, tuple[int, ...]], ...] = (("targets", written),)
     if sharing:
         apart = () if statements_of(case, sharing) & statements_of(case, written) else sharing

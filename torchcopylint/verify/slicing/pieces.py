@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from torchcopylint.verify.slicing.prune import Pruner, imported
+from torchcopylint.verify.slicing.prune import Pruner, foreign, imported
 from torchcopylint.verify.slicing.script import Placed, placed_in
 from torchcopylint.verify.slicing.source import FunctionNode, Source, bound_among, bound_by
 
@@ -45,6 +45,7 @@ class Pieces:
         self._device = device
         self._moved = moved
         self._known = bound_among(ast.walk(source.tree))
+        self._foreign = foreign(source.tree, self.imports)
         self._loops = 0
         self._made: dict[ast.stmt, Piece | None] = {}
 
@@ -58,7 +59,7 @@ class Pieces:
         return self._made[statement]
 
     def _new(self, statement: ast.stmt) -> Piece | None:
-        pruner = Pruner(self.imports, self._device, self._moved, self._known, self._loops)
+        pruner = Pruner(self.imports, self._device, self._moved, self._known, self._foreign, self._loops)
         module: ast.Module = pruner.visit(ast.Module([copy.deepcopy(statement)], []))
         self._loops = pruner.loops
         module.body = [node for node in module.body if not isinstance(node, ast.Pass)]

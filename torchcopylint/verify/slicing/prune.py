@@ -22,15 +22,23 @@ class Pruner(ast.NodeTransformer):
     the helpers that the result needs; `replaced` sentences on what was replaced.
 
     `moved` are the places of calls that move to another device, which is torch's `meta` where there is no other;
-    `known` the names that the file binds; `loops` counts those for which a name was made."""
+    `known` the names that the file binds, `foreign` those that it binds to what is made elsewhere; `loops` counts those
+    for which a name was made."""
 
     def __init__(
-        self, imports: dict[str, str], device: str, moved: frozenset[tuple[int, int]], known: set[str], loops: int = 0
+        self,
+        imports: dict[str, str],
+        device: str,
+        moved: frozenset[tuple[int, int]],
+        known: set[str],
+        foreign: frozenset[str],
+        loops: int = 0,
     ) -> None:
         self.imports = imports
         self.device = device
         self.moved = moved
         self.known = known
+        self.foreign = foreign
         self.unknown: dict[str, str] = {}
         self.helpers: set[str] = set()
         self.replaced: list[str] = []
@@ -124,8 +132,13 @@ class Pruner(ast.NodeTransformer):
     def _decorators(self, decorators: list[ast.expr]) -> list[ast.expr]:
         kept = []
         for decorator in decorators:
-            if self._is_unknown(decorator) or self._dotted(decorator).rpartition(".")[2] == "abstractmethod":
-                # What stands in for an object of an abstract class is one of it.
+            root, _, last = self._dotted(decorator).partition(".")
+            # Tables in which things are registered; what stands in for an object of an abstract class is one of it.
+            if (
+                self._is_unknown(decorator)
+                or root in self.foreign
+                or (last or root).rpartition(".")[2] == "abstractmethod"
+            ):
                 self.replaced.append(f"the decorator `{ast.unparse(decorator)}` is left out")
             else:
                 kept.append(decorator)
@@ -299,6 +312,19 @@ def allowed(dotted: str) -> bool:
     parts = dotted.split(".")
     prefixes = (".".join(parts[:count]) for count in range(1, len(parts) + 1))
     return not any(prefix in tables.REFUSED for prefix in prefixes)
+
+
+def foreign(tree: ast.Module, imports: dict[str, str]) -> frozenset[str]:
+    """The names that a file binds to what a call of something from elsewhere gives."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            root: ast.expr = node.value
+            while isinstance(root, ast.Call | ast.Attribute):
+                root = root.func if isinstance(root, ast.Call) else root.value
+            if isinstance(root, ast.Name) and root.id in imports and not allowed(imports[root.id]):
+                found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return frozenset(found)
 
 
 def imported(tree: ast.Module) -> dict[str, str]:

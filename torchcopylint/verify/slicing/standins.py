@@ -207,6 +207,8 @@ class Anything:
         return iter((self, self))
 
     def __getitem__(self, key):
+        if type(key) is str and key in self.__dict__:
+            return self.__dict__[key]
         # As a dataset it has samples with a class each.
         return (torch.randn(SAMPLE), key % 2) if type(key) is int else self
 

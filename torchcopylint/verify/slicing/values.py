@@ -257,6 +257,9 @@ class Maker:
 
     def _dict(self, thing: Thing, name: str, depth: int) -> str:
         keys = {key: part for key, part in thing.items.items() if isinstance(key, str)}
+        if any(not hasattr(dict, key) for key in thing.attributes):
+            # Settings that are asked for either way, a registry.
+            return self._object(thing, name, depth)
         if not keys:
             if thing.element is not None and kind_of(thing.element)[0] not in ("tensor", ""):
                 part_text = self.expression(thing.element, f"{name}[...]", depth + 1)
@@ -285,10 +288,10 @@ class Maker:
         return f"{{{keys}}}"
 
     def _object(self, thing: Thing, name: str, depth: int) -> str:
-        parts = []
-        for key, part in thing.attributes.items():
-            parts.append(f"{key}={self.expression(part, f'{name}.{key}', depth + 1)}")
-        self.assumed.append(f"`{name}` has the attributes {', '.join(thing.attributes) or 'that are read'}")
+        items = {key: part for key, part in thing.items.items() if isinstance(key, str) and key.isidentifier()}
+        held = {**items, **thing.attributes}
+        parts = [f"{key}={self.expression(part, f'{name}.{key}', depth + 1)}" for key, part in held.items()]
+        self.assumed.append(f"`{name}` has the attributes {', '.join(held) or 'that are read'}")
         self.helpers.add("Anything")
         return f"Anything({', '.join([repr(name), *parts])})"
 
