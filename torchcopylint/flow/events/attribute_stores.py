@@ -9,6 +9,7 @@ from torchcopylint.flow.graphs import callbacks, sums
 from torchcopylint.flow.interprocedural import attributes
 from torchcopylint.flow.model import (
     GRADLESS,
+    HANDED,
     TENSORS,
     UNKNOWN,
     Fact,
@@ -211,7 +212,7 @@ def set_requires_grad(m: Machine, ref: int, wanted: bool | None) -> None:
         obj = obj._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
     fact = Fact.UNKNOWN if wanted is None else Fact.YES if wanted else Fact.NO
     leaf = Fact.YES if obj.leaf is Fact.UNKNOWN and not obj.graph else obj.leaf
-    if wanted and leaf is Fact.NO and obj.requires_grad is Fact.LIKELY:
+    if wanted and leaf is Fact.NO and (obj.requires_grad is Fact.LIKELY or HANDED in obj.flags):
         # Who asks for the gradient of what a network has returned may know that nothing in there requires one.
         leaf = Fact.UNKNOWN
     m.state.set_object(ref, obj._replace(requires_grad=fact, leaf=leaf, flags=obj.flags - {GRADLESS}))

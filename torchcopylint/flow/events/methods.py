@@ -6,11 +6,13 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import detaching, distributions, frozen, gradients, grads, stepping, unknowns
 from torchcopylint.flow.events import attribute_stores
 from torchcopylint.flow.graphs import callbacks, severed, terms
+from torchcopylint.flow.interprocedural import forward_hooks
 from torchcopylint.flow.library import containers, custom, operations, results, sliced
 from torchcopylint.flow.model import (
     ARCHIVE,
     CONTAINERS,
     EITHER,
+    HANDED,
     INFERENCE,
     OUTPUT,
     PART,
@@ -53,6 +55,7 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
     """The result of `base.name(...)` for one object."""
     name = event.name
     callbacks.note_hook(m, event, arguments)
+    forward_hooks.note(m, event, arguments)
     obj = m.state.object(base.refs[0])
     if obj.kind is Kind.UNKNOWN or EITHER in obj.flags:
         obj = _guess(m, base, event)
@@ -272,7 +275,8 @@ def _returns_itself(m: Machine, base: Value, obj: Object, event: t.Invoke, argum
         values = [*arguments.positional[1:], *arguments.keywords.values()]
         wanted = values[0].const if values else True
         fact = Fact.NO if wanted is False else Fact.YES if wanted is True else Fact.UNKNOWN
-        m.state.set_object(base.refs[0], obj._replace(requires_grad=fact))
+        leaf = Fact.UNKNOWN if HANDED in obj.flags else obj.leaf
+        m.state.set_object(base.refs[0], obj._replace(requires_grad=fact, leaf=leaf))
         made = m.unit.definitions[m.index.calls.get(obj.site, event.base)]
         if isinstance(made, t.Invoke) and made.name == "clone":
             # Modules have no such method.

@@ -27,11 +27,11 @@ def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
     """
     if event.name == "register_hooks" and len(arguments.positional) == 3:
         register = event.arguments[0].register
-        _note(m, _called(m, register, arguments.positional[1]), PACK, register)
+        _note(m, called(m, register, arguments.positional[1]), PACK, register)
     if event.name != "register_hook" or len(arguments.positional) < 2:
         return
     register = event.arguments[0].register if event.arguments else t.NO_REGISTER
-    function = _called(m, register, arguments.positional[1]) if event.arguments else Value()
+    function = called(m, register, arguments.positional[1]) if event.arguments else Value()
     _note(m, function, HOOK, register)
     if isinstance(function.const, FunctionReference) and m.world.is_own(function.const.unit):
         unit = m.world.unit(function.const.unit)
@@ -45,10 +45,10 @@ def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke, arguments: Argu
     """`saved_tensors_hooks(pack, unpack)`: autograd hands `pack` what an operation saves."""
     if dotted in _PACKING:
         for register in [one.register for one in event.arguments if one.keyword in ("pack_hook", "")][:1]:
-            _note(m, _called(m, register, arguments.keywords.get("pack_hook", arguments.at(0))), PACK, register)
+            _note(m, called(m, register, arguments.keywords.get("pack_hook", arguments.at(0))), PACK, register)
 
 
-def _called(m: Machine, register: int, value: Value) -> Value:
+def called(m: Machine, register: int, value: Value) -> Value:
     """The function that is called where a value is: itself, that of a `partial`, a method of an object of the file, or
     its `__call__`."""
     if isinstance(value.const, FunctionReference):

@@ -13,6 +13,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FIELD,
     GLOBAL,
+    HANDED,
     INFERENCE,
     LOCAL,
     NO_TENSOR,
@@ -121,7 +122,7 @@ def _bind_element(m: Machine, field: Value, holder: Object, name: str) -> None:
         known = m.world.element_of(owner, name)
     # What an unknown network returned in inference mode is no less an inference tensor; and of what `numpy.load`
     # returns, a method shows that it is an array.
-    flags = known.flags & {ARCHIVE, INFERENCE, OUTPUT} if known is not None else frozenset[str]()
+    flags = known.flags & {ARCHIVE, HANDED, INFERENCE, OUTPUT} if known is not None else frozenset[str]()
     flags = flags if flags != {OUTPUT} else frozenset()
     if known is None or (known.kind is Kind.UNKNOWN and not flags):
         return
@@ -285,7 +286,7 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
 
 
 def _keeps_no_gradient(m: Machine, obj: Object) -> bool:
-    computed = obj.leaf is Fact.NO and obj.requires_grad > 0 and obj.kind in TENSORS
+    computed = obj.leaf is Fact.NO and (obj.requires_grad > 0 or HANDED in obj.flags) and obj.kind in TENSORS
     return computed and RETAINS not in obj.flags and not _may_be_a_leaf(m, obj)
 
 
@@ -306,7 +307,8 @@ def _has_no_gradient(m: Machine, obj: Object, out: int) -> bool:
 def _may_retain(m: Machine, base: Value) -> bool:
     """Whether something is in a field that this unit has not set, and whoever set it may have called `retain_grad`, or
     is handed to a function of the file that does."""
-    if isinstance(base.root, str) and _is_handed_to_retainer(m, base.root):
+    # What a list or dictionary holds may be handed over with it.
+    if _is_handed_to_retainer(m, naming.key_text(m, base.root).partition("[")[0]):
         return True
     cell = m.state.cell(base.root) if isinstance(base.root, tuple) else None
     if cell is None or cell.site != -1 or not isinstance(base.root, tuple):

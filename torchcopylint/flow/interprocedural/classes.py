@@ -16,6 +16,7 @@ from torchcopylint.flow.model import (
     EXPANDED,
     FETCHING,
     FOREIGN,
+    HANDED,
     INFERENCE,
     LISTS,
     PINNED,
@@ -58,7 +59,21 @@ class Export(NamedTuple):
 
 
 _LASTING = frozenset(
-    [DIMENSIONS, EXPANDED, FOREIGN, FETCHING, ARCHIVE, PINNED, REGISTERED, WRITES_INPUT, INFERENCE, READ_ONLY, LISTS]
+    [
+        DIMENSIONS,
+        EXPANDED,
+        FOREIGN,
+        HANDED,
+        FETCHING,
+        ARCHIVE,
+        HANDED,
+        PINNED,
+        REGISTERED,
+        WRITES_INPUT,
+        INFERENCE,
+        READ_ONLY,
+        LISTS,
+    ]
 )
 """What holds of what is in a field for all methods, whichever has put it there."""
 
@@ -370,6 +385,7 @@ class Classes:
             template.kind in TENSORS
             and template.kind is not Kind.PARAMETER
             and not training_fields.stays_as_made(m, obj, name)
+            and not (HANDED in obj.flags and obj.leaf is Fact.NO)
         ):
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
@@ -397,7 +413,9 @@ class Classes:
         for ref in value.refs:
             for slot in m.state.slot_names(ref)[:MAX_ELEMENTS]:
                 for held in m.state.refs_of(slot) if slot[1].startswith("[") else ():
-                    obj = as_passed(m.state.object(held))._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
+                    obj = as_passed(m.state.object(held))
+                    leaf = obj.leaf if HANDED in obj.flags else Fact.UNKNOWN
+                    obj = obj._replace(requires_grad=Fact.UNKNOWN, leaf=leaf)
                     self._elements[local, name] = join_objects(self._elements.get((local, name), obj), obj)
                     parts = {}
                     for inner in m.state.slot_names(held) if obj.kind is Kind.TUPLE else ():

@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     ARGUMENT,
     CONTAINERS,
     EXPANDED,
+    HANDED,
     INFERENCE,
     OTHERWISE,
     OUTPUT,
@@ -154,7 +155,7 @@ class Parameters(Classes):
             return Object(flags=frozenset({ARCHIVE}))
         if kind is Kind.UNKNOWN and OUTPUT in called.flags:
             # What a network returned, and what is done to it here may show that it is a tensor.
-            return Object(requires_grad=called.requires_grad, leaf=called.leaf, flags=frozenset({OUTPUT}))
+            return Object(requires_grad=called.requires_grad, leaf=called.leaf, flags=called.flags & {HANDED, OUTPUT})
         other = kind is Kind.UNKNOWN and kinds.used_otherwise(uses)
         return Object(kind, sure, flags=frozenset({OTHERWISE}) if other else frozenset())
 

@@ -63,6 +63,12 @@ def called(m: Machine, function: Value, arguments: Arguments) -> tuple[Value, Ar
     return slots.slot_value(m, (ref, _FUNCTION)), merged
 
 
+def given(m: Machine, function: Value) -> list[Value]:
+    """What a `partial` puts before the arguments that it is called with; nothing of another function."""
+    unpacked = called(m, function, Arguments([], {}))
+    return [*unpacked[1].positional] if unpacked is not None else []
+
+
 def _as_it_is(m: Machine, slot: tuple[int, str]) -> Value:
     """What such an object was given, as it is by now: who hands over a buffer for later calls fills it for each."""
     return slots.slot_value(m, slot)._replace(marks=frozenset())

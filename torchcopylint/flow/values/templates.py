@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from torchcopylint.flow.model import (
     ARCHIVE,
     EXPANDED,
+    HANDED,
     INFERENCE,
     OUTPUT,
     PART,
@@ -17,7 +18,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.values import devices
 
-_PASSED_ON = frozenset({ARCHIVE, INFERENCE, EXPANDED, OUTPUT})
+_PASSED_ON = frozenset({ARCHIVE, INFERENCE, EXPANDED, HANDED, OUTPUT})
 
 
 def unplaced(obj: Object) -> Object:
