@@ -319,6 +319,18 @@ class Scale(torch.nn.Module):
         x.mul(2)
         return build(kind), x.sum() * self.scale
 """
+TYPED = """\
+import torch
+
+
+class Pair:
+    def __init__(self, dtype: torch.dtype):
+        self.dtype = dtype
+
+    def both(self, x: torch.Tensor):
+        x.mul(2)
+        return x.to(self.dtype), x.sum()
+"""
 MASKED = """\
 import numpy as np
 
@@ -387,8 +399,12 @@ def test_what_is_made_lets_the_code_run(text: str, code: str, verifier: Verifier
     assert answer.verdict is Verdict.CONFIRMED, answer.evidence
 
 
-@pytest.mark.parametrize(("text", "code"), [(PATHS, "TCL501"), (LOGGED, "TCL701"), (REGISTERED, "TCL602")])
-def test_nothing_is_left_out_for_want_of_paths_loggers_and_registries(text: str, code: str, verifier: Verifier) -> None:
+@pytest.mark.parametrize(
+    ("text", "code"), [(PATHS, "TCL501"), (LOGGED, "TCL701"), (REGISTERED, "TCL602"), (TYPED, "TCL602")]
+)
+def test_nothing_is_left_out_for_want_of_paths_loggers_registries_and_dtypes(
+    text: str, code: str, verifier: Verifier
+) -> None:
     answer = verified(text, the(text, code), verifier)
     assert answer.verdict is Verdict.CONFIRMED, answer.evidence
     assert any(item.kind == "setting" and item.text.startswith("a call") for item in answer.evidence), answer.evidence

@@ -122,7 +122,7 @@ class Maker:
         shape, setting = self.sizes.shape(thing), self.setting
         on = self._on()
         written = f"{shape[0]}" if len(shape) == 1 else f"{shape}" if not shape else ", ".join(map(str, shape))
-        dtype = self._dtype(thing)
+        dtype = self._dtype_of(thing)
         if dtype == "long":
             text = f"torch.randint(0, 2, {shape}{on})"
         elif dtype == "bool":
@@ -152,13 +152,13 @@ class Maker:
         self.assumed.append(f"`{name}` is a tensor of indices")
         return f"torch.tensor([0, 1]{self._on()})"
 
-    def _dtype(self, thing: Thing) -> str:
+    def _dtype_of(self, thing: Thing) -> str:
         return find(thing).dtype
 
     def _array(self, thing: Thing, name: str, depth: int) -> str:
         shape = self.sizes.shape(thing) or (1,)
         self.assumed.append(f"`{name}` is an array of {self.setting.dtype} with shape {list(shape)}")
-        if self._dtype(thing) == "long":
+        if self._dtype_of(thing) == "long":
             return f"np.random.randint(0, 2, {shape})"
         order = ", order='F'" if self.setting.turned else ""
         written = ", ".join(map(str, shape))
@@ -206,7 +206,7 @@ class Maker:
     def _device(self, thing: Thing, name: str, depth: int) -> str:
         return f"torch.device({self.setting.device!r})"
 
-    def _dtype_value(self, thing: Thing, name: str, depth: int) -> str:
+    def _dtype(self, thing: Thing, name: str, depth: int) -> str:
         return "torch.float32"
 
     def _list(self, thing: Thing, name: str, depth: int) -> str:
