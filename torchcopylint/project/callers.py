@@ -48,6 +48,7 @@ class Callers:
         self._mentions: dict[str, tuple[str, ...] | None] = {}
         self._answers: dict[Callee, bool] = {}
         self._shown: dict[str, str] = {}
+        self._states: dict[int, str] = {}
 
     def show(self, path: str, text: str) -> None:
         """A file has another content than on the disk, such as what an editor has not written yet."""
@@ -65,6 +66,11 @@ class Callers:
     def state(self, before: int) -> str:
         """What stands for the files as they are now, or nothing if one of them was changed after a time, in
         nanoseconds, so that who has read it may have read something else."""
+        if before not in self._states:
+            self._states[before] = self._state(before)
+        return self._states[before]
+
+    def _state(self, before: int) -> str:
         files = self._listed()
         if any(max(status.st_mtime_ns, status.st_ctime_ns) >= before for status in files.values()):
             return ""

@@ -32,7 +32,7 @@ from torchcopylint.flow.model import (
     Value,
     join_objects,
 )
-from torchcopylint.flow.program import children, held_functions, training_fields
+from torchcopylint.flow.program import children, decorating, held_functions, training_fields
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes.index import UnitIndex
@@ -66,7 +66,6 @@ _LASTING = frozenset(
         HANDED,
         FETCHING,
         ARCHIVE,
-        HANDED,
         PINNED,
         REGISTERED,
         WRITES_INPUT,
@@ -104,7 +103,7 @@ class Classes:
         self._indexes: dict[int, UnitIndex] = {}
         self._current = -1
         self._module_asked = False
-        self._decorators = _decorators_of(program)
+        self._decorators = decorating.written(program)
         self._bases: dict[int, list[tuple[int | None, str]]] = {}
         self._lineages: dict[int, list[int]] = {}
         self._overriding: dict[int, tuple[int, ...]] = {}
@@ -533,29 +532,3 @@ class Classes:
 
 def _registers(event: t.Event | None) -> bool:
     return isinstance(event, t.Invoke) and event.name.startswith(("register_", "add_module", "__setattr__"))
-
-
-def _decorators_of(program: t.Program) -> dict[int, tuple[str, ...]]:
-    found: dict[int, tuple[str, ...]] = {}
-    for unit in program.units:
-        for event in unit.definitions:
-            if isinstance(event, t.Function) and event.decorators:
-                found[event.unit] = tuple(_decorator(unit, register) for register in event.decorators)
-    return found
-
-
-def _decorator(unit: t.Unit, register: int) -> str:
-    event = unit.definitions[register]
-    if isinstance(event, t.Load):
-        return event.name
-    if isinstance(event, t.Attribute):
-        return f"{_decorator(unit, event.base)}.{event.name}"
-    if isinstance(event, t.Const):
-        return repr(event.value)
-    if isinstance(event, t.Call):
-        inner = ", ".join(_decorator(unit, a.register) for a in event.arguments)
-        return f"{_decorator(unit, event.function)}({inner})"
-    if isinstance(event, t.Invoke):
-        inner = ", ".join(_decorator(unit, a.register) for a in event.arguments)
-        return f"{_decorator(unit, event.base)}.{event.name}({inner})"
-    return "..."
