@@ -52,6 +52,13 @@ def effects(*variants: Variant) -> list[Effect]:
     return [_effect(variant, outcome) for variant, outcome in zip(variants, outcomes, strict=True)]
 
 
+def runs(codes: Sequence[str]) -> list[tuple[object, ...]]:
+    """What each program prints and warns of, and how it ends, but for the row. Raises `Died`."""
+    return [
+        (one.printed, one.warnings, one.raised and (one.raised.kind, one.raised.message)) for one in _outcomes(codes)
+    ]
+
+
 def _outcomes(codes: Sequence[str]) -> list[Outcome]:
     answer = _runner().run(_DRIVER.format(programs=json.dumps(codes)))
     if answer.raised:
