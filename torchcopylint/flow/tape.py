@@ -386,12 +386,17 @@ Tape: TypeAlias = "tuple[Event, ...]"
 
 
 class Parameter(NamedTuple):
-    """A parameter: `kind` is `plain`, `star` (`*args`) or `stars` (`**kwargs`)."""
+    """A parameter: `kind` is `plain`, `star` (`*args`) or `stars` (`**kwargs`); `by_name` if it is passed by its name
+    alone. What a function takes out of such a parameter is one itself (see `lower.gathering`): part `of` that, and
+    passed by the name `key` or by its place."""
 
     name: str
     kind: str
     annotation: Annotation | None
     has_default: bool
+    by_name: bool = False
+    key: str = ""
+    of: str = ""
 
 
 HANDED_TO = "-> "

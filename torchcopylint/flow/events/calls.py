@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FETCHING,
     FOREIGN,
+    LOCAL,
     UNKNOWN,
     Kind,
     Object,
@@ -29,7 +30,7 @@ from torchcopylint.flow.running import special
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import conversions, queues, slots, transfers
 from torchcopylint.flow.tape import Dotted
-from torchcopylint.flow.tapes import pictures
+from torchcopylint.flow.tapes import pictures, uses
 from torchcopylint.flow.values import imports, kinds, memory, naming, packages
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.knowledge import table
@@ -46,7 +47,8 @@ def gather(m: Machine, arguments: tuple[t.Argument, ...], first: list[Value] | N
         elif argument.stars == 1:
             positional += _spread(m, value)
         elif argument.stars == 2:
-            keywords["**"] = value
+            known, whole = _named(m, value)
+            keywords |= known if whole else {**known, "**": value}
         else:
             positional.append(value)
     return Arguments(positional, keywords)
@@ -59,6 +61,24 @@ def _spread(m: Machine, value: Value) -> list[Value]:
         if m.state.object(ref).kind in CONTAINERS and held:
             spread += [slots.slot_value(m, slot) for slot in sorted(held, key=_place)]
     return spread or [value]
+
+
+def _named(m: Machine, value: Value) -> tuple[dict[str, Value], bool]:
+    """What a dictionary that is passed by `**` passes under which names, and whether that is all that it passes."""
+    if len(value.refs) != 1 or m.state.object(value.refs[0]).kind is not Kind.DICT:
+        return {}, False
+    ref = value.refs[0]
+    obj = m.state.object(ref)
+    held = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("['")]
+    surely = [slot for slot in held if not _is_put_sometimes(m, slot)]
+    all_told = len(held) == len(surely) == len(m.state.slot_names(ref)) and obj.owner in ("", LOCAL)
+    return {slot[1][2:-2]: slots.slot_value(m, slot) for slot in surely}, all_told and ref not in m.shallow_of
+
+
+def _is_put_sometimes(m: Machine, slot: Slot) -> bool:
+    """Whether an entry was put into its dictionary on some paths only."""
+    cell = m.state.cell(slot)
+    return cell is None or (cell.site >= 0 and uses.on_some_paths(m, cell.site))
 
 
 def _place(slot: Slot) -> tuple[bool, int, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import unknowns
-from torchcopylint.flow.interprocedural.summaries import bind_arguments
+from torchcopylint.flow.interprocedural import passing
 from torchcopylint.flow.model import Kind, Value
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
@@ -41,5 +41,5 @@ def _start(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
         while m.state.cell((given.refs[0], f"[{len(values) - spawned}]")) is not None:
             values.append(slots.slot_value(m, (given.refs[0], f"[{len(values) - spawned}]")))
         unit = m.world.unit(target.const.unit)
-        m.world.note_arguments(m, unit.number, bind_arguments(unit, Arguments(values, {})))
+        m.world.note_arguments(m, unit.number, passing.bind(unit, Arguments(values, {})))
     return unknowns.call_unknown(m, arguments, event.site, name)

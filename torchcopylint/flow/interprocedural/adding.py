@@ -185,20 +185,13 @@ def _iterated(m: Machine, register: int) -> int:
 # -- what a call makes of it
 
 
-def add(
-    m: Machine,
-    unit: int,
-    items: tuple[Added, ...],
-    bound: dict[str, Value],
-    gathered: dict[str, list[Value]],
-    site: int,
-) -> None:
-    """A call of a unit adds its arguments, also those that it gets `gathered`, to the sums and lists that it keeps."""
+def add(m: Machine, unit: int, items: tuple[Added, ...], bound: dict[str, Value], site: int) -> None:
+    """A call of a unit adds its arguments, also those that it gathers, to the sums and lists that it keeps."""
     if not m.runs.sites:
         return
     for item in items:
         given = bound.get(item.added, UNKNOWN)
-        values = gathered.get(item.added, _elements(m, given)) if item.inside else [given]
+        values = _elements(m, given) if item.inside else [given]
         # Of several, what carries a graph is told of.
         values = sorted(values, key=lambda one: runs.carries(m, one.refs))
         values = [v for v in values if any(m.state.object(ref).kind in (*TENSORS, Kind.UNKNOWN) for ref in v.refs)]

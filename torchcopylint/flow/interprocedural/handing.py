@@ -35,7 +35,6 @@ from torchcopylint.flow.values import devices, memory, naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
-    from torchcopylint.flow.values.sites import Arguments
 
 MAX_KEPT = 12
 """So many arguments that one function keeps are told of."""
@@ -248,31 +247,6 @@ def _keep_in_field(m: Machine, slot: Slot, value: Value, site: int, *, always: b
     if obj.kind is Kind.MODULE:
         slots.register_module(m, slot[0], obj, slot[1][1:], value, site)
     slots.bind_slot(m, slot, value._replace(root=None), site, weak=not always)
-
-
-def rest(unit: t.Unit, bound: dict[str, Value], arguments: Arguments) -> dict[str, list[Value]]:
-    """What a call passes beside the plain parameters, by the name of the parameter that gathers it."""
-    plain = sum(parameter.kind == "plain" for parameter in unit.parameters)
-    named = [value for key, value in arguments.keywords.items() if key not in bound]
-    beside = {"star": list(arguments.positional[plain:]), "stars": named}
-    return {parameter.name: beside[parameter.kind] for parameter in unit.parameters if parameter.kind in beside}
-
-
-def with_rest(
-    m: Machine, unit: t.Unit, items: tuple[Kept, ...], bound: dict[str, Value], arguments: Arguments, site: int
-) -> dict[str, Value]:
-    """The arguments of a call by name, with the tuple of those that a function gathers and keeps: `push(*args)`."""
-    gathered = {parameter.name for parameter in unit.parameters if parameter.kind == "star"}
-    wanted = {item.kept for item in items if item.how is None} & gathered
-    if not wanted or "*" in arguments.keywords:
-        return bound
-    held = rest(unit, bound, arguments)
-    for name in wanted:
-        made = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text="..."), f"rest {name}")
-        for position, value in enumerate(held[name]):
-            slots.bind_slot(m, (made.refs[0], f"[{position}]"), value, site)
-        bound = {**bound, name: made}
-    return bound
 
 
 def keeper_of(m: Machine, bound: dict[str, Value], parameter: str, path: tuple[str, ...]) -> int | None:

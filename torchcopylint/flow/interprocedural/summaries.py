@@ -8,7 +8,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import carrying, frozen, grads, hanging, leaving, run_inside, stepping, unknowns
 from torchcopylint.flow.facts import Place, Write
 from torchcopylint.flow.graphs import cutting, runs
-from torchcopylint.flow.interprocedural import adding, attributes, field_reads, handing, lending, yielding
+from torchcopylint.flow.interprocedural import adding, attributes, field_reads, handing, lending, passing, yielding
 from torchcopylint.flow.interprocedural.call_results import follow, one_result
 from torchcopylint.flow.interprocedural.returned import (
     OTHERWISE,
@@ -225,7 +225,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     unit = m.world.unit(reference.unit)
     m.world.called(reference.unit, m.unit.number, m.state.mode)
     summary = m.world.summary(reference.unit)
-    bound = bind_arguments(unit, arguments)
+    bound = passing.bind(unit, arguments)
     m.world.note_arguments(m, reference.unit, bound, site)
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
@@ -236,6 +236,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         unknowns.maybe_filled(m, arguments)
         return memory.unknown(m, site, f"{name}(...)")
     m.elsewhere.pop(site, None)
+    bound = passing.with_rest(m, unit, bound, arguments, site)
     behind = hanging.graphs(m, summary.hangs, bound)
     if not m.world.is_own(reference.unit) and not any(item.form in ("step", "load") for item in summary.writes):
         # A trainer of another file may train through objects of which nothing is known there.
@@ -265,10 +266,8 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     aliasing.pair_arguments(m, summary.pairs, bound, site)
     replacing.by_call(m, summary.replaced, bound, site)
     renewing.by_call(m, summary.renewed, bound, site)
-    handing.take(
-        m, reference.unit, summary.kept, handing.with_rest(m, unit, summary.kept, bound, arguments, site), site
-    )
-    adding.add(m, reference.unit, summary.added, bound, handing.rest(unit, bound, arguments), site)
+    handing.take(m, reference.unit, summary.kept, bound, site)
+    adding.add(m, reference.unit, summary.added, bound, site)
     leaving.take(m, summary.left, bound, site, attributes.attribute)
     frozen.take(m, summary.switched, bound)
     if summary.trains:
@@ -284,14 +283,6 @@ def _hands_back(summary: Summary, parameter: str) -> bool:
     """Whether a function returns a parameter itself or an alias of it, alone or with other things."""
     returned = (*summary.returned, *(one for part in summary.parts for one in part.returned))
     return any(one.parameter == parameter and not one.path and not one.when for one in returned)
-
-
-def bind_arguments(unit: Unit, arguments: Arguments) -> dict[str, Value]:
-    """Which parameter gets which argument."""
-    names = [p.name for p in unit.parameters if p.kind == "plain"]
-    bound = dict(zip(names, arguments.positional, strict=False))
-    bound.update({key: value for key, value in arguments.keywords.items() if key in names})
-    return bound
 
 
 def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site: int, name: str, *, also: bool) -> bool:

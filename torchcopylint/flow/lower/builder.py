@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.lower import gathering
 from torchcopylint.flow.lower.node import Node
 
 NO_SITE = -1
@@ -171,7 +172,7 @@ class UnitBuilder:
     ) -> None:
         """Put the finished unit into the file's table."""
         self._used_alike()
-        self.file.units[self.index] = t.Unit(
+        unit = t.Unit(
             number=self.index,
             name=name,
             qualname=self.qualname,
@@ -187,3 +188,4 @@ class UnitBuilder:
             is_generator=self.is_generator,
             site=site,
         )
+        self.file.units[self.index] = gathering.apart(unit)

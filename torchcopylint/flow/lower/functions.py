@@ -53,22 +53,23 @@ def _returns(node: Node) -> Node:
     return node.returns.annotation if node.returns is not None else None
 
 
-def _all_parameters(params: Node) -> Iterator[tuple[Node, str]]:
+def _all_parameters(params: Node) -> Iterator[tuple[Node, str, bool]]:
+    """Each parameter, its kind, and whether it is passed by its name alone."""
     for param in (*params.posonly_params, *params.params):
-        yield param, "plain"
+        yield param, "plain", False
     if kind(params.star_arg) == "Param":
-        yield params.star_arg, "star"
+        yield params.star_arg, "star", False
     for param in params.kwonly_params:
-        yield param, "plain"
+        yield param, "plain", True
     if params.star_kwarg is not None:
-        yield params.star_kwarg, "stars"
+        yield params.star_kwarg, "stars", False
 
 
 def _defaults(b: UnitBuilder, params: Node) -> tuple[tuple[str, int], ...]:
     return tuple(
         [
             (param.name.value, expressions.lower_expression(b, param.default))
-            for param, _ in _all_parameters(params)
+            for param, _, _ in _all_parameters(params)
             if param.default is not None
         ]
     )
@@ -83,9 +84,9 @@ def _parameters_and_body(
     site: int,
 ) -> None:
     parameters = []
-    for param, sort in _all_parameters(params):
+    for param, sort, by_name in _all_parameters(params):
         annotation = lower_annotation(param.annotation.annotation if param.annotation is not None else None)
-        parameters.append(t.Parameter(param.name.value, sort, annotation, param.default is not None))
+        parameters.append(t.Parameter(param.name.value, sort, annotation, param.default is not None, by_name))
         unit.bound.add(param.name.value)
         unit.binding[param.name.value] = param.name.value
     if kind(body) in ("IndentedBlock", "SimpleStatementSuite"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.interprocedural import handing, records, summaries
+from torchcopylint.flow.interprocedural import handing, passing, records
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
@@ -174,7 +174,7 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
     given: dict[str, Value] = {}
     if initial is not None:
         bound = Arguments([UNKNOWN, *arguments.positional], arguments.keywords)
-        given = summaries.bind_arguments(m.world.unit(initial), bound)
+        given = passing.bind(m.world.unit(initial), bound)
         m.world.note_arguments(m, initial, {name: value for name, value in given.items() if value.refs})
     obj = m.world.instance(reference.number)
     made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import Kind
+from torchcopylint.flow.model import CONTAINERS, LOCAL, Kind
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes import constants, moving
 from torchcopylint.flow.values import kinds, naming
@@ -35,8 +35,17 @@ _BUILDING = frozenset({"parameters", "named_parameters"})
 """Constructors that deal in these may build optimizers, also by way of a helper."""
 
 
-Given: TypeAlias = "int | t.Const | tuple[int, ...]"
-"""What a parameter is given: a register, a constant, or the registers of what is left for `*rest`."""
+class Part(NamedTuple):
+    """What stands in a tuple or a dictionary, that of a register, which is passed by `*` or `**`."""
+
+    register: int
+    key: int | str
+
+
+One: TypeAlias = "int | Part"
+Given: TypeAlias = "int | Part | t.Const | tuple[One, ...] | dict[str, One]"
+"""What a parameter is given: a register, a part of what one holds, a constant, or what is left for `*rest` and
+`**rest`."""
 
 
 class Expanded(NamedTuple):
@@ -72,6 +81,8 @@ class _Frame(NamedTuple):
     result: str
     units: tuple[int, ...]
     told: Mapping[str, t.Const]
+    rests: Mapping[str, tuple[int | str, ...]]
+    """The places or keys of what stands in the parameters that gather what is left."""
 
 
 class Inliner:
@@ -203,7 +214,7 @@ class _Expansion:
 
     def result(self, base: int) -> Expanded | None:
         unit = self.m.unit
-        tape = self._tape(unit.tape, _Frame(self.m, 0, {}, (), "", (unit.number,), {}))
+        tape = self._tape(unit.tape, _Frame(self.m, 0, {}, (), "", (unit.number,), {}, {}))
         if not self.count:
             return None
         ranks = {self.keys[key]: base + rank for rank, key in enumerate(sorted(self.keys))}
@@ -297,26 +308,51 @@ class _Expansion:
     ) -> dict[str, Given] | None:
         """What stands for each parameter: a register of the frame's unit, several for `*rest`, or a default."""
         unit = helper.unit
-        arguments = event.arguments if isinstance(event, t.Call | t.Invoke) else ()
-        if any(argument.stars for argument in arguments) or any(p.kind == "stars" for p in unit.parameters):
+        passed = self._passed(event, frame)
+        if passed is None:
             return None
-        names = [parameter.name for parameter in unit.parameters]
-        rest = next((place for place, one in enumerate(unit.parameters) if one.kind == "star"), len(names))
+        positional, named = passed
         static = "staticmethod" in self.inliner.world.decorators(unit.number)
-        positional = [argument.register for argument in arguments if not argument.keyword]
         if isinstance(event, t.Invoke | t.Attribute) and not static:
-            positional.insert(0, event.base)
-        if len(positional) > rest == len(names):
+            positional = [event.base, *positional]
+        plain = [one for one in unit.parameters if one.kind == "plain"]
+        by_place = [one.name for one in plain if not one.by_name]
+        found: dict[str, Given] = dict(zip(by_place, positional, strict=False))
+        for one in unit.parameters:
+            key = one.key or one.name
+            if one.kind == "star":
+                found[one.name] = tuple(positional[sum(not (p.by_name or p.of) for p in plain) :])
+            elif one.kind == "stars":
+                names = {p.name for p in plain if not p.of}
+                found[one.name] = {name: value for name, value in named.items() if name not in names}
+            elif key in named and (one.key or not one.of):
+                found[one.name] = named[key]
+            elif one.name not in found and (default := self.inliner.default(unit.number, one.name)) is not None:
+                found[one.name] = default
+        if len(positional) > len(by_place) and not any(one.kind == "star" for one in unit.parameters):
             return None
-        found: dict[str, Given] = dict(zip(names[:rest], positional, strict=False))
-        if rest < len(names):
-            found[names[rest]] = tuple(positional[rest:])
-        found |= {argument.keyword: argument.register for argument in arguments if argument.keyword}
-        for name in names:
-            default = self.inliner.default(unit.number, name) if name not in found else None
-            if default is not None:
-                found[name] = default
-        return found if found.keys() == set(names) else None
+        return found if found.keys() == {one.name for one in unit.parameters} else None
+
+    def _passed(self, event: t.Call | t.Invoke | t.Attribute, frame: _Frame) -> tuple[list[One], dict[str, One]] | None:
+        """What a call passes by place and by name; `None` if that is not known."""
+        positional: list[One] = []
+        named: dict[str, One] = {}
+        for argument in event.arguments if isinstance(event, t.Call | t.Invoke) else ():
+            if not argument.stars:
+                if argument.keyword:
+                    named[argument.keyword] = argument.register
+                else:
+                    positional.append(argument.register)
+                continue
+            keys = _parts_of(frame, argument.register)
+            if keys is None or any(isinstance(key, int) is not (argument.stars == 1) for key in keys):
+                return None
+            for key in keys:
+                if isinstance(key, str):
+                    named[key] = Part(argument.register, key)
+                else:
+                    positional.append(Part(argument.register, key))
+        return positional, named
 
     def _put(
         self,
@@ -355,6 +391,7 @@ class _Expansion:
             text + mark,
             (*frame.units, helper.unit.number),
             constants.told(frame.m.unit, _single(given), frame.told, helper.binds),
+            {name: keys for name, value in given.items() if (keys := _keys(value)) is not None},
         )
         entered = self._entered(helper, site, made)
         made += self._tape(helper.tape, inner)
@@ -366,11 +403,26 @@ class _Expansion:
     def _given(self, value: Given, site: int, frame: _Frame, made: list[t.Event]) -> int:
         if isinstance(value, int):
             return value + frame.shift
-        if not isinstance(value, t.Const):
-            items = tuple(register + frame.shift for register in value)
+        if isinstance(value, Part):
+            whole = value.register + frame.shift
+            if isinstance(value.key, int):
+                made.append(self._defined(t.Unpack(self._new(), value.key, whole, site)))
+            else:
+                key = self._constant(value.key, site, made)
+                made.append(self._defined(t.Item(self._new(), whole, (key,), site)))
+        elif isinstance(value, t.Const):
+            made.append(self._defined(value._replace(out=self._new(), site=site)))
+        elif isinstance(value, dict):
+            keys = tuple(self._constant(key, site, made) for key in value)
+            items = tuple(self._given(one, site, frame, made) for one in value.values())
+            made.append(self._defined(t.Make(self._new(), "dict", keys, items, (False,) * len(items), site)))
+        else:
+            items = tuple(self._given(one, site, frame, made) for one in value)
             made.append(self._defined(t.Make(self._new(), "tuple", (), items, (False,) * len(items), site)))
-            return len(self.definitions) - 1
-        made.append(self._defined(value._replace(out=self._new(), site=site)))
+        return len(self.definitions) - 1
+
+    def _constant(self, value: object, site: int, made: list[t.Event]) -> int:
+        made.append(self._defined(t.Const(self._new(), value, site)))
         return len(self.definitions) - 1
 
     def _entered(self, helper: _Helper, site: int, made: list[t.Event]) -> int:
@@ -394,6 +446,29 @@ class _Expansion:
 def _single(given: Mapping[str, Given]) -> dict[str, int | t.Const]:
     """What stands for the parameters that are given one thing."""
     return {name: value for name, value in given.items() if isinstance(value, int | t.Const)}
+
+
+def _keys(value: Given) -> tuple[int | str, ...] | None:
+    """The places or keys of what is left for a parameter that gathers it; `None` of another one."""
+    if isinstance(value, int | Part | t.Const):
+        return None
+    return tuple(value) if isinstance(value, dict) else tuple(range(len(value)))
+
+
+def _parts_of(frame: _Frame, register: int) -> tuple[int | str, ...] | None:
+    """The places or keys of all that stands in the tuple, list or dictionary of a register, if they are known."""
+    made = frame.m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Load) and made.name in frame.rests:
+        return frame.rests[made.name]
+    refs = frame.m.value(register).refs
+    names = [slot[1] for slot in frame.m.state.slot_names(refs[0])] if len(refs) == 1 else []
+    obj = frame.m.state.object(refs[0]) if len(refs) == 1 else None
+    if obj is None or obj.owner not in ("", LOCAL) or obj.kind not in CONTAINERS or refs[0] in frame.m.shallow_of:
+        return None
+    if obj.kind is Kind.DICT and all(name.startswith("['") for name in names):
+        return tuple(name[2:-2] for name in names)
+    places = {f"[{place}]" for place in range(len(names))}
+    return tuple(range(len(names))) if obj.kind is not Kind.DICT and set(names) == places else None
 
 
 def _is_hidden(name: str) -> bool:
