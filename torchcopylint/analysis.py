@@ -159,7 +159,7 @@ class Followed:
         from torchcopylint.narrate import settle
 
         facts = found_in(self.world)
-        told = settle(told_of(self.lowered, facts))
+        told = settle(told_of(facts))
         if not told and not facts.gaps:
             return Analysis((), ())
         spans = self._light_spans(told, facts)
@@ -170,7 +170,8 @@ class Followed:
                 return _followed(self.text, module, self.around).findings(filename)
             spans = spans_of(self.text, module, lowered, told, facts, self.answers)
         further = further_steps(facts, self.around)
-        found = findings_of(self.text, filename, self.lowered, told, spans, further)
+        guests = guest_spans(told, facts, self.around)
+        found = findings_of(self.text, filename, self.lowered, told, spans, further, guests)
         return Analysis(found, gaps_of(filename, facts, self.lowered, spans))
 
     def _light_spans(self, told: Sequence[Told], facts: FileFacts) -> Mapping[int, Span] | None:
@@ -270,16 +271,18 @@ def parsed(text: str) -> libcst.Module:
         raise Unreadable(error.reason, error.position) from None
 
 
-def told_of(lowered: Lowered, facts: FileFacts) -> list[Told]:
+def told_of(facts: FileFacts) -> list[Told]:
     """Every rule's reports over every unit."""
     from torchcopylint.narrate import Told
     from torchcopylint.registry import load_rules
 
-    statements = lowered.program.statements
+    statements = facts.statements
     return [
         Told(rule.page, report, statements[report.site])
         for rule in load_rules()
         for report in rule.of_file(facts, statements)
+        # What goes wrong in another file is told there.
+        if report.site not in facts.guests
     ]
 
 
@@ -299,6 +302,13 @@ def further_steps(facts: FileFacts, around: Surroundings | None) -> Mapping[int,
                 steps.append(Step(Role.WRITTEN, phrase(point), *at))
         found[site] = tuple(steps)
     return found
+
+
+def guest_spans(told: Sequence[Told], facts: FileFacts, around: Surroundings | None) -> Mapping[int, tuple[str, Span]]:
+    """Where the sites that are spoken of stand in other files, by name for findings, as far as that is known."""
+    sites = {point.site for item in told for point in item.report.points} & facts.guests.keys()
+    found = {site: around.step_at(*facts.guests[site]) for site in sorted(sites)} if around is not None else {}
+    return {site: at for site, at in found.items() if at is not None}
 
 
 def _ask(text: str, module: libcst.Module, lowered: Lowered) -> tuple[Lowered, Mapping[int, Span]]:
@@ -337,7 +347,7 @@ def spoken_of(told: Sequence[Told], facts: FileFacts) -> set[int]:
     sites = {site for _, site in facts.gaps}
     for item in told:
         sites |= {item.report.site, item.statement, *(point.site for point in item.report.points)}
-    return sites
+    return sites - facts.guests.keys()
 
 
 def spans_of(
@@ -364,9 +374,10 @@ def findings_of(
     told: Sequence[Told],
     spans: Mapping[int, Span],
     further: Mapping[int, tuple[Step, ...]],
+    guests: Mapping[int, tuple[str, Span]],
 ) -> tuple[Finding, ...]:
     """What is told, as findings, in order of place and code. `further` are steps in other files, by the site of the
-    writing step that they explain."""
+    writing step that they explain; `guests` says where sites stand that are none of this file."""
     from torchcopylint.base.fingerprint import fingerprint
     from torchcopylint.narrate import phrase
 
@@ -385,7 +396,9 @@ def findings_of(
         counts[equal] = counts.get(equal, -1) + 1
         steps: list[Step] = []
         for point in report.points:
-            steps.append(Step(point.role, phrase(point), filename, spans[point.site]))
+            at = guests.get(point.site) or ((filename, spans[point.site]) if point.site in spans else None)
+            if at is not None:
+                steps.append(Step(point.role, phrase(point), *at))
             if point.role is Role.WRITTEN:
                 steps += further.get(point.site, ())
         found.append(

@@ -16,6 +16,7 @@ from torchcopylint.analysis import (
     Surroundings,
     findings_of,
     further_steps,
+    guest_spans,
     parsed,
     told_of,
     within_limits,
@@ -93,14 +94,15 @@ def look(
     nodes = [*lowered.nodes, *(lowered.nodes[question.head] for _, question in asked)]
     lowered = lowered._replace(program=ask(lowered.program, [question for _, question in asked]), nodes=nodes)
     facts = found_in(world_of(lowered, around))
-    told = told_of(lowered, facts)
+    told = told_of(facts)
     answers = [item for item in told if item.report.site >= first]
     told = [item for item in told if item.report.site < first]
     kept = settle(told)
     dropped = [(item, by) for item, by in outdone(told, kept) if _covers(spans[item.report.site], row)]
 
     def found(items: Sequence[Told]) -> tuple[Finding, ...]:
-        return findings_of(text, filename, lowered, items, spans, further_steps(facts, around))
+        guests = guest_spans(items, facts, around)
+        return findings_of(text, filename, lowered, items, spans, further_steps(facts, around), guests)
 
     return Closeup(
         scope=_scope(lowered, there),

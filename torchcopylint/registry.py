@@ -62,7 +62,7 @@ class Rule(NamedTuple):
             if not known and put.isdisjoint(expanded.handed):
                 told.add(way[-1])
                 spoken.add(statements[way[-1]])
-                yield _placed(report, expanded, way[-1] if self.where_made else _lent(report, expanded, self.at_calls))
+                yield _placed(report, expanded, way[-1] if self.where_made else _lent(report, facts, self.at_calls))
 
     def reports(self, units: Sequence[UnitFacts]) -> Iterator[Report]:
         """What the rule reports of a file's units. Of most units nothing is stated, so that no check has to look."""
@@ -109,12 +109,14 @@ def _placed(report: Report, expanded: WithHelpers, lent: int) -> Report:
     return report._replace(site=lent, points=points)
 
 
-def _lent(report: Report, expanded: WithHelpers, at_calls: bool) -> int:
-    """Where in the program a report stands. What a helper lends is put aside by who calls it and has it when it is
-    written: there it stands at the call. Other callers of the helper may have taken a copy. A call that nobody takes
-    anything from lends nothing: there it stands in the helper."""
-    places = expanded.places
+def _lent(report: Report, facts: FileFacts, at_calls: bool) -> int:
+    """Where in the program a report stands; at the call, if the helper is of another file. What a helper lends is put
+    aside by who calls it and has it when it is written: there it stands at the call. Other callers of the helper may
+    have taken a copy. A call that nobody takes anything from lends nothing: there it stands in the helper."""
+    expanded, places = facts.expanded, facts.expanded.places
     way = places.get(report.site, (report.site,))
+    while len(way) > 1 and way[-1] in facts.guests:
+        way = way[:-1]
     if not at_calls and not any(point.site == report.site and point.role is Role.SHARED for point in report.points):
         return way[-1]
     others = [places.get(point.site, (point.site,)) for point in report.points if point.site != report.site]

@@ -110,13 +110,16 @@ def found_in(world: World) -> FileFacts:
         units = tuple(
             _unit_facts(world, world.machines[number], tuple(joined.get(number, ())), shielding)
             for number in sorted(world.machines)
+            if number not in world.guests.origins
         )
         # What is found on an object of an heir's class is no more about the class that the method stands in.
         units += tuple(_unit_facts(world, m, (), shielding)._replace(class_number=-1) for m in world.inherited)
         expanded = _with_helpers(world, shielding)
-    gaps = tuple((reason, site) for number in sorted(world.machines) for reason, site in world.machines[number].gaps)
-    elsewhere = {site: places for m in world.machines.values() for site, places in m.elsewhere.items()}
-    return FileFacts(units, gaps, world.steps, elsewhere, expanded)
+    own = [world.machines[number] for number in sorted(world.machines) if number not in world.guests.origins]
+    gaps = tuple((reason, site) for m in own for reason, site in m.gaps)
+    elsewhere = {site: places for m in own for site, places in m.elsewhere.items()}
+    guests = {world.guests.first + rank: place for rank, place in enumerate(world.guests.places)}
+    return FileFacts(units, gaps, world.steps, elsewhere, expanded, world.program.statements, guests)
 
 
 def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
@@ -125,7 +128,7 @@ def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
     found: list[UnitFacts] = []
     places: dict[int, tuple[int, ...]] = {}
     handed: set[int] = set()
-    for number in sorted(world.machines):
+    for number in sorted(world.machines.keys() - world.guests.origins.keys()):
         expanded = inliner.expanded(world.machines[number], len(world.program.statements) + len(places))
         if expanded is not None:
             places |= expanded.places

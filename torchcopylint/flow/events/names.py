@@ -52,6 +52,11 @@ def _const(m: Machine, event: t.Const) -> None:
 @handles(t.Import)
 def _import(m: Machine, event: t.Import) -> None:
     dotted = m.world.outside.imported(event.dotted)
+    if dotted is event.dotted and dotted.__class__ is Foreign:
+        # What a guest takes from the module that it is of, see `guests`.
+        found = imports.value(m, dotted)
+        m.set(event.out, memory.unknown(m, event.site, dotted.rpartition("#")[2]) if found.const == dotted else found)
+        return
     if dotted.__class__ is not Foreign:
         dotted = Dotted(table.canonical(dotted))
     m.set(event.out, Value(kind=Kind.IMPORTED, const=dotted))

@@ -171,7 +171,8 @@ class FileFacts(NamedTuple):
     run of every unit.
 
     `elsewhere` says, for calls of functions of other files that write what they are given, where those do so.
-    `expanded` are units once more, with what they call in them.
+    `expanded` are units once more, with what they call in them. `statements` are the sites of the statements around all
+    sites, and `guests` the paths and sites of those, behind the file's own, that stand in other files.
     """
 
     units: tuple[UnitFacts, ...]
@@ -179,3 +180,5 @@ class FileFacts(NamedTuple):
     steps: int
     elsewhere: Mapping[int, tuple[Place, ...]]
     expanded: WithHelpers = WithHelpers()
+    statements: tuple[int, ...] = ()
+    guests: Mapping[int, tuple[str, int]] = MappingProxyType({})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.files.bodies import Home, body_of
 from torchcopylint.flow.files.world import World
 from torchcopylint.flow.interprocedural.returned import ReturnedPart
 from torchcopylint.flow.interprocedural.summaries import summarise
@@ -25,12 +26,13 @@ def exported(world: World) -> ModuleFacts:
     path = world.outside.path
     names = dict(_names(world))
     classes = {info.number: _class(world, info) for info in world.program.classes}
+    home = Home(world.program, path, world.imports, _bound_by_functions(world))
     wanted = {name.function for name in names.values() if name.path == path and name.function >= 0}
     wanted |= {number for facts in classes.values() for number in facts.methods.values()}
     return ModuleFacts(
         path=path,
         names=names,
-        functions={number: _function(world, number) for number in sorted(wanted) if number in world.machines},
+        functions={number: _function(world, number, home) for number in sorted(wanted) if number in world.machines},
         classes=classes,
         stars=tuple((str(star), isinstance(star, Foreign)) for star in world.star_imports),
         public=_public(world.machines[0]),
@@ -66,7 +68,7 @@ def _bound_by_functions(world: World) -> frozenset[str]:
     """The names that some function declares to be global and binds."""
     return frozenset(
         event.name
-        for unit in world.program.units[1:]
+        for unit in world.own_units[1:]
         if unit.kind == "function"
         for event in world.index(unit).of(t.Bind)
         if event.name not in unit.bound and not event.name.startswith("%")
@@ -74,7 +76,9 @@ def _bound_by_functions(world: World) -> frozenset[str]:
 
 
 def _origin(world: World, number: int) -> tuple[str, int]:
-    return (world.outside.path, number) if world.is_own(number) else world.outside.function_origin(number)
+    if not world.is_own(number):
+        return world.outside.function_origin(number)
+    return world.guests.origins.get(number, (world.outside.path, number))
 
 
 def _class_origin(world: World, number: int) -> tuple[str, int]:
@@ -90,7 +94,7 @@ def global_type(world: World, obj: Object) -> Object:
     return obj._replace(shares=(), graph=frozenset(), saved=frozenset(), text="", site=-1, owner="")
 
 
-def _function(world: World, number: int) -> FunctionFacts:
+def _function(world: World, number: int, home: Home) -> FunctionFacts:
     m = world.machines[number]
     unit = m.unit
     summary = world.summary(number)
@@ -98,6 +102,7 @@ def _function(world: World, number: int) -> FunctionFacts:
         # Others must know where that stands.
         summary = summarise(m, world.outside.path)
     told = tuple(_part(world, part) for part in summary.parts)
+    decorators = tuple(str(world.resolve_name(written)) for written in world.decorators(number))
     return FunctionFacts(
         name=unit.name,
         qualname=unit.qualname,
@@ -106,6 +111,7 @@ def _function(world: World, number: int) -> FunctionFacts:
         decorators=world.decorators(number),
         # Which of its own functions it returns, is told by numbers of this file.
         summary=summary._replace(result=global_type(world, summary.result), parts=told, function=-1),
+        body=body_of(home, unit, decorators),
     )
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen
+from torchcopylint.flow.files import guests
 from torchcopylint.flow.interprocedural import returned
 from torchcopylint.flow.interprocedural.classes import Export
 from torchcopylint.flow.interprocedural.parameters import Parameters, common_element
@@ -20,6 +21,7 @@ from torchcopylint.flow.interprocedural.summaries import Summary, summarise
 from torchcopylint.flow.library import custom
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    BUFFERS,
     CONTAINERS,
     GLOBAL,
     Fact,
@@ -53,11 +55,19 @@ MAX_TESTING = 80
 """Functions of so many events are run once more for what they return of tensors."""
 
 
+_TELLING = BUFFERS | CONTAINERS | {Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE}
+"""A guest that is given one of these is run."""
+
+
 class World(Parameters):
     """See the module."""
 
     def __init__(self, program: t.Program, outside: Outside | None = None) -> None:
-        super().__init__(program, outside or Outside())
+        outside = outside or Outside()
+        self.own_units = program.units
+        program, self.guests = guests.invite(program, outside)
+        super().__init__(program, outside)
+        self._decorators |= self.guests.decorators
         self.outside.number_from(len(program.units), len(program.classes))
         self.star_imports: list[Dotted] = []
         self.steps = 0
@@ -73,6 +83,18 @@ class World(Parameters):
         self._for_constructors: set[int] = set()
         self._seen_arguments: dict[int, dict[str, Object]] = {}
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
+
+    def place(self, site: int) -> tuple[str, int] | None:
+        """The file, and the site there, of what is a guest's; `None` for a site of this file."""
+        return self.guests.place(site)
+
+    def is_of_file(self, unit: int) -> bool:
+        """Whether a function stands in this file, and is no guest."""
+        return unit < len(self.own_units)
+
+    def is_run(self, unit: int) -> bool:
+        """Whether a function stands in this file, or is a guest that has been run."""
+        return self.is_of_file(unit) or unit in self._summaries
 
     # -- running
 
@@ -136,7 +158,7 @@ class World(Parameters):
         callers: set[int] = set()
         for number in sorted(self._arguments):
             changed = self._arguments[number] != self._seen_arguments.get(number, {})
-            if changed and self._bound_otherwise(number, of_a_kind=of_a_kind):
+            if changed and number in self.machines and self._bound_otherwise(number, of_a_kind=of_a_kind):
                 callers |= self._run_again(number)
         return callers
 
@@ -151,7 +173,9 @@ class World(Parameters):
         self.run_unit(number)
         if self._summaries.get(number) == before:
             return set()
-        return {caller for caller, _ in self.call_modes.get(number, ()) if caller > 0}
+        callers = {caller for caller, _ in self.call_modes.get(number, ())}
+        self._module_asked = self._module_asked or 0 in callers
+        return callers - {0}
 
     def _helpers(self) -> dict[str, list[int]]:
         """The functions of the module, by name, that make nothing of a class of this file: they may be run before the
@@ -159,7 +183,7 @@ class World(Parameters):
         if not self.program.classes:
             return {}
         found: dict[str, list[int]] = {}
-        for unit in self.program.units:
+        for unit in self.own_units:
             if unit.kind == "function" and unit.parent == 0 and unit.owner < 0:
                 makes = any(isinstance(e, t.Load) and e.name in self._class_names for e in unit.definitions)
                 if not makes:
@@ -259,7 +283,7 @@ class World(Parameters):
             if unit.kind == "function":
                 functions.setdefault(unit.name, []).append(unit.number)
         done: dict[int, None] = {}
-        for unit in self.program.units:
+        for unit in self.own_units:
             stack = [unit.number]
             entered: set[int] = set()
             while stack:
@@ -269,7 +293,8 @@ class World(Parameters):
                     continue
                 callees = [] if number in entered else self._callees(self.program.units[number], functions)
                 entered.add(number)
-                waiting = [callee for callee in callees if callee not in done and callee not in entered]
+                own = [callee for callee in callees if callee < len(self.own_units)]
+                waiting = [callee for callee in own if callee not in done and callee not in entered]
                 if waiting:
                     stack.extend(reversed(waiting))
                 else:
@@ -416,6 +441,8 @@ class World(Parameters):
         """The summary of a function, if it has been run already."""
         if not self.is_own(unit):
             return self.outside.summary(unit)
+        if unit in self.guests.origins:
+            return self._summary_of_guest(unit)
         self._note_asked()
         if self._standing_in >= 0 and (own := self._of_heirs.get(heirs.Inherited(unit, self._standing_in))) is not None:
             return own
@@ -424,6 +451,17 @@ class World(Parameters):
             self._for_constructors.add(unit)
         if unit not in self._summaries and self._current > 0:
             self._too_early.setdefault(self._current, set()).add(unit)
+        return self._summaries.get(unit)
+
+    def _summary_of_guest(self, unit: int) -> Summary | None:
+        """The summary of a guest. It is run when it is first called with something of which this file knows more than
+        its own; until then, its own file's holds. It calls nothing of this file."""
+        if unit not in self._summaries and not any(
+            obj.kind in _TELLING for obj in self._arguments.get(unit, {}).values()
+        ):
+            return self.outside.summary(unit)
+        if unit not in self._summaries and unit not in self._running and len(self._running) < MAX_NESTED_RUNS:
+            self.run_unit(unit)
         return self._summaries.get(unit)
 
     def runs_over_returned(self, unit: t.Unit) -> bool:

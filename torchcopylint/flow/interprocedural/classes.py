@@ -159,6 +159,12 @@ class Classes:
             return table.canonical(name)
         return dotted
 
+    @property
+    def imports(self) -> Mapping[str, Dotted]:
+        """The names of the module that stand for what is imported, but for what the project may define."""
+        values = {name: export.value.const for name, export in self._exports.get(0, {}).items()}
+        return {name: const for name, const in values.items() if const.__class__ is Dotted}
+
     def is_method(self, name: str) -> bool:
         """Whether some class of this file has a method, or a property, of a name."""
         if not self._method_names:

@@ -169,7 +169,8 @@ def _argument_writes(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], 
                     tensor=write.kind in TENSORS and write.sure > Sure.HINT,
                     module=owner.kind is Kind.MODULE and (owner.sure > Sure.HINT or (asked and write.sure > Sure.HINT)),
                 )
-                here = (Place(file, write.site, m.unit.name, write.cause or write.op),) if file else ()
+                at = m.world.place(write.site) or ((file, write.site) if file else None)
+                here = (Place(*at, m.unit.name, write.cause or write.op),) if at is not None else ()
                 writes.setdefault(item, (*here, *m.elsewhere.get(write.site, ())))
     return tuple(item._replace(places=places[:MAX_PLACES]) for item, places in writes.items())
 
@@ -224,9 +225,9 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     """The result of calling a function of this file, by its summary."""
     unit = m.world.unit(reference.unit)
     m.world.called(reference.unit, m.unit.number, m.state.mode)
-    summary = m.world.summary(reference.unit)
     bound = passing.bind(unit, arguments)
     m.world.note_arguments(m, reference.unit, bound, site)
+    summary = m.world.summary(reference.unit)
     for value in (*arguments.positional, *arguments.keywords.values()):
         reading.read(m, value, site, "argument", name)
         slots.field_read(m, value.root, site, "argument", name)
@@ -238,12 +239,12 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     m.elsewhere.pop(site, None)
     bound = passing.with_rest(m, unit, bound, arguments, site)
     behind = hanging.graphs(m, summary.hangs, bound)
-    if not m.world.is_own(reference.unit) and not any(item.form in ("step", "load") for item in summary.writes):
+    if not m.world.is_run(reference.unit) and not any(item.form in ("step", "load") for item in summary.writes):
         # A trainer of another file may train through objects of which nothing is known there.
         stepping.maybe_trains(m, arguments, site, name)
         if not summary.ran:
             unknowns.maybe_backward(m, arguments, site, name)
-    if not m.world.is_own(reference.unit):
+    if not m.world.is_of_file(reference.unit):
         run_inside.run(m, summary.ran, bound, site, name)
     if summary.put_back:
         field_uses.read_by_call(m, summary.put_back, bound.get(unit.first, UNKNOWN), site, name)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 3
 MAX_HELPER = 250
 MAX_EVENTS = 1200
-_BODILY = (t.Function, t.Class, t.Yield, t.Import, t.StarImport)
+_BODILY = (t.Function, t.Class, t.Yield, t.StarImport)
 _OF_ITS_PLACE = frozenset({"super", "locals", "globals", "vars", "eval", "exec", "__class__"})
 HELPERS_NAME = "#in"
 """Stands in each name of a helper that was put in, before its number."""
@@ -91,7 +91,10 @@ class Inliner:
     def __init__(self, world: World) -> None:
         self.world = world
         self._helpers: dict[int, _Helper | None] = {}
-        self._functions = {u.name: u.number for u in world.program.units if u.kind == "function" and u.parent == 0}
+        outermost = [unit for unit in world.program.units if unit.kind == "function" and unit.parent == 0]
+        # A guest has its name elsewhere.
+        outermost.sort(key=lambda unit: unit.number not in world.guests.origins)
+        self._functions = {unit.name: unit.number for unit in outermost}
         self._defaults = {
             event.unit: (unit, event)
             for unit in world.program.units
@@ -149,6 +152,9 @@ class Inliner:
                     return True
                 else:
                     number = self.world.method(current.owner, event.name) if current.owner >= 0 else None
+                if number in self.world.guests.origins:
+                    # What it writes itself, its summary says.
+                    continue
                 if number is not None and self.world.is_own(number) and number not in seen and len(seen) < 20:
                     seen.add(number)
                     pending.append(self.world.program.units[number])
@@ -167,6 +173,8 @@ class Inliner:
             return None
         events = self.world.index(unit).events
         if len(events) > MAX_HELPER or any(isinstance(event, _BODILY) for event in events):
+            return None
+        if unit.number not in self.world.guests.origins and any(isinstance(event, t.Import) for event in events):
             return None
         names = {event.name for event in events if isinstance(event, t.Bind | t.Delete)}
         own = names | {parameter.name for parameter in unit.parameters}

@@ -26,6 +26,15 @@ class Foreign(Dotted):
     __slots__ = ()
 
 
+_AT = "#"
+"""Stands between the path of a file and a name in it."""
+
+
+def named_in(path: str, name: str) -> Foreign:
+    """A name of the file at `path`, as every file can follow it."""
+    return Foreign(f"{path}{_AT}{name}")
+
+
 class Name(NamedTuple):
     """What a name of a module is. One of: an alias of another dotted name (`local` if that is to be followed among the
     project's files), a function or a class by its number, an object, or a constant of a kind."""
@@ -40,8 +49,22 @@ class Name(NamedTuple):
     const: object = None
 
 
+class Body(NamedTuple):
+    """A short function as others run it, see `flow.files.guests`: its unit without its definitions, which its tape
+    tells; so many registers it has; the literals among its defaults; its decorators by their full names; the site of
+    the statement around each of its sites; and the builtin names that it takes."""
+
+    unit: t.Unit
+    registers: int
+    defaults: tuple[tuple[str, t.Const], ...]
+    decorators: tuple[str, ...]
+    statements: tuple[tuple[int, int], ...]
+    takes: frozenset[str]
+
+
 class FunctionFacts(NamedTuple):
-    """A function, for those who call it from elsewhere. `owner` is the number of its class, or -1."""
+    """A function, for those who call it from elsewhere. `owner` is the number of its class, or -1. A short one has a
+    `body`."""
 
     name: str
     qualname: str
@@ -49,6 +72,7 @@ class FunctionFacts(NamedTuple):
     parameters: tuple[t.Parameter, ...]
     decorators: tuple[str, ...]
     summary: Summary
+    body: Body | None = None
 
 
 class Base(NamedTuple):
@@ -129,6 +153,7 @@ class Outside:
         self._own_classes = 0
         self._targets: dict[str, Target | None] = {}
         self._functions: list[tuple[str, int, FunctionFacts]] = []
+        self._seated: dict[int, FunctionFacts] = {}
         self._units: dict[int, t.Unit] = {}
         self._summaries: dict[int, Summary] = {}
         self._function_numbers: dict[tuple[str, int], int] = {}
@@ -148,6 +173,8 @@ class Outside:
 
     def imported(self, dotted: Dotted) -> Dotted:
         """An imported name, as `Foreign` if a file of the project may define it."""
+        if dotted.__class__ is Foreign:
+            return dotted
         if self._modules is not None and self._modules.places(self.path, dotted):
             return Foreign(dotted)
         return dotted
@@ -155,7 +182,11 @@ class Outside:
     def target(self, dotted: str) -> Target | None:
         """What a name is that this file imports; `None` if that is not known."""
         if dotted not in self._targets:
-            self._targets[dotted] = self._follow(self.path, dotted, set())
+            path, at, name = dotted.rpartition(_AT)
+            if at and self._modules is not None:
+                self._targets[dotted] = self._member(path, name, set())
+            else:
+                self._targets[dotted] = self._follow(self.path, dotted, set())
         return self._targets[dotted]
 
     def star(self, module: str, name: str) -> Target | None:
@@ -244,12 +275,25 @@ class Outside:
             self._functions.append((path, function, facts.functions[function]))
         return self._function_numbers[key]
 
+    def function_facts(self, path: str, function: int) -> FunctionFacts | None:
+        """What is known of a function of another file."""
+        facts = self._modules.facts(path) if self._modules is not None else None
+        return facts.functions.get(function) if facts is not None else None
+
+    def seat(self, path: str, function: int, number: int) -> None:
+        """A function of another file runs in this one, under a number of its own."""
+        facts = self.function_facts(path, function)
+        assert facts is not None
+        self._function_numbers[path, function] = number
+        self._seated[number] = facts
+
     def function_origin(self, number: int) -> tuple[str, int]:
         """The file of a function, and its number there."""
         return self._functions[number - self._own_units][:2]
 
     def _function(self, number: int) -> FunctionFacts:
-        return self._functions[number - self._own_units][2]
+        seated = self._seated.get(number)
+        return seated if seated is not None else self._functions[number - self._own_units][2]
 
     def unit(self, number: int) -> t.Unit:
         """A unit with the parameters of a function of another file, and without a body."""
