@@ -52,6 +52,7 @@ from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers 
     attributes,
     callers,
     fields,
+    handed_networks,
     transforms,
 )
 from torchcopylint.flow.interprocedural.summaries import argument_paths
@@ -102,6 +103,9 @@ def run(program: t.Program, outside: Outside | None = None) -> World:
 def found_in(world: World) -> FileFacts:
     """What was found in a file that has been run."""
     with deep_recursion():
+        for number in sorted(world.machines):
+            if handed_networks.learn(world, world.machines[number]):
+                world.run_unit(number)
         joined: dict[int, list[Relation]] = {}
         for told in (callers.suffering(world), callers.entries(world), transforms.found(world)):
             for number, facts in told.items():
@@ -133,7 +137,10 @@ def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
         if expanded is not None:
             places |= expanded.places
             handed |= expanded.handed
-            found.append(_unit_facts(world, world.run_expanded(expanded.unit), (), shielding))
+            m = world.run_expanded(expanded.unit)
+            if handed_networks.learn(world, m):
+                m = world.run_expanded(expanded.unit)
+            found.append(_unit_facts(world, m, (), shielding))
     dropped = (world.index(unit).dropped for unit in world.program.units) if found else ()
     return WithHelpers(tuple(found), places, frozenset(handed), frozenset[int]().union(*dropped))
 

@@ -1,4 +1,4 @@
-"""Who in a project calls a function, and with recording off or on: asked where a finding rests on recording being on.
+"""Who in a project calls a function, with recording off or on, and passing what: asked where a finding rests on it.
 
 Facts flow from what is imported to who imports; this is the other way round, and so it must cost next to nothing. Only
 names are compared, and files are read only that have the name in them. The answer is yes where every place that may be
@@ -16,8 +16,10 @@ from hashlib import blake2b
 
 from torchcopylint.project.callsites import CallSites, Function, Mode, Site, call_sites
 from torchcopylint.project.dependencies import Callee
+from torchcopylint.project.passing import Called, all_frozen
 from torchcopylint.project.patterns import DEFAULT_EXCLUDES, relative_posix
 from torchcopylint.project.sources import Sources
+from torchcopylint.project.switches import MODULE, Switches, switches
 from torchcopylint.source.notebook import convert, is_notebook
 from torchcopylint.source.text import Undecodable, decode
 
@@ -46,6 +48,7 @@ class Callers:
         self._contents: dict[str, bytes] | None = None
         self._read: dict[str, CallSites | None] = {}
         self._mentions: dict[str, tuple[str, ...] | None] = {}
+        self._switches: dict[str, Switches | None] = {}
         self._answers: dict[Callee, bool] = {}
         self._shown: dict[str, str] = {}
         self._states: dict[int, str] = {}
@@ -54,8 +57,17 @@ class Callers:
         """A file has another content than on the disk, such as what an editor has not written yet."""
         self._shown[path] = text
         self._contents = None
-        for memory in (self._read, self._mentions, self._answers):
+        for memory in (self._read, self._mentions, self._switches, self._answers):
             memory.clear()
+
+    def answer(self, callee: Callee) -> bool:
+        """Whether all that call a function do so with recording off, or pass what is frozen for the parameter that is
+        asked about."""
+        if not callee.parameter:
+            return self.all_off(callee)
+        if callee not in self._answers:
+            self._answers[callee] = all_frozen(self, callee)
+        return self._answers[callee]
 
     def all_off(self, callee: Callee) -> bool:
         """Whether the project calls a function, and nowhere with recording on, for all one can see."""
@@ -80,6 +92,43 @@ class Callers:
                 f"{path}\0{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size}\0".encode("utf-8", "replace")
             )
         return made.hexdigest()
+
+    # -- what callers pass
+
+    def calls(self, callee: Callee) -> list[Called] | None:
+        """See `passing.Project`. A constructor is called by the name of its class."""
+        if callee.name == "__init__":
+            callee = Callee(callee.path, "", callee.owner)
+        paths = self._mentioning(callee.name)
+        if paths is None or callee.name in _NOT_ASKED or callee.name.startswith("__"):
+            return None
+        found = []
+        for path in paths:
+            if path != callee.path and self._is_test(path) and not self._is_test(callee.path):
+                continue
+            sites = self._sites(path)
+            if sites is None:
+                return None
+            for site in self._concerning(callee, path, sites):
+                if not site.called:
+                    return None
+                row = sites.functions[site.function].row if site.function >= 0 else MODULE
+                found.append(Called(path, row, site.place))
+        return found
+
+    def switches(self, path: str) -> Switches | None:
+        """See `passing.Project`."""
+        if path not in self._switches:
+            text = self._text(path)
+            self._switches[path] = switches(text) if text is not None else None
+        return self._switches[path]
+
+    def function(self, path: str, name: str) -> str | None:
+        """See `passing.Project`."""
+        sites = self._sites(path)
+        dotted = sites.imports.get(name) if sites is not None else None
+        places = self._sources.places(path, dotted) if dotted is not None else ()
+        return next((place for place, rest in places if rest == name), None)
 
     # -- answering
 
@@ -209,12 +258,14 @@ class Callers:
     def _sites(self, path: str) -> CallSites | None:
         """What a file says; `None` if it cannot be read."""
         if path not in self._read:
-            text = self._shown.get(path)
-            data = (self._all_contents() or {}).get(path)
-            if text is None and data is not None:
-                text = _text_of(path, data)
+            text = self._text(path)
             self._read[path] = call_sites(text) if text is not None else None
         return self._read[path]
+
+    def _text(self, path: str) -> str | None:
+        text = self._shown.get(path)
+        data = (self._all_contents() or {}).get(path)
+        return _text_of(path, data) if text is None and data is not None else text
 
     def _all_contents(self) -> dict[str, bytes] | None:
         """The contents of all files; `None` if they are too many."""

@@ -24,8 +24,9 @@ class Mode(Enum):
 
 
 class Function(NamedTuple):
-    """A function by its name and that of its class (empty: none). `nested` is one inside a function; `within` is the
-    class whose `self` it sees. `handed_on` is whether a decorator may give it to others to be called."""
+    """A function by its name and that of its class (empty: none), and the row of its `def`. `nested` is one inside a
+    function; `within` is the class whose `self` it sees. `handed_on` is whether a decorator may give it to others to be
+    called."""
 
     name: str
     owner: str
@@ -34,16 +35,19 @@ class Function(NamedTuple):
     mode: Mode
     is_property: bool = False
     handed_on: bool = False
+    row: int = 0
 
 
 class Site(NamedTuple):
     """A place where a name stands. `function` is the number of the one around it (-1: none), `receiver` what stands in
-    front of the dot, as far as it is names alone (`None`: there is no dot). What is not `called` may be later."""
+    front of the dot, as far as it is names alone (`None`: there is no dot). What is not `called` may be later. `place`
+    is where the name ends."""
 
     function: int
     mode: Mode
     receiver: str | None
     called: bool
+    place: tuple[int, int]
 
 
 class CallSites(NamedTuple):
@@ -112,10 +116,10 @@ class _Reader:
     def _visit(self, node: ast.AST, place: _Place) -> None:
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Load):
-                self._note(node.id, place, None, called=False)
+                self._note(node.id, place, None, node, called=False)
         elif isinstance(node, ast.Attribute):
             if isinstance(node.ctx, ast.Load):
-                self._note(node.attr, place, _receiver(node.value), called=False)
+                self._note(node.attr, place, _receiver(node.value), node, called=False)
             self._todo.append((node.value, place))
         elif isinstance(node, ast.Call):
             self._call(node, place)
@@ -148,15 +152,16 @@ class _Reader:
             if isinstance(statement, ast.Expr) and _last(statement.value) == _SWITCH:
                 place = place._replace(mode=_mode_of(statement.value) or Mode.UNKNOWN)
 
-    def _note(self, name: str, place: _Place, receiver: str | None, *, called: bool) -> None:
-        self._sites.setdefault(name, []).append(Site(place.function, place.mode, receiver, called))
+    def _note(self, name: str, place: _Place, receiver: str | None, node: ast.expr, *, called: bool) -> None:
+        ends = node.end_lineno or 0, node.end_col_offset or 0
+        self._sites.setdefault(name, []).append(Site(place.function, place.mode, receiver, called, ends))
 
     def _call(self, node: ast.Call, place: _Place) -> None:
         function = node.func
         if isinstance(function, ast.Name):
-            self._note(function.id, place, None, called=True)
+            self._note(function.id, place, None, function, called=True)
         elif isinstance(function, ast.Attribute):
-            self._note(function.attr, place, _receiver(function.value), called=True)
+            self._note(function.attr, place, _receiver(function.value), function, called=True)
             self._todo.append((function.value, place))
         else:
             self._todo.append((function, place))
@@ -165,7 +170,7 @@ class _Reader:
         if _last(function) in _BY_TEXT:
             for argument in node.args:
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-                    self._note(argument.value, place, "", called=False)
+                    self._note(argument.value, place, "", argument, called=False)
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, place: _Place) -> None:
         number = len(self._functions)
@@ -187,6 +192,7 @@ class _Reader:
                 mode=mode,
                 is_property=not _PROPERTIES.isdisjoint(names),
                 handed_on=any(_PASSES_ON.search(ast.unparse(decorator)) for decorator in node.decorator_list),
+                row=node.lineno,
             )
         )
         for default in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults):

@@ -31,19 +31,22 @@ class Dependencies(NamedTuple):
 
 
 class Callee(NamedTuple):
-    """A function of a file by its name and that of its class (empty: none); `nested` is one inside a function."""
+    """A function of a file by its name and that of its class (empty: none); `nested` is one inside a function. With a
+    `parameter`, it is that which is asked about."""
 
     path: str
     owner: str
     name: str
     nested: bool = False
+    parameter: str = ""
 
 
 class Asked(NamedTuple):
-    """What was asked of the whole project: whether all that call a function do so with recording off."""
+    """What was asked of the whole project: whether all that call a function do so with recording off, or, of a
+    parameter, whether all pass a network for it that is frozen."""
 
     callee: Callee
-    all_off: bool
+    answer: bool
 
 
 NOTHING = Dependencies((), ())

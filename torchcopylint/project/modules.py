@@ -263,8 +263,14 @@ class Modules:
 
     def all_off(self, path: str, owner: str, name: str) -> bool:
         """See `Surroundings`."""
-        callee = Callee(path, owner, name)
-        answer = self._callers.all_off(callee)
+        return self._ask_callers(Callee(path, owner, name))
+
+    def all_frozen(self, path: str, owner: str, name: str, parameter: str) -> bool:
+        """See `Surroundings`."""
+        return self._ask_callers(Callee(path, owner, name, parameter=parameter))
+
+    def _ask_callers(self, callee: Callee) -> bool:
+        answer = self._callers.answer(callee)
         if self._stack:
             self._stack[-1].asked[callee] = answer
         return answer
@@ -387,6 +393,10 @@ class View:
     def all_off(self, path: str, owner: str, name: str) -> bool:
         """See `Surroundings`."""
         return self._modules.all_off(path, owner, name)
+
+    def all_frozen(self, path: str, owner: str, name: str, parameter: str) -> bool:
+        """See `Surroundings`."""
+        return self._modules.all_frozen(path, owner, name, parameter)
 
     def step_at(self, path: str, site: int) -> tuple[str, Span] | None:
         """See `Surroundings`."""

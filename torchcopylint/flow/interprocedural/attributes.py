@@ -169,6 +169,8 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
     if local is not None and (moved := training_fields.shares_of(m, ref, local, name)):
         own = m.number("slot", (ref, f".{name}"))
         return known._replace(shares=(*moved, Share(own, How.OWN, -1, own)))
+    if obj.owner == "self" and (m.unit.owner, name) in m.world.frozen_fields:
+        known = known._replace(requires_grad=Fact.NO)
     if m.world.is_switched(obj.type, name) or (switched and known.kind is Kind.MODULE):
         known = known._replace(flags=known.flags | {SWITCHED})
     computed = known.kind is Kind.UNKNOWN and kinds.named_loss(name)

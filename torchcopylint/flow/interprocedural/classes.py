@@ -100,6 +100,8 @@ class Classes:
         self._registered: dict[int, dict[str, bool]] = {}
         self._trained_by: dict[int, training_fields.Trained] = {}
         self._setters: dict[str, frozenset[int]] | None = None
+        self.frozen_fields: set[tuple[int, str]] = set()
+        """Fields, by their classes, for which all who make an instance pass frozen networks."""
         self._indexes: dict[int, UnitIndex] = {}
         self._current = -1
         self._module_asked = False

@@ -54,6 +54,8 @@ class Parameters(Classes):
         self._defaults: dict[int, dict[str, Object]] = {}
         self._calling: dict[int, dict[str, partials.Default]] = {}
         self._passed_elements: dict[tuple[int, str], Object] = {}
+        self.frozen_arguments: set[tuple[int, str]] = set()
+        """Parameters, by their units, for which all callers in the project pass frozen networks."""
         self._standing_in = -1
         """While an inherited method is run for a class that inherits it: that class."""
 
@@ -77,6 +79,8 @@ class Parameters(Classes):
             ref = m.number("argument", name)
             obj = differentiated.as_asked(m, name, self._parameter_object(m, parameter))
             self._bound_to[unit.number].append((parameter, obj))
+            if (unit.number, name) in self.frozen_arguments:
+                obj = obj._replace(requires_grad=Fact.NO)
             sure = SURELY_PASSED in obj.flags
             obj = obj._replace(flags=obj.flags - {SURELY_PASSED}) if sure else obj
             passed = self._arguments.get(unit.number, {}).get(name, Object()).kind

@@ -127,6 +127,10 @@ class Modules(Protocol):
     def all_off(self, path: str, owner: str, name: str) -> bool:
         """Whether the project calls a function of a file, a method if it has an owner, and with recording off alone."""
 
+    def all_frozen(self, path: str, owner: str, name: str, parameter: str) -> bool:
+        """Whether the project calls a function of a file, and passes for a parameter nothing but networks that it has
+        frozen. Of `__init__`, that is whoever makes an instance."""
+
 
 class Target(NamedTuple):
     """What a dotted name has been followed to: something in the file at `path`, or, with `dotted`, somebody else's."""
@@ -168,6 +172,10 @@ class Outside:
     def all_off(self, owner: str, name: str) -> bool:
         """Whether the project calls a function of the file that looks, and with recording off alone."""
         return self._modules is not None and self._modules.all_off(self.path, owner, name)
+
+    def all_frozen(self, owner: str, name: str, parameter: str) -> bool:
+        """Whether the project calls a function of the file that looks, and with a frozen network for a parameter."""
+        return self._modules is not None and self._modules.all_frozen(self.path, owner, name, parameter)
 
     # -- names
 
