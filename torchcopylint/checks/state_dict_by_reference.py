@@ -57,6 +57,8 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
         restored = [r for r in restored if r.method != fact.method]
         loaded = [m for m in met if m.field == fact.field and m.source in fact.sources]
         loaded = [m for m in loaded if m.method != fact.method or m.earlier]
+        restored = [r for r in restored if r.method not in fact.renewed]
+        loaded = [m for m in loaded if m.method not in fact.renewed]
         if fact.optimizer and fact.sure is Sure.NOT:
             continue
         if fact.optimizer:

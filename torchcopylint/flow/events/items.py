@@ -154,7 +154,7 @@ def _unpack(m: Machine, event: t.Unpack) -> None:
     if position is not None and dimensions.are_in(m, event.value):
         m.set(event.out, Value(kind=Kind.NUMBER))
         return
-    if not value.refs:
+    if not value.refs or _are_pairs(m, event.value):
         m.set(event.out, memory.unknown(m, event.site, text))
         return
     handed = _handed_back(m, event, value)
@@ -169,6 +169,14 @@ def _unpack(m: Machine, event: t.Unpack) -> None:
             # What a starred target gets stands for all the elements from there on.
             m.state.set_object(ref, obj._replace(flags=obj.flags | {PLACEHOLDER}))
     m.set(event.out, part)
+
+
+def _are_pairs(m: Machine, register: int) -> bool:
+    """Whether each of what somebody calls his parameters is taken apart: they come with their names, as those of torch
+    do not. `for name, p in net.parameters()`"""
+    element = m.unit.definitions[register] if register >= 0 else None
+    through = m.unit.definitions[element.iterable] if isinstance(element, t.Iterate) and element.iterable >= 0 else None
+    return isinstance(through, t.Invoke) and through.name == "parameters"
 
 
 def _handed_back(m: Machine, event: t.Unpack, value: Value) -> Value | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldMet, Kept
+from torchcopylint.flow.interprocedural import calling_order
 from torchcopylint.flow.interprocedural.summaries import argument_paths
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -85,7 +86,8 @@ def kept(m: Machine) -> list[Kept]:
                             optimizer=how is How.STATE and OPTIMIZER_STATE in obj.flags,
                         )
                     )
-    return list(dict.fromkeys(found))
+    renewed = calling_order.behind(m) if found else frozenset[str]()
+    return [one._replace(renewed=renewed) for one in dict.fromkeys(found)]
 
 
 def _of_several(m: Machine, field: str, site: int, share: Share, obj: Object) -> Iterator[Kept]:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 _MAKING = (t.Call, t.Operate, t.Item, t.Unpack, t.Iterate, t.Const, t.Make)
 
 
-def each_turn(m: Machine, site: int) -> bool:
+def each_turn(m: Machine, site: int, loop: int = -1) -> bool:
     """Whether the value whose method is called at a site comes from nothing that an earlier turn of the loop around it
-    has left: each name that it is computed from is bound before, in that loop, where the conditions are those of the
-    site, or else not in the loop at all.
+    (or another one around it) has left: each name that it is computed from is bound before, in that loop, where the
+    conditions are those of the site, or else not in the loop at all.
 
     `if net.both: out, extra = net(x)`, and behind that `if net.both: (loss + extra).backward()`. An inner loop may fill
     a list that each turn of the outer one begins: what it puts in is asked for in the same way.
@@ -26,6 +26,7 @@ def each_turn(m: Machine, site: int) -> bool:
     loops = uses.loops_around(m, site)
     if not isinstance(call, t.Invoke) or not loops:
         return False
+    loop = loop if loop >= 0 else loops[-1]
     pending, seen = [call.base], set[int]()
     while pending:
         register = pending.pop()
@@ -34,14 +35,14 @@ def each_turn(m: Machine, site: int) -> bool:
         if event is None or _is_without_graph(m, register):
             continue
         if isinstance(event, t.Load):
-            bound = [bind for bind in m.index.binds.get(event.name, ()) if loops[-1] in uses.loops_around(m, bind.site)]
+            bound = [bind for bind in m.index.binds.get(event.name, ()) if loop in uses.loops_around(m, bind.site)]
             before = [bind.site for bind in bound if bind.site < event.site and _is_passed(m, bind.site, event.site)]
             if bound and not any(exclusion.some_follow(m, before, one) for one in (site, event.site)):
                 return False
-            if not bound and _is_filled(m, event.name, loops[-1]):
+            if not bound and _is_filled(m, event.name, loop):
                 return False
             pending += [bind.value for bind in bound]
-            pending += _put_in(m, event.name, loops[-1]) if bound else []
+            pending += _put_in(m, event.name, loop) if bound else []
         elif isinstance(event, t.Attribute | t.Invoke):
             if isinstance(event, t.Attribute) and event.name in m.index.stores:
                 return False

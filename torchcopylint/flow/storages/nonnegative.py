@@ -1,0 +1,121 @@
+"""Values that are not negative by how they were computed: an activation that leaves such numbers as they are overwrites
+them with themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import Kind
+from torchcopylint.flow.storages import slots
+from torchcopylint.flow.storages.field_uses import is_self
+from torchcopylint.flow.tapes import uses
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+MAX_DEPTH = 8
+"""So many operations are gone back over."""
+_LEAVING = frozenset({"relu", "leakyrelu", "rrelu", "prelu", "elu", "celu"})
+"""Activations that return what is not negative as it is."""
+_MAKING = frozenset(
+    {"relu", "relu6", "sigmoid", "softmax", "softplus", "exp", "abs", "square", "softmin", "hardsigmoid", "norm", "var"}
+    | {"std", "rand", "zeros", "ones", "zeros_like", "ones_like", "rand_like", "one_hot", "sqrt"}
+)
+_KEEPING = frozenset(
+    {"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous", "float", "half", "double", "to", "cuda", "cpu"}
+    | {"mean", "sum", "amax", "clone", "detach", "transpose", "permute", "expand", "repeat", "t", "type", "dropout"}
+    | {"dropout1d", "dropout2d", "dropout3d", "identity", "type_as"}
+    | {f"{kind}{size}d" for kind in ("maxpool", "avgpool", "adaptiveavgpool", "adaptivemaxpool") for size in (1, 2, 3)}
+)
+_SEQUENTIAL = "torch.nn.Sequential"
+_SAME = frozenset({"+", "*", "/"})
+
+
+def note(m: Machine, site: int, name: str) -> None:
+    """An activation at a site has just overwritten its input: tell the write if the numbers are what they were."""
+    write, register = m.writes.get(site), m.index.calls.get(site, -1)
+    event = m.unit.definitions[register] if register >= 0 else None
+    if write is None or _plain(name) not in _LEAVING:
+        return
+    first = -1
+    if isinstance(event, t.Call) and event.arguments and not event.arguments[0].keyword:
+        first = event.arguments[0].register
+    elif isinstance(event, t.Invoke):
+        # `F.relu(x)`, `self.act(x)` or `x.relu_()`.
+        first = event.arguments[0].register if event.arguments else event.base
+    if _is_so(m, first, MAX_DEPTH):
+        m.writes[site] = write._replace(unchanged=True)
+
+
+def _plain(name: str) -> str:
+    return name.rpartition(".")[2].replace("_", "").lower()
+
+
+def _is_so(m: Machine, register: int, depth: int) -> bool:
+    event = m.unit.definitions[register] if register >= 0 and depth else None
+    if isinstance(event, t.Load):
+        bound = uses.bindings_before(m, event)
+        return bool(bound) and all(_is_so(m, one, depth - 1) for one in bound)
+    if isinstance(event, t.Const):
+        return isinstance(event.value, int | float) and event.value >= 0
+    if isinstance(event, t.Operate) and event.symbol in _SAME:
+        return all(_is_so(m, one, depth - 1) for one in event.operands)
+    if isinstance(event, t.Call) and event.arguments:
+        refs = m.value(event.function).refs
+        through = _through_layers(m, refs) if refs else _through_name(m.dotted_of(event))
+        return through is True or (through is None and _is_so(m, event.arguments[0].register, depth - 1))
+    if isinstance(event, t.Invoke):
+        refs, function = _called(m, event), m.dotted_of(event).startswith("torch.")
+        chain = chain_in_field(m, event)
+        through = _through_chain(chain) if chain else _through_layers(m, refs) if refs else _through_name(event.name)
+        source = event.arguments[0].register if (function or refs) and event.arguments else event.base
+        return through is True or (through is None and _is_so(m, source, depth - 1))
+    return False
+
+
+def _called(m: Machine, event: t.Invoke) -> tuple[int, ...]:
+    """The layers in a field that are called like a method: `self.act(x)`."""
+    found = [ref for ref in m.value(event.base).refs for ref in m.state.refs_of((ref, f".{event.name}"))]
+    return tuple(ref for ref in found if m.state.object(ref).kind is Kind.MODULE)
+
+
+def _through_name(name: str) -> bool | None:
+    """Whether what an operation returns is not negative; `None` if it is what it is given that decides."""
+    plain = _plain(name)
+    return True if plain in {one.replace("_", "") for one in _MAKING} else None if plain in _KEEPING else False
+
+
+def _through_layers(m: Machine, refs: tuple[int, ...]) -> bool | None:
+    """The same of layers, and of chains of them, as their last ones tell."""
+    if len(refs) != 1:
+        return False
+    obj = m.state.object(refs[0])
+    held = [slots.slot_value(m, slot) for slot in m.state.slot_names(refs[0]) if slot[1].startswith("[")]
+    if not held or obj.type != _SEQUENTIAL:
+        return _through_name(obj.type) if obj.type.startswith("torch.nn.") else False
+    return _through_chain([m.state.object(one.refs[0]).type if one.refs else "" for one in held])
+
+
+def _through_chain(types: list[str]) -> bool | None:
+    """The same of the classes of layers that follow one another."""
+    for one in reversed(types):
+        through = _through_name(one) if one.startswith("torch.nn.") else False
+        if through is not None:
+            return through
+    return None
+
+
+def chain_in_field(m: Machine, event: t.Invoke) -> list[str]:
+    """The classes of the layers of the chain that is called in a field of `self`, as the constructor writes them out;
+    nothing if that is not seen."""
+    initial = m.world.method(m.unit.owner, "__init__") if m.unit.owner >= 0 else None
+    made = m.world.machines.get(initial) if initial is not None else None
+    if made is None or not is_self(m, event.base) or m.world.setters(event.name):
+        return []
+    stores = made.index.stores.get(event.name, ())
+    built = made.unit.definitions[stores[0].value] if len(stores) == 1 and stores[0].value >= 0 else None
+    if not isinstance(built, t.Call | t.Invoke) or made.dotted_of(built) != _SEQUENTIAL:
+        return []
+    layers = [made.unit.definitions[one.register] if one.register >= 0 else None for one in built.arguments]
+    return [made.dotted_of(one) if isinstance(one, t.Call | t.Invoke) else "" for one in layers]
