@@ -85,5 +85,8 @@ def _outside(unit: UnitFacts, facts: list[ConditionalWrite], owns: dict[int, lis
 
 
 def _suffers_caller(unit: UnitFacts, fact: ConditionalWrite, write: Write) -> bool:
+    if write.op == "copy_" and not write.reads_old and not write.partial:
+        # Of what was converted nothing is left: it is room that the caller lends, to be filled.
+        return False
     argument = fact.owner == ARGUMENT and fact.storage not in unit.returns_sources
     return argument and write.form in DIRECT_FORMS and suffers_caller(unit, write._replace(owner=ARGUMENT))

@@ -23,7 +23,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     others = first_reads(unit, own=False)
     owns = first_reads(unit, own=True)
     for write in unit.writes.values():
-        if write.form != "activation" or write.unchanged:
+        if write.form != "activation":
             continue
         reads = [read for read in others.get(write.site, []) if _kept_apart(read)]
         reads += [read for read in owns.get(write.site, []) if _input_again(read, write)]

@@ -127,6 +127,8 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     """
     reads = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldRead) and fact.consumer == "item"]
     met = [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldMet)]
+    # Who runs backward and steps no optimizer makes the next values himself, and puts them under the parameters.
+    alone = any(unit.trains for unit in methods) and _trained(methods) is None
     seen: set[int] = set()
     for unit in methods:
         for fact in unit.facts:
@@ -134,7 +136,7 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
                 continue
             later = [write for write in unit.writes.values() if _overwrites(write, fact)]
             restored = [read for read in reads if read.field == fact.field and read.method != fact.method]
-            meeting = [place for place in met if _meets(place, fact, unit)]
+            meeting = [place for place in met if _meets(place, fact, unit) and not (alone and place.op == ".data =")]
             if later and restored:
                 seen.add(fact.shared)
                 write, read = min(later, key=lambda w: w.site), min(restored, key=lambda r: r.site)
@@ -142,10 +144,10 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
             elif fact.appended:
                 # All the entries are one memory, whatever has become of it by the time that somebody looks.
                 seen.add(fact.shared)
-                yield _report_kept(fact, -1, _trained(methods, fact), False, met=True)
+                yield _report_kept(fact, -1, _trained(methods), False, met=True)
             elif meeting:
                 seen.add(fact.shared)
-                written = _trained(methods, fact)
+                written = _trained(methods)
                 yield _report_kept(
                     fact, min(place.site for place in meeting), written, fact.whole or bool(fact.storages), met=True
                 )
@@ -196,7 +198,7 @@ def _meets(place: FieldMet, kept: Kept, unit: UnitFacts) -> bool:
     return place.form in ("operand", "averaged")
 
 
-def _trained(methods: Sequence[UnitFacts], kept: Kept) -> Write | None:
+def _trained(methods: Sequence[UnitFacts]) -> Write | None:
     """A step of an optimizer in the class: outside of the method that keeps, the parameters are trained."""
     steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
     return min(steps, key=lambda write: write.site, default=None)

@@ -35,6 +35,7 @@ from torchcopylint.flow.facts import (
     DataShared,
     DefaultWritten,
     FileFacts,
+    ReadAfter,
     Relation,
     UnitFacts,
     WithHelpers,
@@ -159,8 +160,10 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     unit = m.unit
     owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
     stated = [fact for site in sorted(m.facts) for fact in m.facts[site]]
+    stated = [fact for fact in stated if not isinstance(fact, ReadAfter) or not m.writes[fact.write].unchanged]
     stated = [fact for fact in stated if not isinstance(fact, DataShared) or not sharing.stands_in(m, fact)]
     stated = [fact for fact in stated if not isinstance(fact, DataShared) or not _is_given_away(m, fact)]
+    stated = [fact for fact in stated if not isinstance(fact, DataShared) or not sharing.is_only_compared(m, fact)]
     if m.unit.number == 0 and any(isinstance(fact, DataShared) for fact in stated) and not _writes(world):
         # A script or a notebook that only compares two layers, say: neither ever changes.
         stated = [fact for fact in stated if not isinstance(fact, DataShared)]

@@ -180,6 +180,9 @@ def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *
     for ref in target.refs:
         for base in {ref, *_graph_bases(m, ref)}:
             obj = m.state.object(base)
+            if obj.dtype in dtypes.INTEGERS:
+                # Whatever is put among integers, they require no gradient.
+                continue
             if obj.kind in TENSORS and obj.leaf is not Fact.NO and obj.requires_grad <= 0:
                 m.state.set_object(base, obj._replace(requires_grad=best, leaf=Fact.NO, graph=obj.graph | graph))
             elif obj.kind in TENSORS:
@@ -191,7 +194,7 @@ def may_require_grad(m: Machine, target: Value) -> None:
     for ref in target.refs:
         for base in {ref, *_graph_bases(m, ref)}:
             obj = m.state.object(base)
-            if obj.kind in TENSORS and obj.requires_grad is Fact.NO:
+            if obj.kind in TENSORS and obj.requires_grad is Fact.NO and obj.dtype not in dtypes.INTEGERS:
                 m.state.set_object(base, obj._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN))
 
 

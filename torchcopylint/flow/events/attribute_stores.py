@@ -120,7 +120,9 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
     elif obj.kind is Kind.PARAMETER:
         sharing.note_again(m, event.site, value, text)
     if not _is_exchanged(m, value, event.site):
-        reading.read(m, value, event.site, "operand", text)
+        # Whoever puts memory under a tensor has not looked at what a copy is still to fill it with.
+        filled = value._replace(marks=frozenset(mark for mark in value.marks if mark.write not in m.flights))
+        reading.read(m, filled, event.site, "operand", text)
     target = Value((ref,), obj.kind, None, base.marks, base.root)
     writing.write(m, target, event.site, op=".data =", form="assign", name=text, reads_old=False, versioned=False)
     _put_on(m, ref, value, event.site)

@@ -161,6 +161,10 @@ def _unpack(m: Machine, event: t.Unpack) -> None:
     if handed is not None:
         m.set(event.out, handed)
         return
+    spelt = _spelt_out(m, event)
+    if spelt is not None:
+        m.set(event.out, m.value(spelt) if spelt >= 0 else memory.unknown(m, event.site, text))
+        return
     each = m.each(memory.by_kind(m, value))
     part = slots.join_values([_part_of(m, one, obj, position, event.site, text) for one, obj in each])
     for ref in part.refs if position is None else ():
@@ -177,6 +181,20 @@ def _are_pairs(m: Machine, register: int) -> bool:
     element = m.unit.definitions[register] if register >= 0 else None
     through = m.unit.definitions[element.iterable] if isinstance(element, t.Iterate) and element.iterable >= 0 else None
     return isinstance(through, t.Invoke) and through.name == "parameters"
+
+
+def _spelt_out(m: Machine, event: t.Unpack) -> int | None:
+    """The register that is taken out of what stands there with a star in it, `a, b, c = x, *pair, y`: in front of the
+    star by its place, behind it by that from the end. -1 is a part of what the star spreads, `None` no star."""
+    made = m.unit.definitions[event.value] if event.value >= 0 else None
+    if not isinstance(made, t.Make) or made.kind == "dict" or not any(made.stars) or event.position < 0:
+        return None
+    first, last = made.stars.index(True), len(made.stars) - 1 - made.stars[::-1].index(True)
+    if event.position < first:
+        return made.items[event.position]
+    targets = [one.position for one in m.index.of(t.Unpack) if one.value == event.value]
+    place = len(made.items) - (max(targets) + 1 - event.position)
+    return made.items[place] if min(targets) >= 0 and place > last else -1
 
 
 def _handed_back(m: Machine, event: t.Unpack, value: Value) -> Value | None:

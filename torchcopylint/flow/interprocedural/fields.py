@@ -328,6 +328,8 @@ def met(m: Machine) -> list[FieldMet]:
             register = event.arguments[0].register
             earlier = from_earlier_call(m, register, event.site)
             field = earlier or field_of(m, register)
+            if field and _is_replaced(m, field, event.site):
+                continue
             several = field_of(m, event.base) if field else ""
             if several and several != field:
                 source = _each_of(m, several)
@@ -336,6 +338,20 @@ def met(m: Machine) -> list[FieldMet]:
                 source = m.state.object(ref).text
                 found.append(FieldMet(event.site, field, m.unit.name, "loaded", source, event.name, bool(earlier)))
     return list(dict.fromkeys(found))
+
+
+def _is_replaced(m: Machine, field: str, site: int) -> bool:
+    """Whether a loop over what a field holds puts something new under each key, in front of a site: what comes there is
+    not what was kept."""
+    for store in m.index.of(t.StoreItem):
+        base = m.unit.definitions[store.base]
+        if store.site < site and isinstance(base, t.Attribute) and base.name == field and is_self(m, base.base):
+            loops = [one for one in m.index.of(t.Loop) if one.site in uses.loops_around(m, store.site)]
+            heads = [one.body[0] for one in loops if one.body]
+            through = [naming.text_of(m, head.iterable) for head in heads if isinstance(head, t.Iterate)]
+            if any(f"{text}.".startswith(f"{m.unit.first}.{field}.") for text in through):
+                return True
+    return False
 
 
 def _met(m: Machine, site: int, registers: tuple[int, ...], op: str, form: str) -> Iterator[FieldMet]:

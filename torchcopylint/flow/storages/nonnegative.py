@@ -20,8 +20,9 @@ _LEAVING = frozenset({"relu", "leakyrelu", "rrelu", "prelu", "elu", "celu"})
 """Activations that return what is not negative as it is."""
 _MAKING = frozenset(
     {"relu", "relu6", "sigmoid", "softmax", "softplus", "exp", "abs", "square", "softmin", "hardsigmoid", "norm", "var"}
-    | {"std", "rand", "zeros", "ones", "zeros_like", "ones_like", "rand_like", "one_hot", "sqrt"}
+    | {"std", "sqrt"}
 )
+"""Not what is filled with a number: it stands for whatever else the program may be given."""
 _KEEPING = frozenset(
     {"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous", "float", "half", "double", "to", "cuda", "cpu"}
     | {"mean", "sum", "amax", "clone", "detach", "transpose", "permute", "expand", "repeat", "t", "type", "dropout"}
@@ -83,7 +84,7 @@ def _called(m: Machine, event: t.Invoke) -> tuple[int, ...]:
 def _through_name(name: str) -> bool | None:
     """Whether what an operation returns is not negative; `None` if it is what it is given that decides."""
     plain = _plain(name)
-    return True if plain in {one.replace("_", "") for one in _MAKING} else None if plain in _KEEPING else False
+    return True if plain in _MAKING else None if plain in _KEEPING else False
 
 
 def _through_layers(m: Machine, refs: tuple[int, ...]) -> bool | None:

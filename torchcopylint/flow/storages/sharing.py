@@ -250,6 +250,42 @@ def stands_in(m: Machine, fact: DataShared) -> bool:
     return taken > 1
 
 
+_HARMLESS = frozenset({"eval", "train", "extra_repr"})
+
+
+def is_only_compared(m: Machine, fact: DataShared) -> bool:
+    """Whether a function makes both of what shares a parameter, calls them, and does nothing else with them: no write
+    can come after that. To be asked when a unit has run."""
+    put = m.put_on.get(fact.site)
+    if put is None or m.unit.kind != "function":
+        return False
+    written = any(
+        w.site > fact.site and w.form != "assign" and put.storages & set(w.storages) for w in m.writes.values()
+    )
+    names = {text.partition(".")[0] for text in (fact.target, fact.source)}
+    return (
+        not written
+        and all("." in text for text in (fact.target, fact.source))
+        and all(_is_kept_to_itself(m, name) for name in names)
+    )
+
+
+def _is_kept_to_itself(m: Machine, name: str) -> bool:
+    """Whether a name is bound in a unit, and what it holds is called there, and asked for its fields, and no more."""
+    found = uses.of_name(m, name)
+    if not name.isidentifier() or not m.index.binds.get(name) or uses.seen_from_inside(m, name):
+        return False
+    if name in {parameter.name for parameter in m.unit.parameters}:
+        return False
+    for use in found:
+        event = m.consumer_of(use.register) if use.loads else None
+        called = isinstance(event, t.Call) and event.function == use.register
+        asked = isinstance(event, t.Attribute) or (isinstance(event, t.Invoke) and event.name in _HARMLESS)
+        if use.loads and not called and not asked:
+            return False
+    return True
+
+
 def is_passing(m: Machine, register: int) -> bool:
     """Whether what a call returns is an operand and nothing else, perhaps after a conversion: nobody holds it."""
     event = m.consumer_of(register)

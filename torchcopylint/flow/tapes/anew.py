@@ -36,7 +36,7 @@ def each_turn(m: Machine, site: int, loop: int = -1) -> bool:
             continue
         if isinstance(event, t.Load):
             bound = [bind for bind in m.index.binds.get(event.name, ()) if loop in uses.loops_around(m, bind.site)]
-            before = [bind.site for bind in bound if bind.site < event.site and _is_passed(m, bind.site, event.site)]
+            before = [bind.site for bind in bound if bind.site < event.site and _is_passed(m, bind, event.site)]
             if bound and not any(exclusion.some_follow(m, before, one) for one in (site, event.site)):
                 return False
             if not bound and _is_filled(m, event.name, loop):
@@ -54,11 +54,15 @@ def each_turn(m: Machine, site: int, loop: int = -1) -> bool:
     return True
 
 
-def _is_passed(m: Machine, bind: int, load: int) -> bool:
+def _is_passed(m: Machine, bind: t.Bind, load: int) -> bool:
     """Whether who comes to a load has come by a binding in front of it on the same turn, but for its conditions: it
-    stands in the same loops, or in some of them."""
-    around = uses.loops_around(m, bind)
-    return uses.loops_around(m, load)[: len(around)] == around
+    stands in the same loops, or in some of them. An inner loop takes a turn where nothing but it binds the name: else
+    there were none."""
+    around = uses.loops_around(m, bind.site)
+    if uses.loops_around(m, load)[: len(around)] == around:
+        return True
+    elsewhere = any(uses.loops_around(m, one.site)[: len(around)] != around for one in m.index.binds[bind.name])
+    return not elsewhere and all(parameter.name != bind.name for parameter in m.unit.parameters)
 
 
 def _is_without_graph(m: Machine, register: int) -> bool:
