@@ -197,6 +197,8 @@ def _become(m: Machine, register: int, obj: Object) -> None:
         if before.kind is Kind.UNKNOWN or before.sure < obj.sure:
             kind = before.kind if before.kind is obj.kind else obj.kind
             m.state.set_object(ref, before._replace(kind=kind, sure=obj.sure, type=obj.type or before.type))
+        elif before.kind is obj.kind and not before.type:
+            m.state.set_object(ref, before._replace(type=obj.type))
         if obj.kind in TENSORS:
             tested = m.state.object(ref)
             m.state.set_object(ref, tested._replace(flags=tested.flags | {TESTED}))

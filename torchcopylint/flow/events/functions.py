@@ -146,6 +146,7 @@ def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     source = arguments.at(0)
     if not source.refs:
         return source
+    copying.refine_source(m, source, event.out)
     obj = m.state.object(source.refs[0])
     text = naming.text_of(m, event.out)
     if obj.kind is Kind.STATE_DICT:

@@ -421,8 +421,9 @@ class Classes:
             for slot in m.state.slot_names(ref)[:MAX_ELEMENTS]:
                 for held in m.state.refs_of(slot) if slot[1].startswith("[") else ():
                     obj = as_passed(m.state.object(held))
-                    leaf = obj.leaf if HANDED in obj.flags else Fact.UNKNOWN
-                    obj = obj._replace(requires_grad=Fact.UNKNOWN, leaf=leaf)
+                    if not training_fields.element_stays_as_made(m, obj, name):
+                        leaf = obj.leaf if HANDED in obj.flags else Fact.UNKNOWN
+                        obj = obj._replace(requires_grad=Fact.UNKNOWN, leaf=leaf)
                     self._elements[local, name] = join_objects(self._elements.get((local, name), obj), obj)
                     parts = {}
                     for inner in m.state.slot_names(held) if obj.kind is Kind.TUPLE else ():

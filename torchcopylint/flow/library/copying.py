@@ -10,6 +10,7 @@ from torchcopylint.flow.facts import TensorCopied
 from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, LOCAL, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.program import hollow
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import kinds, memory
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -25,6 +26,14 @@ def note_copy(m: Machine, value: Value, site: int, name: str) -> None:
         computed = all(_is_computed(obj) for obj in found)
         sure = min(obj.sure for obj in found)
         m.fact(TensorCopied(site, name, "copy", found[0].site if computed else -1, sure))
+
+
+def refine_source(m: Machine, source: Value, out: int) -> None:
+    """What is done with the copy `out` shows that a tensor was copied: `noisy = copy.copy(x)`, `noisy.add_(...)`."""
+    bound = m.consumer_of(out)
+    used = m.unit.uses.get(f"{bound.name}@{bound.site}") if isinstance(bound, t.Bind) else None
+    if used is not None and kinds.from_uses(used)[0] is Kind.TENSOR:
+        memory.refine(m, source, Kind.TENSOR, Sure.LIKELY)
 
 
 def note_deepcopy(m: Machine, value: Value, site: int, name: str) -> None:

@@ -72,6 +72,35 @@ def stays_as_made(m: Machine, obj: Object, name: str) -> bool:
     return not m.world.setters(name) and not any(_is_switched(m, unit, name) for unit in m.world.program.units)
 
 
+_PUTTING = frozenset({"add", "append", "extend", "insert", "setdefault", "update"})
+
+
+def element_stays_as_made(m: Machine, obj: Object, name: str) -> bool:
+    """Whether a constructor puts a leaf that requires grad into a container that it sets a field to, and nobody in the
+    file puts anything else there, or has what somebody who knows a field of that name works with require none."""
+    if not stays_as_made(m, obj, name) or obj.leaf is not Fact.YES:
+        return False
+    return not any(_puts_other_things(m, unit, name) for unit in m.world.program.units if unit is not m.unit)
+
+
+def _puts_other_things(m: Machine, unit: t.Unit, name: str) -> bool:
+    """Whether a unit that reads an attribute of that name may put something into the container there, or have
+    what is there require no grad. What is stored after an operation in place is what stood there."""
+    index = m.world.index(unit)
+    if not any(event.name == name for event in index.of(t.Attribute)):
+        return False
+    switched = any(e.name in ("requires_grad_", "detach_") for e in index.of(t.Invoke))
+    switched = switched or any(e.name == "requires_grad" for e in index.of(t.StoreAttribute))
+    bases = [e.base for e in index.of(t.StoreItem) if not e.augmented]
+    bases += [e.base for e in index.of(t.Invoke) if e.name in _PUTTING]
+    return switched or any(_may_hold(unit.definitions[base], name) for base in bases)
+
+
+def _may_hold(event: t.Event | None, name: str) -> bool:
+    """Whether what an event brings about may be an attribute of that name, or what stands in it."""
+    return not isinstance(event, t.Attribute) or event.name == name
+
+
 def _is_switched(m: Machine, unit: t.Unit, name: str) -> bool:
     """Whether a unit has what an attribute of that name holds require grad, or none."""
     index = m.world.index(unit)

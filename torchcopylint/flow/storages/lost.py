@@ -60,7 +60,7 @@ def note_parameter(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, v
     if any(held | 1 in m.evidence for held in value.refs):
         # Known by its use, which is that of a parameter as well.
         return
-    sure = min(_is_registered(m, ref, obj, event.name), *(one.sure for one in new))
+    sure = min(_is_registered(m, ref, obj, event), *(one.sure for one in new))
     if sure is Sure.NOT or _taken_off(m, event.name) or _is_of_another_way(m, obj, event):
         return
     when = next((s.when for one in new for s in one.shares if s.when and _is_parameter(m, s.of)), "")
@@ -72,10 +72,11 @@ def _is_parameter(m: Machine, ref: int) -> bool:
     return m.state.object(ref).kind is Kind.PARAMETER
 
 
-def _is_registered(m: Machine, ref: int, obj: Object, name: str) -> Sure:
+def _is_registered(m: Machine, ref: int, obj: Object, event: t.StoreAttribute) -> Sure:
+    name = event.name
     cell = m.state.cell((ref, f".{name}"))
     local = m.world.local_class(obj.type)
-    if cell is not None and cell.site >= 0:
+    if cell is not None and cell.site >= 0 and not (cell.site == event.site and _is_of_each_turn(m, event.base)):
         held = [m.state.object(one) for one in cell.refs]
         known = bool(held) and all(one.kind is Kind.PARAMETER and one.sure is Sure.PROVEN for one in held)
         return min(obj.sure, Sure.PROVEN) if known else Sure.NOT
@@ -88,6 +89,13 @@ def _is_registered(m: Machine, ref: int, obj: Object, name: str) -> Sure:
         return Sure.PROVEN if m.world.is_parameter(local, name, above=above) else Sure.NOT
     row = table.module_class(obj.type) if obj.type else None
     return obj.sure if row is not None and name in row.parameters else Sure.NOT
+
+
+def _is_of_each_turn(m: Machine, register: int) -> bool:
+    """Whether a register holds another thing at each turn of a loop: what stands in its field is that of another."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    bound = uses.bindings_before(m, made) if isinstance(made, t.Load) else []
+    return bool(bound) and all(uses.from_iteration(m, one) for one in bound)
 
 
 def _is_of_another_way(m: Machine, obj: Object, event: t.StoreAttribute) -> bool:
