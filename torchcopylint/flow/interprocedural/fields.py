@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 KEPT_HOWS = frozenset({How.STATE, How.DETACH, How.DATA, How.PARAMETERS, How.NUMPY})
 VALUES = frozenset({How.DATA, How.DETACH})
-MAX_DEPTH = 2
-"""How deep a container of containers is looked into: `self.state[p]["old"]`, `self.saved[tag] = {"model": ...}`."""
+MAX_DEPTH = 3
+"""How deep a container of containers is looked into: `self.state[p]["old"]`, `self.saved.append((values, weights))`."""
 _TENSORWISE = frozenset({"add", "sub", "mul", "div", "lerp", "copy", "dot", "eq", "equal", "allclose", "mse_loss"})
 """Operations on two tensors of one shape, as methods (also in place) or functions."""
 

@@ -36,7 +36,7 @@ def _is_private(m: Machine, name: str) -> bool:
         return False
     found = uses.of_name(m, name)
     bound = [use for use in found if not use.loads]
-    if len(bound) != 1 or not isinstance(m.unit.definitions[bound[0].register], t.Invoke):
+    if len(bound) != 1 or not isinstance(m.unit.definitions[bound[0].register], t.Invoke | t.Call):
         return False
     return all(_is_item_use(m, use.register) for use in found if use.loads)
 
