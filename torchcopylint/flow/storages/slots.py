@@ -330,7 +330,7 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
 
     Or wraps it anew in each turn, beside nothing else that has any state: `Sequential(norm, ReLU())`.
     """
-    if not m.in_loop or before is None or len(held.refs) != 1:
+    if not m.in_loop or before is None or len(held.refs) != 1 or _is_of_each_turn(m, held.root, site):
         return
     obj = m.state.object(held.refs[0])
     named = isinstance(held.root, str) or (held.root is None and obj.kind in BUFFERS)
@@ -347,6 +347,13 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
         stateful = [ref for ref in children if _stateful(m, ref, m.state.object(ref))]
         if len(stateful) == 1 and _is_made_outside(m, m.state.object(stateful[0]), site):
             note_repeated(m, Value((stateful[0],), Kind.MODULE), site, "comprehension", container)
+
+
+def _is_of_each_turn(m: Machine, root: object, site: int) -> bool:
+    """Whether a name is bound, by the loop that the event at a site stands in, to what that comes upon at each turn."""
+    bound = m.index.binds.get(root, ()) if isinstance(root, str) else ()
+    around = uses.loops_around(m, site)
+    return any(uses.from_iteration(m, one.value) and uses.loops_around(m, one.site) == around for one in bound)
 
 
 def note_extended_again(m: Machine, ref: int, source: int, site: int) -> None:
