@@ -61,6 +61,7 @@ PHRASES: Mapping[str, str] = {
     "shared.inference": "shared here: what inference mode makes has no version counter",
     "written": "written here: `{op}`",
     "written.cause": "written here: `{cause}`",
+    "written.side": "written here: the memory of one of the two",
     "written.mapped": "written here: `{op}` takes one value for each of what `{source}` stands for",
     "written.elsewhere": "written there, in `{target}`: `{op}`",
     "written.overlapping": "written here: `{op}`, while `{source}` is being read",

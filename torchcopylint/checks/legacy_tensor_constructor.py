@@ -16,7 +16,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
 
     What only the call itself holds, or nobody holds when the function ends, is shared with nobody, and an array of
     another dtype is always converted. What is made in the same function is shared with nobody who does not see the
-    call, or, if it is a tensor that is not used again, with nobody.
+    call, or, if it is a tensor that is not used again, with nobody. Where nobody is seen to write either of the two,
+    who asks for it is told.
     """
     for fact in unit.facts:
         if not isinstance(fact, Constructed) or not _is_legacy(fact.function) or fact.temporary:
@@ -25,9 +26,12 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if variant is None:
             continue
         phrase = "shared.tensor" if variant == "shares" else "shared.legacy"
+        points = [Point(Role.SHARED, fact.site, phrase, {"source": fact.name})]
+        if variant != "local":
+            points.append(Point(Role.WRITTEN, fact.written, "written.side", {"name": fact.name}))
         yield Report(
             site=fact.site,
-            points=(Point(Role.SHARED, fact.site, phrase, {"source": fact.name}),),
+            points=tuple(points),
             values={"name": fact.name, "op": fact.op},
             confidence=confidence(fact.sure),
             variant=variant,
@@ -35,6 +39,11 @@ def check(unit: UnitFacts) -> Iterator[Report]:
 
 
 def _variant(fact: Constructed) -> str | None:
+    variant = _sharing(fact)
+    return "local" if variant is not None and fact.written < 0 else variant
+
+
+def _sharing(fact: Constructed) -> str | None:
     hidden = fact.unseen and not fact.outside
     if fact.kind in TENSORS and not hidden:
         return "" if fact.function == "torch.Tensor.new" else "shares"

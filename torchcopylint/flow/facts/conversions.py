@@ -15,7 +15,8 @@ class Constructed(NamedTuple):
     the result requires grad because the call says so. `declared` is whether only the signature or a caller says what
     `name` is, `temporary` whether its memory, or the result, is let go of by the end of the unit, `outside` whether
     it is memory that others hold, `unseen` whether it has no other holder than a name that is not looked at again,
-    `matches` whether its dtype is that of the result. `flags` are keywords that are switched on.
+    `matches` whether its dtype is that of the result. `flags` are keywords that are switched on. `written` is where the
+    memory of one of the two is written by whoever has it, as far as the file shows, or -1.
     """
 
     site: int
@@ -36,6 +37,7 @@ class Constructed(NamedTuple):
     matches: Fact
     flags: frozenset[str]
     sure: Sure
+    written: int = -1
 
 
 class VolatileUsed(NamedTuple):

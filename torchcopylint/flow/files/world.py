@@ -35,7 +35,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.program import children, evaluating, heirs, training_fields, training_returns
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import comparing, field_uses, mixing
+from torchcopylint.flow.storages import comparing, field_uses, mixing, written_sides
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes.index import UnitIndex
 from torchcopylint.flow.values import idioms, imports, kinds
@@ -101,6 +101,11 @@ class World(Parameters):
     @cached_property
     def _called_modules(self) -> frozenset[tuple[int, str]]:
         return field_uses.called_modules(self.program.units)
+
+    @cached_property
+    def written_places(self) -> dict[str, list[tuple[int, int]]]:
+        """The fields and globals whose memory is written (`written_sides`), once all units have been run."""
+        return written_sides.places(self)
 
     def is_called_module(self, type_name: str, name: str) -> bool:
         """Whether the methods of a class show that a field holds a network: see `field_uses`."""

@@ -56,6 +56,7 @@ class Parameters(Classes):
         self._passed_elements: dict[tuple[int, str], Object] = {}
         self.frozen_arguments: set[tuple[int, str]] = set()
         """Parameters, by their units, for which all callers in the project pass frozen networks."""
+        self._passed: dict[tuple[int, str], dict[tuple[int, int], frozenset[int]]] = {}
         self._standing_in = -1
         """While an inherited method is run for a class that inherits it: that class."""
 
@@ -212,6 +213,19 @@ class Parameters(Classes):
             return
         for called in (unit, *self.overriding(unit)):
             self._note_arguments(m, called, bound, site)
+            self.note_passed(m, called, bound, site)
+
+    def note_passed(self, m: Machine, unit: int, bound: dict[str, Value], site: int) -> None:
+        """Which storages the call at a site passes for which parameters."""
+        for name, value in bound.items() if site >= 0 else ():
+            storages = frozenset(share.storage for ref in value.refs for share in m.state.object(ref).shares)
+            if storages:
+                self._passed.setdefault((unit, name), {})[m.unit.number, site] = storages
+
+    def passed_for(self, unit: int, name: str) -> list[tuple[int, int, frozenset[int]]]:
+        """What the calls of the file pass for a parameter: who calls, where, and the storages that it sits on."""
+        known = self._passed.get((unit, name), {})
+        return [(caller, site, storages) for (caller, site), storages in sorted(known.items())]
 
     def _note_arguments(self, m: Machine, unit: int, bound: dict[str, Value], site: int) -> None:
         known = self._arguments.setdefault(unit, {})

@@ -176,6 +176,7 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
         bound = Arguments([UNKNOWN, *arguments.positional], arguments.keywords)
         given = passing.bind(m.world.unit(initial), bound)
         m.world.note_arguments(m, initial, {name: value for name, value in given.items() if value.refs})
+        m.world.note_passed(m, initial, given, site)
     obj = m.world.instance(reference.number)
     made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))
     summary = m.world.summary(initial) if initial is not None else None

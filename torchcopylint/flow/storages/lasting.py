@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Collected, Constructed
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, FIELD, LOCAL, TENSORS, Kind
+from torchcopylint.flow.storages import written_sides
 from torchcopylint.flow.storages.conversions import LEGACY
 from torchcopylint.flow.storages.field_uses import is_self
 from torchcopylint.flow.tapes import uses
@@ -32,7 +33,11 @@ def settled(m: Machine, fact: Relation) -> Relation:
     if not isinstance(fact, Constructed) or fact.temporary or fact.kind not in (Kind.ARRAY, *TENSORS):
         return fact
     keeps = not is_legacy(fact.function) or (_lasts(m, fact.site) and not _is_let_go_of(m, fact.site))
-    return fact if keeps else fact._replace(temporary=True)
+    if not keeps:
+        return fact._replace(temporary=True)
+    if not is_legacy(fact.function):
+        return fact
+    return fact._replace(written=written_sides.write_of(m, _taken_from(m, fact.site), fact.site))
 
 
 def is_legacy(function: str) -> bool:
