@@ -145,6 +145,8 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
         else:
             bound = Arguments([single, *arguments.positional[1:]], arguments.keywords)
             results.append(methods.call(m, single, event, bound))
+        m.returned_beside.update(results[-1].refs)
+    m.returned_beside.clear()
     if len(kinds_of_it) > 1:
         m.beside = frozenset(), ()
     m.set(event.out, slots.join_values(results))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import switching
 from torchcopylint.flow.library import containers, indexing
 from torchcopylint.flow.model import (
     ARGUMENT,
@@ -44,6 +45,7 @@ def assume(m: Machine, register: int, truth: bool) -> None:
     """A condition holds, or does not."""
     if not 0 <= register < len(m.unit.definitions):
         return
+    switching.assume(m, register, truth)
     event = m.unit.definitions[register]
     if isinstance(event, t.Logic):
         if event.symbol == "not":

@@ -25,6 +25,8 @@ _LOOKING = re.compile(
 )
 """Functions and methods, by the last part of their names, that look at a number or write it down."""
 _CHOOSING = frozenset({"min", "max", "sum", "abs"})
+_COMPUTING = frozenset({"torch.exp", "torch.log"})
+"""These compute on with what `math.log` and a logger only look at."""
 _QUESTIONS = COMPARISONS | {"is", "is not", "in", "not in"}
 
 
@@ -108,6 +110,8 @@ class Looks:
         if isinstance(event, t.Invoke) and event.name == "append":
             return self._ends_in(event.base)
         if isinstance(event, t.Call) and self._name_of(event) in _CHOOSING:
+            return self.ends(event.out)
+        if self.m.dotted_of(event) in _COMPUTING:
             return self.ends(event.out)
         if _LOOKING.match(self._name_of(event)):
             self.looked.add(event.site)

@@ -87,7 +87,9 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
     if forward is not None:
         bound = Arguments([function, *arguments.positional], arguments.keywords)
         result = summaries.call(m, FunctionReference(forward), bound, site, name)
-        if not m.world.is_own(forward) and m.state.object(result.refs[0] if result.refs else -1).kind in CONTAINERS:
+        made = result.refs[0] if result.refs else -1
+        parts = m.state.slot_names(made)
+        if not m.world.is_own(forward) and m.state.object(made).kind in CONTAINERS and not parts:
             # What the parts of the result are is not handed on.
             result = memory.unknown(m, site, f"{name}(...)")
     if result is None:

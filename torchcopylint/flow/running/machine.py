@@ -158,6 +158,8 @@ class Machine:
         self.lane = 0
         # While one of several kinds of objects that a receiver may be is worked on: those objects, and the others.
         self.beside: tuple[frozenset[int], tuple[int, ...]] = (frozenset(), ())
+        # What the same call has returned for the ones that were worked on before.
+        self.returned_beside: set[int] = set()
         self.elsewhere: dict[int, tuple[Place, ...]] = {}
         self.perhaps_written: set[int] = set()
         self.put_on: dict[int, PutOn] = {}

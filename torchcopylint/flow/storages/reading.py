@@ -88,7 +88,9 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
             if between and ref & 1 == 0 and ref | 1 in value.refs and _is_element(value.root):
                 # The turn's own object was written first and put in then; those of earlier turns were in already.
                 continue
-            if len(value.refs) > 1 and _is_made_later(m, ref, write.site):
+            if len(value.refs) > 1 and (
+                _is_made_later(m, ref, write.site) or (between and _is_made_since(m, ref, value.root, write.site, site))
+            ):
                 continue
             fact = _read_after(m, value, ref, mark, write, site, name, whole)
             late = fact is not None and site <= write.site and _shared_at_last(m, fact)
@@ -176,6 +178,21 @@ def _is_made_later(m: Machine, ref: int, write: int) -> bool:
     obj, loops = m.state.object(ref), m.index.loops
     made = obj.site if obj.kind is Kind.STATE_DICT else -1
     return made > write >= 0 and made in loops and write in loops and not set(loops[made]) & set(loops[write])
+
+
+def _is_made_since(m: Machine, ref: int, root: Key | None, write: int, site: int) -> bool:
+    """Whether a state dict is taken behind a write, on the very turn, for a place that each turn binds to another one:
+    what the write has hit is what the place holds on another path, such as the model itself."""
+    cell, obj = m.state.cell(root) if root is not None else None, m.state.object(ref)
+    if cell is None or obj.kind is not Kind.STATE_DICT or ref & 1 or not uses.runs_before(m, cell.site, site):
+        return False
+    if isinstance(root, tuple):
+        anew = write < m.state.object(root[0]).site
+    else:
+        bound = [use.register for use in uses.of_name(m, str(root)) if not use.loads and use.site == cell.site]
+        parts = [part for register in bound for part in uses.expression(m, register, str(root))]
+        anew = bool(bound) and not any(isinstance(part, t.Load) and part.name == root for part in parts)
+    return anew and write < obj.site <= cell.site
 
 
 def _written_through(m: Machine, value: Value, mark: Mark) -> bool:

@@ -272,7 +272,8 @@ def _mark_holders(
         if through is not None and isinstance(through.origin, tuple):
             written_through.add(through.origin)
     for key, cell in m.state.holders_of(share.storage):
-        if isinstance(key, tuple) and _is_let_go(m, key[0]):
+        if isinstance(key, tuple) and (key[0] in m.returned_beside or _is_let_go(m, key[0])):
+            # It is of another object that the receiver may be that the call has returned this.
             continue
         if start is not None and key not in start.holders:
             continue

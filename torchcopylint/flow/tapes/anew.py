@@ -11,7 +11,7 @@ from torchcopylint.flow.tapes import exclusion, uses
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
-_MAKING = (t.Call, t.Operate, t.Item, t.Unpack, t.Iterate, t.Const, t.Make)
+_MAKING = (t.Call, t.Operate, t.Augment, t.Item, t.Unpack, t.Iterate, t.Const, t.Make)
 
 
 def each_turn(m: Machine, site: int, loop: int = -1) -> bool:

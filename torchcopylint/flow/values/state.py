@@ -37,17 +37,23 @@ Delta: TypeAlias = "dict[Key, Entry]"
 
 
 class Mode(NamedTuple):
-    """Grad mode: whether autograd records (`assumed` on at the entry of a function), and inference mode."""
+    """Grad mode: whether autograd records (`assumed` on at the entry of a function), and inference mode.
+
+    `asked` is the register of the value that says which, for whoever asks for it as well, or -1.
+    """
 
     recording: Fact
     inference: Fact = Fact.NO
     assumed: bool = False
+    asked: int = -1
 
 
 def join_modes(a: Mode, b: Mode) -> Mode:
     """Grad mode where two paths meet."""
     if a == b:
         return a
+    if a.asked == b.asked >= 0 and a.inference is b.inference:
+        return Mode(Fact.LIKELY, a.inference, True, a.asked)
     return Mode(join_facts(a.recording, b.recording), join_facts(a.inference, b.inference), a.assumed or b.assumed)
 
 
