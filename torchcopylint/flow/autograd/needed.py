@@ -43,6 +43,8 @@ def _comes_too_late(m: Machine, saved: int, written: int, site: int) -> bool:
     if site < written and loops[1] == loops[2] and _is_of_its_turn(m, site) and _is_of_its_turn(m, written):
         # `for optimizer, loss in zip(optimizers, losses)`: the next turn has a loss, and an optimizer, of its own.
         return True
+    if site < written and anew.begun_behind(m, site, written):
+        return True
     around = loops[2]
     if site < written and around and len(loops[1]) > len(around) and loops[0][: len(around)] == around:
         # Several backward passes in a loop, and one step behind it: another turn around both computes its own.

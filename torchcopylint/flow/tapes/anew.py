@@ -11,6 +11,7 @@ from torchcopylint.flow.tapes import exclusion, uses
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
+_PASSING_ON = frozenset({"builtins.zip", "builtins.enumerate", "builtins.reversed", "builtins.list"})
 _MAKING = (t.Call, t.Operate, t.Augment, t.Item, t.Unpack, t.Iterate, t.Const, t.Make)
 
 
@@ -52,6 +53,54 @@ def each_turn(m: Machine, site: int, loop: int = -1) -> bool:
         else:
             return False
     return True
+
+
+def begun_behind(m: Machine, site: int, written: int) -> bool:
+    """Whether the method called at a site is that of an element of lists that are all begun anew behind a write, on
+    the same arm: `for loss in losses: loss.backward()`, and then `optimizer.step()` and `losses = []`.
+
+    What stands in them on a later turn was put in since.
+    """
+    call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    load = m.unit.definitions[call.base] if isinstance(call, t.Invoke) and call.base >= 0 else None
+    bound = uses.bindings_before(m, load)[-1:] if isinstance(load, t.Load) else []
+    gone_through = [_gone_through(m, register) for register in bound]
+    return bool(gone_through) and all(
+        names and all(_is_begun(m, name, written) for name in names) for names in gone_through
+    )
+
+
+def _gone_through(m: Machine, register: int) -> list[str]:
+    """The names of what a loop goes through whose element, or a part of it, a register holds; none if there is more."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    while isinstance(event, t.Unpack):
+        event = m.unit.definitions[event.value]
+    pending = [event.iterable] if isinstance(event, t.Iterate) else []
+    names = []
+    while pending:
+        made = m.unit.definitions[pending.pop()]
+        if isinstance(made, t.Load):
+            names.append(made.name)
+        elif isinstance(made, t.Call) and m.dotted_of(made) in _PASSING_ON:
+            pending += [argument.register for argument in made.arguments]
+        else:
+            return []
+    return names
+
+
+def _is_begun(m: Machine, name: str, written: int) -> bool:
+    """Whether a name is bound to a new list, or its list emptied, by who has passed a write, before it looks at it."""
+    for use in uses.of_name(m, name):
+        if use.site < written:
+            continue
+        event = m.consumer_of(use.register) if use.loads else None
+        emptied = isinstance(event, t.Invoke) and event.base == use.register and event.name == "clear"
+        made = m.unit.definitions[use.register] if use.register >= 0 and not use.loads else None
+        if isinstance(made, t.Unpack) and isinstance(several := m.unit.definitions[made.value], t.Make):
+            made = m.unit.definitions[several.items[made.position]] if made.position < len(several.items) else None
+        begun = emptied or (isinstance(made, t.Make) and not made.items)
+        return begun and use.loops == uses.loops_around(m, written) and exclusion.goes_along(m, use.site, written)
+    return False
 
 
 def _is_passed(m: Machine, bind: t.Bind, load: int) -> bool:

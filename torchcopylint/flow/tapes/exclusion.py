@@ -58,6 +58,13 @@ def goes_with(m: Machine, one: int, other: int) -> bool:
     return bool(here) and None not in here and set(here) <= set(_conditions(m, other))
 
 
+def goes_along(m: Machine, one: int, other: int) -> bool:
+    """Whether the event at `one` stands on no arm of a condition that the one at `other` does not stand on."""
+    return {(test.register, test.truth) for test in _assumed(m, one)} <= {
+        (test.register, test.truth) for test in _assumed(m, other)
+    }
+
+
 def is_aside(m: Machine, site: int) -> bool:
     """Whether a site stands under a condition, other than that the module is in training."""
     training = any(text.endswith(".training") and held for text, _, held in _conditions(m, site))
