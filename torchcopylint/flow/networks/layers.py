@@ -49,8 +49,13 @@ def call_module(m: Machine, function: Value, arguments: Arguments, site: int, na
 
 
 def output_of_one(m: Machine, function: Value, arguments: Arguments, result: Value, site: int, name: str) -> Value:
-    """What one of several modules returns, nobody knows which: it carries a graph to its parameters."""
+    """What one of several modules returns, nobody knows which: it carries a graph to its parameters.
+
+    Not if they hand on what they were given beside something else: `return attacked, labels`.
+    """
     aliasing.note_use(m, function, site, "call")
+    if all(_hands_on_beside(m, ref) for ref in function.refs):
+        return result
     trained = {m.state.object(ref).requires_grad for ref in function.refs}
     obj = Object(Kind.MODULE, requires_grad=trained.pop() if len(trained) == 1 else Fact.UNKNOWN)
     if len(result.refs) == 1 and all(_makes_a_tensor(m, ref) for ref in function.refs):
@@ -58,6 +63,20 @@ def output_of_one(m: Machine, function: Value, arguments: Arguments, result: Val
         m.state.set_object(result.refs[0], made._replace(kind=Kind.TENSOR, sure=Sure.LIKELY))
         result = result._replace(kind=Kind.TENSOR)
     return output(m, function, obj, arguments, result, site, name)
+
+
+def _hands_on_beside(m: Machine, ref: int) -> bool:
+    """Whether the `forward` of a module is known to return several things, of which one is an argument as it is."""
+    forward = m.world.method_of(m.state.object(ref), "forward")
+    summary = m.world.summary(forward) if forward is not None else None
+    parts = summary.parts if summary is not None else ()
+    return len(parts) > 1 and any(
+        len(part.returned) == 1
+        and part.returned[0].how is None
+        and part.returned[0].parameter
+        and not part.returned[0].path
+        for part in parts
+    )
 
 
 def _makes_a_tensor(m: Machine, ref: int) -> bool:
