@@ -71,10 +71,6 @@ class Wrapped:
 WITHOUT_EFFECT = {
     ("TCL103", "slow.data.copy_("): "both models have been set to the same values, so the copy changes none",
     ("TCL211", "ctx.left = left"): "the program writes the other input between forward and backward",
-    (
-        "TCL709",
-        "model.load_state_dict(torch.load(checkpoint)",
-    ): "no file is read: what was saved is stood in for",
 }
 """Statements of bad examples that cannot be shown by themselves, and why."""
 EITHER_WAY = {

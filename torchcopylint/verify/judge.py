@@ -23,6 +23,9 @@ Ask = Callable[[Attempt, str, tuple[int, ...]], Run]
 SCOUT = "scout"
 """In the place of an alteration: the attempt is only tried, as it is, to see how far it gets."""
 
+_WRITES_LATER = "(in `change`)"
+"""How evidence tells of a name in the helper that writes what was passed, as later training would."""
+
 EFFECTLESS = frozenset({"equivalent", "none"})
 """Words of `confirm` that no run can confirm: nothing goes wrong, the code is only longer than it has to be."""
 
@@ -196,6 +199,9 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
         text = "needs a CUDA device" if verdict is Verdict.UNSUPPORTED else run.failed
         return Outcome(verdict, (Evidence("failed", text),), label, attempt, run)
     blocked = tuple(Evidence("blocked", f"the sandbox refused {what}") for what in run.blocked)
+    if not any(run.passes) and not _raised_as_expected(run, rule):
+        # There is nothing to compare.
+        return Outcome(Verdict.NOT_TRIGGERED, (*_missed(attempt, run), *blocked), label, attempt, run)
     answers: dict[tuple[str, tuple[int, ...]], Run | None] = {}
 
     def asked(kind: str, marks: tuple[int, ...]) -> Run | None:
@@ -209,7 +215,10 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
     for word in rule.words:
         opinions[word] = PREDICATES[word](case)
         if opinions[word].seen is Seen.YES:
-            return Outcome(Verdict.CONFIRMED, (*opinions[word].evidence, *blocked), label, attempt, run)
+            evidence = opinions[word].evidence
+            if attempt.unwritten and any(_WRITES_LATER in item.text for item in evidence):
+                attempt = replace(attempt, guessed=True)
+            return Outcome(Verdict.CONFIRMED, (*evidence, *blocked), label, attempt, run)
     if not run.reached(len(attempt.marks)):
         return Outcome(Verdict.NOT_TRIGGERED, (*_missed(attempt, run), *blocked), label, attempt, run)
     if blocked:
@@ -276,7 +285,7 @@ def combine(outcomes: list[Outcome], rule: Rule) -> tuple[Verdict, tuple[Evidenc
         first = confirmed[0]
         guessed = [outcome for outcome in confirmed if outcome.attempt is not None and outcome.attempt.guessed]
         if len(guessed) == len(confirmed):
-            text = "what kind of value an input is was guessed, so this shows what can happen, not that it does"
+            text = "what kind of value an input is, or that it is written, was guessed: this can happen, if it does"
             return Verdict.INCONCLUSIVE, (*first.evidence, Evidence("guessed", text))
         against = [o for o in others if o.verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE)]
         if not against:

@@ -38,7 +38,7 @@ class Attempt:
     is true if a kind (tensor, array, module) was guessed and not known: the verdict is then `inconclusive` at best.
     `whole`: loops run to their end, and not a few turns of those that have many statements.
     `partial` is true if something that may hide the effect was cut away or stood in for: such a run can confirm, and
-    never refute.
+    never refute. `unwritten`: nothing in the file writes what is shared, so that a write was assumed (by `change`).
     """
 
     script: str
@@ -50,6 +50,7 @@ class Attempt:
     guessed: bool = False
     partial: bool = False
     whole: bool = False
+    unwritten: bool = False
 
 
 @dataclass(frozen=True, slots=True)

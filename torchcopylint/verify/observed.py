@@ -17,6 +17,35 @@ LONGEST_TEXT = 1 << 16
 MOST_ITEMS = 5000
 
 
+HELPERS = frozenset(
+    {
+        "respond",
+        "blend",
+        "trained",
+        "give_gradients",
+        "descent",
+        "few",
+        "Batches",
+        "Keyed",
+        "Environment",
+        "Location",
+        "Anything",
+        "Elsewhere",
+        "LayerElsewhere",
+        "ModuleElsewhere",
+        "without_init",
+        "ArgumentParser",
+        "backpropagate",
+    }
+)
+"""What stands in for things in scripts, by name: what their functions hold and return is nobody's."""
+
+
+def is_users(scope: str) -> bool:
+    """Whether a function or method is one of the user's, and not of what stands in for something."""
+    return scope.partition(".")[0] not in HELPERS
+
+
 class Malformed(Exception):
     """The answer is not of the form that a run has."""
 

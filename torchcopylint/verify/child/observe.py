@@ -219,7 +219,7 @@ class Observer(Alterations):
                     self._last[one.scope, one.path] = one.value
             ends = states.ends(self._last, frame_globals) if "ends" in self.looks else {}
             flagged = states.flagged(self._last)
-            at_end = states.unheld_at_end(self.reach, frame_globals)
+            at_end = states.unheld_at_end(self.reach, frame_globals) if "unheld" in self.looks else []
             unheld = [*at_end, *(name for names in self._unheld.values() for name in names)][:MOST_EVENTS]
         return {
             "passes": self.passes,

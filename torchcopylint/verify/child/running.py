@@ -151,6 +151,15 @@ class Printed(io.StringIO):
         return len(text)
 
 
+def _seed_one_kind() -> None:
+    """Where there is only the processor, no seed is kept for other devices: that would take down where it was set."""
+    torch.cuda.manual_seed_all = torch.xpu.manual_seed_all = _nothing  # type: ignore[assignment]
+
+
+def _nothing(*_: Any) -> None:
+    pass
+
+
 def _steady() -> None:
     """Make the same of what a script could find otherwise in each run: the time, and what nobody has written."""
     clock.Clock().install()
@@ -243,7 +252,7 @@ def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign))
     }
     seed = int(request["seed"])
-    # `torch.manual_seed` also asks every kind of device, with a stack trace for each.
+    # `torch.manual_seed` also asks every kind of device.
     (torch.default_generator if request["device"] == "cpu" else torch).manual_seed(seed)
     random.seed(seed)
     if numpy is not None:
@@ -251,6 +260,8 @@ def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[
     if request["device"] != "cpu":
         torch.set_default_device(request["device"])
     dumps = json.dumps  # the script may patch the module
+    if request["device"] == "cpu":
+        _seed_one_kind()
     protection, in_force = protect()
     printed = Printed()
     names = {"__name__": "__main__", "__builtins__": _builtins(protection), "_tcl_": observer}

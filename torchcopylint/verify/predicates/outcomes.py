@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from torchcopylint.base.finding import Role
 from torchcopylint.base.verification import Evidence
-from torchcopylint.verify.observed import Name, Raised, Run
+from torchcopylint.verify.observed import Name, Raised, Run, is_users
 from torchcopylint.verify.predicates.case import ALTERED, DISCARDED, Case, Opinion, Seen, text_of, without
 
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b|(?<![.\d])\d{14,15}(?![.\d])")
@@ -171,10 +171,13 @@ def difference(mine: Run, theirs: Run, *, gradients: bool, apart: Iterable[str] 
         pairs = zip(printed.splitlines(), other_printed.splitlines(), strict=False)
         one, other = next(((a, b) for a, b in pairs if a != b), (printed[-80:], other_printed[-80:]))
         return f"it prints {other[:120]!r}, not {one[:120]!r}"
-    if mine.values != theirs.values:
-        scope = next((a[1] for a, b in zip(mine.values, theirs.values, strict=False) if a != b), "a function")
+    values, others = ([value for value in run.values if is_users(value[1])] for run in (mine, theirs))
+    if values != others:
+        scope = next((a[1] for a, b in zip(values, others, strict=False) if a != b), "a function")
         return f"`{scope}` returns something else"
-    left, right = dict(mine.ends), dict(theirs.ends)
+    left, right = (
+        {name: value for name, value in run.ends if is_users(name.partition("|")[0])} for run in (mine, theirs)
+    )
     if gradients:
         for name in sorted(left.keys() ^ right.keys()):
             if name.endswith(".grad") and name.removesuffix(".grad") in left.keys() & right.keys():

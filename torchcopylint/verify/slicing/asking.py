@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -68,6 +69,26 @@ def _multiplied(setting: Setting, found: re.Match[str]) -> Setting | None:
     return replace(setting, size=side) if setting.dimensions >= 4 else replace(setting, last=0, spatial=side)
 
 
+def _viewed(setting: Setting, found: re.Match[str]) -> Setting | None:
+    """What is seen as rows of a length is not that long: its last dimension is, or an image of that many points."""
+    sizes = [int(size) for size in found["shape"].split(",")]
+    wanted = math.prod(size for size in sizes if size > 0)
+    if -1 not in sizes:
+        # Numbers that have to fit one another in ways that nothing says: one each fits.
+        return replace(setting, size=1, spatial=1) if setting.size > 1 else None
+    if setting.dimensions < 4:
+        return replace(setting, last=wanted, channels=0)
+    per_sample = int(found["given"]) / (setting.batch or (2 if setting.channels else setting.size))
+    before = setting.size if setting.second == 0 else setting.spatial
+    side = round(before * (wanted / max(per_sample, 1)) ** 0.5)
+    return replace(setting, size=side, spatial=side, channels=setting.channels or 1)
+
+
+def _indexed(setting: Setting, found: re.Match[str]) -> Setting | None:
+    wanted = int(found["index"]) + 1
+    return replace(setting, size=wanted + 1) if wanted < 64 and int(found["size"]) == setting.size else None
+
+
 def _larger(setting: Setting, found: re.Match[str]) -> Setting | None:
     before = max(setting.size, setting.spatial) if setting.spatial != _SPATIAL else setting.size
     side = next((side for side in (32, 64, 128, 256) if side > before), 0)
@@ -85,6 +106,8 @@ _ANSWERS: tuple[tuple[re.Pattern[str], Callable[[Setting, re.Match[str]], Settin
         (r"input\.size\(-1\) must be equal to input_size\. Expected (?P<wanted>\d+)", _with_last),
         (r"shapes cannot be multiplied \(\d+x(?P<given>\d+) and (?P<wanted>\d+)x\d+\)", _multiplied),
         (r"size mismatch, .*\((?P<given>\d+)\).*\((?P<wanted>\d+)x\d+\)", _multiplied),
+        (r"shape '\[(?P<shape>-?\d+(?:, -?\d+)+)\]' is invalid for input of size (?P<given>\d+)", _viewed),
+        (r"index (?P<index>\d+) is out of bounds for (?:dimension|axis) \d+ with size (?P<size>\d+)", _indexed),
         (r"Input batch size \d+ doesn't match hidden0 batch size (?P<wanted>\d+)", _with_batch),
         (r"Kernel size can't be greater than actual input size", _larger),
         (r"Output size is too small", _larger),

@@ -18,6 +18,8 @@ TRANSPARENT = frozenset(
     {"tqdm", "trange", "iter", "next", "list", "tuple", "sorted", "reversed", "Variable", "deepcopy"}
 )
 """Functions that give what they are given, or what is in it."""
+_NO_METHODS = frozenset({"data", "grad", "shape", "dtype", "device", "T"})
+"""What tensors have that is no method: what is called under such a name is something else's."""
 _SIZED = frozenset({"view", "reshape", "expand", "to", "permute", "new_zeros"})
 """Methods of tensors whose arguments are no tensors of a kind with it."""
 _INDEXED = frozenset({"gather", "index_select", "scatter", "scatter_", "index_add_", "index_copy_"})
@@ -121,16 +123,18 @@ class Calls:
             # A module is told at most whether it trains: what is given data is something else that trains.
             owner.vote("object", 2 * USED)
             return self.unknown(found, arguments)
+        if name in _NO_METHODS:
+            owner.vote("object", 2 * USED)
         if name == "step":
             owner.vote("environment" if arguments and arguments[0].constant is None else "optimizer", USED - 1)
         if name in tables.NUMBER_RESULTS:
             return _number_of(owner, name, arguments)
-        if name == "backward" and not arguments:
+        if name == "backward" and not arguments and "gradient" not in named:
             scalar(owner)
-        if name in tables.NUMBER_ARGUMENTS:
+        if name in tables.NUMBER_ARGUMENTS | tables.BOUNDED:
             for argument in (*arguments, *named.values()):
                 if argument.constant is None:
-                    argument.vote("number", USED + 1)
+                    argument.vote("number", USED + 1 if name in tables.NUMBER_ARGUMENTS else WEAK + 1)
         if name in ("isnan", "isfinite"):
             miss(owner)
         if name in ("permute", "transpose", "swapaxes"):
@@ -165,7 +169,14 @@ class Calls:
             outcome.near += arguments[:1]
             return outcome
         if name == "DataLoader":
+            for word in ("batch_size", "num_workers"):
+                if word in named and named[word].constant is None:
+                    named[word].vote("size", USED)
             result.vote("loader", PROVEN)
+            if first is not None and not first.votes and first.constant is None:
+                # Of samples of one kind batches of that kind are made.
+                first.vote("list", USED)
+                unify(first.each(), result.each())
             return result
         if root.startswith("torch.optim"):
             result.vote("optimizer", PROVEN)
@@ -311,7 +322,11 @@ def _axes(owner: Thing, name: str, arguments: list[Thing]) -> None:
 
 def _of_tensor(owner: Thing, name: str, arguments: list[Thing], named: Mapping[str | None, Thing]) -> Thing | None:
     """What a method of tensors gives, or `None` if that is no tensor."""
-    if name not in _SIZED:
+    if name in ("view", "reshape", "expand", "repeat") and len(arguments) > 1:
+        for argument in arguments:
+            if argument.constant is None:
+                argument.vote("size", WEAK)
+    elif name not in _SIZED:
         for argument in arguments:
             if argument.constant is None:
                 argument.near.append(owner)

@@ -51,7 +51,7 @@ class Driver:
         if backward and any(is_autograd_function(chain[0]) for chain in plan.targets):
             lines += [line for call in calls if ".apply(" in call for line in _beside(call)]
             maker.assumed.append("what is returned is added to something else that gets a gradient")
-        if self._written_later():
+        if self.written_later():
             made = [name for cls, name in objects.items() if self._world.is_module(cls)]
             things = [name for name in (*maker.arguments_given, *made) if name.isidentifier()]
             if things:
@@ -67,12 +67,13 @@ class Driver:
         things = self._world.locals.get(id(function), {})
         parts = []
         for name in sorted(names, key=lambda name: kind_of(things.get(name, Thing(name)))[0] == "optimizer"):
-            parts.append(f"{name}={maker._argument(things.get(name, Thing(name)), name, 1)}")
+            thing = things.get(name) or self._world.globals.get(name) or Thing(name)
+            parts.append(f"{name}={maker._argument(thing, name, 1)}")
         tail = "))" if call.startswith("list(") else ")"
         head = call.removesuffix(tail)
         return f"{head}{'' if head.endswith('(') else ', '}{', '.join(parts)}{tail}"
 
-    def _written_later(self) -> bool:
+    def written_later(self) -> bool:
         """Whether the finding is about every later write, and has none of its own."""
         words = {"two-names-change", "two-tensors-change"} & set(self._confirm)
         return bool(words) and not any(step.role is Role.WRITTEN for step in self._finding.steps)

@@ -10,6 +10,7 @@ import ast
 
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.verify.slicing.source import FunctionNode
+from torchcopylint.verify.slicing.things import Thing, find, unify
 from torchcopylint.verify.slicing.walk import Walk
 from torchcopylint.verify.slicing.world import World
 
@@ -30,6 +31,19 @@ class Inference(World):
                 for method in node.body:
                     if isinstance(method, FunctionNode):
                         self._walk(method, name)
+
+        for name in self.classes:
+            for base in self.bases_of(name):
+                self._share(self.self_of(name), self.self_of(base))
+
+    def _share(self, derived: Thing, base: Thing) -> None:
+        """The fields of an object are one, whichever of its classes sets them."""
+        for name, thing in base.attributes.items():
+            own = derived.attributes.get(name)
+            if own is None:
+                derived.attributes[name] = thing
+            elif find(own) is not find(thing) and not (find(own).made and find(thing).made):
+                unify(own, thing)
 
     def _walk(self, function: FunctionNode, class_name: str | None) -> None:
         """Read a function once."""

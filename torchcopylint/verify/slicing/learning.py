@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from torchcopylint.verify.model import Mark
@@ -19,6 +19,9 @@ _WANTED = re.compile(r"argument '(?P<argument>\w+)'.* must be (?P<kind>\w+), not
 _ASKED = re.compile(
     r"'(?:numpy\.ndarray|int|float|bool|list|dict|function|str)' object has no attribute '(?P<attribute>\w+)'"
 )
+_COMBINED = re.compile(r"(?P<method>\w+)\(\) received an invalid combination of arguments - got \((?P<given>[^()]*)\)")
+_SIZED = re.compile(r"(?P<function>\w+)\(\): argument '\w+' \(position \d+\) must be tuple of ints")
+_NUMBERS_ASKED = frozenset({"view", "reshape", "expand", "repeat", "clamp", "clamp_", "clip", "clip_", "new_zeros"})
 _NO_TENSOR = re.compile(
     r"'Tensor' object has no attribute '(?P<attribute>\w+)'|Tensor(?:Base)?\.(?P<method>\w+)\(\) (?:takes|missing|got)"
 )
@@ -97,6 +100,13 @@ class Learner:
             return replace(lesson, plain=True)
         return replace(lesson, setting=lesson.setting + 1)
 
+    def kinds(self, run: Run, row_of: Mapping[int, int]) -> tuple[tuple[str, str], ...]:
+        """Of which kind names should have been, by the exception that ended a run."""
+        if run.failed or not run.ended or not run.raised:
+            return ()
+        rows = [row_of[row] for row in run.raised[-1].rows if row_of.get(row) in self._at]
+        return self._kinds(rows[-1], run.raised[-1].message) if rows else ()
+
     def _kinds(self, row: int, message: str) -> tuple[tuple[str, str], ...]:
         """Of which kind the names that a statement passes on should have been, by what refused one of them."""
         if message.startswith(("tensors used as indices", "only integers, slices")):
@@ -108,10 +118,18 @@ class Learner:
         if refused:
             return tuple((name, "object") for name in self._asked_for(row, refused["attribute"] or refused["method"]))
         asked = _ASKED.search(message)
-        if asked and asked["attribute"] in tables.TENSOR | tables.MODULE | {"to"}:
+        if asked:
             # What is asked for something that only tensors have is one.
-            made = "tensor" if asked["attribute"] in tables.TENSOR or asked["attribute"] == "to" else "module"
+            of_tensors = tables.TENSOR | tables.FIELDS | tables.EITHER | {"to"}
+            made = "tensor" if asked["attribute"] in of_tensors else "object"
+            made = "module" if made == "object" and asked["attribute"] in tables.MODULE else made
             return tuple((name, made) for name in self._asked_for(row, asked["attribute"]))
+        combined = _COMBINED.search(message)
+        if combined and combined["method"] in _NUMBERS_ASKED:
+            return self._numbers(row, combined["method"])
+        sized = _SIZED.match(message)
+        if sized:
+            return self._numbers(row, sized["function"])
         wanted = _WANTED.search(message)
         kind = _KINDS.get(wanted["kind"]) if wanted else None
         if wanted is None or kind is None:
@@ -121,6 +139,13 @@ class Learner:
         passed = [word.value for word in keywords] or [argument for call in calls for argument in call.args]
         names = {part.operand if isinstance(part, ast.UnaryOp) else part for part in passed}
         return tuple(sorted((node.id, kind) for node in names if isinstance(node, ast.Name)))
+
+    def _numbers(self, row: int, method: str) -> tuple[tuple[str, str], ...]:
+        """The names that a row passes to a function that takes numbers alone, or that these are computed from."""
+        calls = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Call)]
+        calls = [call for call in calls if _last_name(call.func) == method]
+        passed = [argument for call in calls for argument in (*call.args, *(word.value for word in call.keywords))]
+        return tuple(sorted((name, "number") for name in _computed_from(passed)))
 
     def _asked_for(self, row: int, attribute: str) -> list[str]:
         """The names, of fields the last, that a row asks for an attribute."""
@@ -133,6 +158,7 @@ class Learner:
         for part in self._at[row]:
             test = part.test if isinstance(part, ast.If | ast.While | ast.Assert) else None
             waiting: list[ast.expr] = [test] if test is not None else []
+            waiting += [node.test for node in ast.walk(part) if isinstance(node, ast.IfExp) and node.lineno == row]
             while waiting:
                 node = waiting.pop()
                 if isinstance(node, ast.BoolOp):
@@ -140,7 +166,7 @@ class Learner:
                 elif isinstance(node, ast.UnaryOp):
                     waiting.append(node.operand)
                 elif isinstance(node, ast.Compare):
-                    found |= {name: "number" for name in map(_last_name, (node.left, *node.comparators)) if name}
+                    found |= dict.fromkeys(_computed_from((node.left, *node.comparators)), "number")
                 elif _last_name(node):
                     found[_last_name(node)] = "bool"
         return tuple(sorted(found.items()))
@@ -193,6 +219,21 @@ def _end_of_head(node: ast.stmt) -> int:
     """The last row of a statement, of one with a block the last row before that."""
     body = getattr(node, "body", None)
     return max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
+
+
+def _computed_from(parts: Iterable[ast.expr]) -> set[str]:
+    """The names that some expressions are, or are computed from."""
+    waiting = list(parts)
+    found = set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.BinOp):
+            waiting += [node.left, node.right]
+        elif isinstance(node, ast.Tuple | ast.List):
+            waiting += node.elts
+        elif _last_name(node):
+            found.add(_last_name(node))
+    return found
 
 
 def _last_name(node: ast.expr) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from torchcopylint.verify.slicing import tables
+from torchcopylint.verify.slicing.cutting import Cutter, listed
 from torchcopylint.verify.slicing.prune import allowed
 from torchcopylint.verify.slicing.source import FunctionNode, bound_by, changed_by, names_in
 
@@ -100,7 +101,7 @@ class Narrower:
         headed = {id(node) for node in headers}
         kept = self._rebuild(body, headed)
         used = dict.fromkeys(name for statement in kept for name in _names(statement))
-        made = (_defined(kept) - self._without.names) | set(given) | self._imports.keys()
+        made = (_defined(kept) - self._without.names) | set(given) | self._imports.keys() | {"Anything"}
         self.free = [
             name for name in used if name not in made and name not in self._known and not hasattr(builtins, name)
         ]
@@ -164,10 +165,19 @@ class Narrower:
         for statement in body:
             if not isinstance(statement, _COMPOUND):
                 if id(statement) in self._kept:
-                    found.append(copy.deepcopy(statement))
+                    found += self._whole(statement)
                 continue
             found += self._compound(statement, headed)
         return found
+
+    def _whole(self, statement: ast.stmt) -> list[ast.stmt]:
+        """A statement without blocks, or a definition without what is known not to run."""
+        made = copy.deepcopy(statement)
+        rows = self._without.rows | self._without.taken
+        inside = any(statement.lineno < row <= (statement.end_lineno or statement.lineno) for row in rows)
+        if not isinstance(statement, FunctionNode) or not inside:
+            return [made]
+        return listed(Cutter(frozenset(self._rows), rows).visit(made))
 
     def _compound(self, node: ast.stmt, headed: set[int]) -> list[ast.stmt]:
         """What is left of a statement with blocks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -191,6 +191,13 @@ class Plans:
             cut.get(id(item), item) for item in scope.body if not isinstance(item, _FUNCTIONS) or item.name in wanted
         ] or [ast.Pass(lineno=scope.lineno)]
         return made
+
+    def with_definitions(self, kept: Sequence[ast.stmt], names: Collection[str]) -> tuple[ast.stmt, ...]:
+        """What is kept, and the definitions of some classes with what those need, in the file's order."""
+        roots = [node for node in self._tree.body if isinstance(node, Scope) and node.name in names]
+        there = {name for node in kept for name in bound_by(node)}
+        more = [node for node in self._closure(roots) if not bound_by(node) & there]
+        return tuple(sorted((*kept, *more), key=lambda node: node.lineno))
 
     def targets(self) -> Iterator[tuple[Scope, ...]]:
         """For each step the function, or the class and method, that has to be called for it."""

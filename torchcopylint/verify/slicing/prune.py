@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.source import local_to
@@ -227,6 +228,14 @@ class Pruner(ast.NodeTransformer):
             self.replaced.append("the command line is empty")
             node.func = ast.copy_location(ast.Name("ArgumentParser", ast.Load()), func)
             return node
+        if (
+            last == "load_state_dict"
+            and isinstance(func, ast.Attribute)
+            and node.args
+            and self._is_loaded(node.args[0])
+        ):
+            self.replaced.append(f"`{ast.unparse(func)}` is given what is there: there is nothing to load")
+            node.args[0] = ast.copy_location(ast.Call(_method_of(func, "state_dict"), [], []), node.args[0])
         if dotted.startswith("pathlib."):
             self._at_location(node, dotted)
         elif dotted and not self._builtin_kept(dotted):
@@ -236,6 +245,14 @@ class Pruner(ast.NodeTransformer):
                 ast.Call(ast.Name("Anything", ast.Load()), [ast.Constant(dotted)], []), node.func
             )
         return node
+
+    def _is_loaded(self, node: ast.expr) -> bool:
+        """Whether an expression is, or is part of, what was read from elsewhere."""
+        while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("Anything("):
+                return True
+            node = node.func if isinstance(node, ast.Call) else node.value
+        return isinstance(node, ast.Name) and node.id in self.foreign
 
     def _at_location(self, node: ast.Call, dotted: str) -> None:
         """Paths, and what their class is asked for, are those of what stands in for one."""
@@ -299,6 +316,11 @@ def _name_given(node: ast.ClassDef) -> None:
             ]
 
 
+def _method_of(func: ast.Attribute, name: str) -> ast.expr:
+    """Another method of what a method is called of."""
+    return ast.copy_location(ast.Attribute(copy.deepcopy(func.value), name, ast.Load()), func)
+
+
 def _to_meta(node: ast.Call, func: ast.Attribute) -> ast.expr:
     """A move to a device that holds no content: there is one everywhere, and what is moved there is a copy."""
     to = ast.copy_location(ast.Attribute(func.value, "to", ast.Load()), func)
@@ -316,13 +338,16 @@ def allowed(dotted: str) -> bool:
 
 def foreign(tree: ast.Module, imports: dict[str, str]) -> frozenset[str]:
     """The names that a file binds to what a call of something from elsewhere gives."""
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call | ast.Name):
             root: ast.expr = node.value
             while isinstance(root, ast.Call | ast.Attribute):
                 root = root.func if isinstance(root, ast.Call) else root.value
-            if isinstance(root, ast.Name) and root.id in imports and not allowed(imports[root.id]):
+            made = isinstance(node.value, ast.Call)
+            if isinstance(root, ast.Name) and (
+                (made and root.id in imports and not allowed(imports[root.id])) or (not made and root.id in found)
+            ):
                 found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return frozenset(found)
 

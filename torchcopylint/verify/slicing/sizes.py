@@ -114,7 +114,7 @@ class Sizes:
             shape[1] = self.size(thing.second)
         if thing.last is not None and count:
             shape[-1] = self.size(thing.last)
-        if self._setting.last and thing.last is None and count:
+        if self._setting.last and thing.last is None and count and thing.dimensions != 1:
             shape[-1] = self._setting.last
         if self._setting.second and thing.second is None and count > 2:
             shape[1] = self._setting.second

@@ -24,6 +24,7 @@ from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.learning import Learner, Lesson
 from torchcopylint.verify.slicing.linking import Linked, Project, linked
 from torchcopylint.verify.slicing.moves import only_elsewhere
+from torchcopylint.verify.slicing.opening import opened
 from torchcopylint.verify.slicing.pieces import Piece, pieces_of, unknown_in
 from torchcopylint.verify.slicing.plans import Plan, Plans
 from torchcopylint.verify.slicing.script import Script, assemble, marks_of, names_spoken, prelude
@@ -37,9 +38,10 @@ from torchcopylint.verify.slicing.source import (
     scopes_at,
 )
 from torchcopylint.verify.slicing.standins import helpers, layers_guessed
-from torchcopylint.verify.slicing.things import Thing, kind_of
+from torchcopylint.verify.slicing.things import Thing, find, kind_of
 from torchcopylint.verify.slicing.tries import Heard
 from torchcopylint.verify.slicing.values import Maker
+from torchcopylint.verify.slicing.writers import is_written
 
 _SIZES = (4, 6)
 _LARGE = 64
@@ -140,7 +142,6 @@ class _Slicer:
         conditional: bool,
         brief: bool = False,
     ) -> None:
-        self.source = source
         self._brief = brief
         self.finding = finding
         self.confirm = confirm
@@ -152,8 +153,10 @@ class _Slicer:
         self._heard: dict[str, Run] = {}
         self._given = ""
         self._script: Script | None = None
-        self.world = Inference(source.tree)
         spans = [step.span for step in finding.steps if step.filename == finding.filename] or [finding.span]
+        source, self._opened = opened(source, {span.start.row for span in spans})
+        self.source = source
+        self.world = Inference(source.tree)
         self.scopes = [scopes_at(source.tree, span.start.row, span.start.column, source.lines) for span in spans]
         if any(isinstance(scope, ast.AsyncFunctionDef) for scopes in self.scopes for scope in scopes):
             raise NotRunnable("a step stands in an asynchronous function")
@@ -237,11 +240,12 @@ class _Slicer:
         wants: list[tuple[Plan, Setting]] = []
         asked: dict[str, int] = {}
         while True:
-            found = wants.pop() if wants else next(tries, None)
+            wanted = bool(wants)
+            found = wants.pop() if wanted else next(tries, None)
             if found is None:
                 break
             plan, setting = found
-            attempt = self._attempt(plan, setting) if plan.label not in heard.spent else None
+            attempt = self._attempt(plan, setting) if wanted or plan.label not in heard.spent else None
             if attempt is not None and attempt.script not in seen:
                 seen.add(attempt.script)
                 self._worked = (plan, setting)
@@ -250,14 +254,30 @@ class _Slicer:
                 run = self._heard.get(attempt.script)
                 if run is not None:
                     heard.add(plan.label, run, len(attempt.marks))
-                    wanted = _asked(setting, run, attempt)
-                    if wanted is not None and asked.get(plan.label, 0) < _ASKED:
+                    again = self._again(plan, setting, run, attempt)
+                    if again is not None and asked.get(plan.label, 0) < _ASKED:
                         asked[plan.label] = asked.get(plan.label, 0) + 1
-                        wants.append((plan, wanted))
+                        wants.append(again)
         if not self._failed and not self._brief:
             yield from self._skipping(size, seed, seen)
             yield from self._learning(size, seed, seen)
         self._worked, self._failed = None, True
+
+    def _again(self, plan: Plan, setting: Setting, run: Run, attempt: Attempt) -> tuple[Plan, Setting] | None:
+        """The same with the inputs that the exception which ended a run asks for."""
+        wanted = _asked(setting, run, attempt)
+        if wanted is not None:
+            return plan, wanted
+        assert self._script is not None
+        kinds = dict(self._reader.kinds(run, self._script.rows()))
+        if kinds.items() <= dict(plan.kinds).items():
+            return None
+        return replace(plan, kinds=tuple({**dict(plan.kinds), **kinds}.items())), setting
+
+    @cached_property
+    def _reader(self) -> Learner:
+        """Reads what exceptions anywhere in the file say of names."""
+        return Learner(self.source.tree, (), self.plans.rows)
 
     def _tries(self, size: int, seed: int) -> Iterator[tuple[Plan, Setting]]:
         """Ways of running with their settings, in the order in which they are tried."""
@@ -368,8 +388,8 @@ class _Slicer:
                     counts[node.value] = counts.get(node.value, 0) + 1
         return sorted(counts, key=lambda number: (-counts[number], number))
 
-    def _attempt(self, plan: Plan, setting: Setting) -> Attempt | None:
-        """One script, or `None` if a step is not in it."""
+    def _attempt(self, plan: Plan, setting: Setting, *, again: bool = False) -> Attempt | None:
+        """One script, or `None` if a step is not in it. `again`: what it needs beside the plan was put there."""
         kept = self.pieces.of(plan.kept)
         needed = frozenset[str]().union(*(piece.helpers for piece in kept))
         refused = {name: dotted for piece in kept for name, dotted in piece.refused.items()}
@@ -400,6 +420,11 @@ class _Slicer:
         graded = [f"give_gradients({name})" for name in maker.modules if name.isidentifier()] if setting.graded else []
         maker.assumed += [f"the parameters of `{name[15:-1]}` have gradients" for name in graded]
         after = "".join(variables) + "".join(f"{line}\n" for line in graded) + driver
+        missing = maker.instanced - frozenset[str]().union(*(piece.binds for piece in kept))
+        if missing and not again:
+            return self._attempt(
+                replace(plan, kept=self.plans.with_definitions(plan.kept, missing)), setting, again=True
+            )
         script = assemble("\n\n".join(part.strip("\n") for part in head if part.strip()), kept, after)
         self._script = script
         marks = marks_of(self.finding, script)
@@ -413,10 +438,14 @@ class _Slicer:
             marks,
             setting.seed,
             label=f"{plan.label}, {setting.dimensions} dimensions{', with a graph' if setting.grad else ''}",
-            assumed=tuple(dict.fromkeys((*maker.assumed, *plan.assumed, *self._told_of_moves()))),
+            assumed=tuple(dict.fromkeys((*maker.assumed, *self._opened, *plan.assumed, *self._told_of_moves()))),
             standins=tuple(dict.fromkeys((*maker.standins, *(text for piece in kept for text in piece.replaced)))),
             guessed=self._is_guess(maker),
-            partial=bool(maker.standins or self._moved) or plan.cut or self._hangs_on_inputs(maker),
+            unwritten=bool(plan.targets) and self._nobody_writes,
+            partial=bool(maker.standins or self._moved)
+            or plan.cut
+            or bool(self._opened)
+            or self._hangs_on_inputs(maker),
         )
 
     def _told_of_moves(self) -> list[str]:
@@ -436,6 +465,11 @@ class _Slicer:
         roots |= {found[0] for name in spoken if (found := _FIELD.match(name))} | self._fields_at_steps
         grad = bool({"raises", "raises-later", "gradient-differs"} & set(self.confirm))
         return bool(roots & maker.guessed) or (grad and bool(roots & maker.trained))
+
+    @cached_property
+    def _nobody_writes(self) -> bool:
+        """Whether it is only assumed that what is shared is written, and nothing in the file does."""
+        return self.driver.written_later() and not is_written(self.source.tree, self.plans.rows)
 
     @cached_property
     def _fields_at_steps(self) -> set[str]:
@@ -469,7 +503,12 @@ class _Slicer:
 
     def _module_of(self, maker: Maker, thing: Thing, name: str) -> str:
         """What stands for a module from elsewhere: what is called of it, and everything else."""
-        return maker._anything(name)
+        parts = []
+        for key, part in thing.attributes.items():
+            if part.result is not None and find(part.result).arity > 1 and not part.attributes:
+                parts.append(f"{key}={maker._callable(part, f'{name}.{key}', 1)}")
+        text = maker._anything(name)
+        return f"{text[:-1]}, {', '.join(parts)})" if parts else text
 
 
 def _asked(setting: Setting, run: Run, attempt: Attempt) -> Setting | None:

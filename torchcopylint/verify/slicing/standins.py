@@ -53,6 +53,11 @@ def give_gradients(module):
         if parameter.requires_grad:
             parameter.grad = torch.randn_like(parameter)
 ''',
+    "descent": '''
+def descent(module):
+    """An optimizer of the parameters of a module, or of one of its own where there are none."""
+    return torch.optim.SGD(list(module.parameters()) or [torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+''',
     "few": '''
 def few(numbers):
     """The first turns of a long loop."""
@@ -201,6 +206,8 @@ class Anything:
             return given[0]
         if any(torch.is_tensor(value) for value in given):
             return blend(*given)
+        if self.standin_name.endswith("numpy"):
+            return np.random.randn(SIZE, SIZE).astype(np.float32)
         return Anything(f"{self.standin_name}()")
 
     def __iter__(self):

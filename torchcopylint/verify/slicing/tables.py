@@ -324,6 +324,8 @@ SIZES = frozenset(
 )
 """Functions of torch and NumPy whose arguments are numbers."""
 NUMBER_ARGUMENTS = frozenset(["uniform_", "normal_", "exponential_", "geometric_", "random_", "cauchy_", "renorm"])
+BOUNDED = frozenset(["clamp", "clamp_", "clip", "clip_", "bernoulli_"])
+"""Methods of tensors that mostly take numbers."""
 """Methods of tensors that take numbers and nothing else."""
 FROM_ARRAY = frozenset(["from_numpy"])
 LOSSES_BY_CLASS = frozenset(["cross_entropy", "nll_loss", "CrossEntropyLoss", "NLLLoss"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 
 from torchcopylint.verify.slicing import tables
@@ -21,7 +22,8 @@ class Thing:
     `arguments`. `graph`: it was computed from parameters of a module.
     `key_of` is what a loop over it gives this thing. `methods` are the attributes that were called. `tested`: it is
     a condition by itself. `least` is the least number that it can be, `options` are texts that
-    it is compared with. `missing`: some of its numbers are NaN. `whole` is what it is a slice of.
+    it is compared with. `missing`: some of its numbers are NaN. `whole` is what it is a slice of, `function`
+    the definition inside of another function that it is.
     """
 
     name: str = ""
@@ -50,6 +52,7 @@ class Thing:
     options: list[str] = field(default_factory=list)
     missing: bool = False
     whole: Thing | None = None
+    function: ast.FunctionDef | None = None
     same: Thing | None = None
 
     def vote(self, kind: str, weight: int) -> None:
@@ -135,6 +138,7 @@ def unify(first: Thing, second: Thing) -> Thing:
         a.options += b.options
         a.missing = a.missing or b.missing
         a.whole = a.whole or b.whole
+        a.function = a.function or b.function
         if not a.made:
             a.made, a.arguments = b.made, b.arguments
     return find(first)

@@ -19,6 +19,11 @@ _DEEPEST = 5
 _NO_LEAF = "requires_grad=True) * 1.0"
 
 
+def _is_bare(thing: Thing) -> bool:
+    """Whether nothing is known of a thing but what it is near."""
+    return not (thing.votes or thing.attributes or thing.items or thing.element or thing.result)
+
+
 @dataclass(slots=True)
 class Maker:
     """Makes expressions for things under one setting, and keeps the account of what was assumed.
@@ -43,6 +48,7 @@ class Maker:
     trained: set[str] = field(default_factory=set)
     modules: list[str] = field(default_factory=list)
     named: dict[int, str] = field(default_factory=dict)
+    instanced: set[str] = field(default_factory=set)
     sizes: Sizes = field(init=False)
     _busy: list[str] = field(default_factory=list)
     _count: int = 0
@@ -77,6 +83,11 @@ class Maker:
             kind = "module" if self.world.is_module(class_name) else "object"
         if thing.made.startswith("torch.nn.") and kind == "module":
             return self._layer(thing, name)
+        if not kind and _is_bare(thing):
+            # A base keeps it, and something is asked of it there.
+            kept = next((other for other in map(find, thing.near) if other.attributes and not other.votes), None)
+            if kept is not None:
+                return self.expression(kept, name, depth)
         if weight == 0 and (thing.attributes or thing.items) and kind in ("bool", "str", "number", "callable", "array"):
             # What is done with it says more than its name.
             kind = ""
@@ -157,8 +168,10 @@ class Maker:
 
     def _array(self, thing: Thing, name: str, depth: int) -> str:
         shape = self.sizes.shape(thing) or (1,)
-        self.assumed.append(f"`{name}` is an array of {self.setting.dtype} with shape {list(shape)}")
-        if self._dtype_of(thing) == "long":
+        counted = self._dtype_of(thing) == "long"
+        kind = "integers" if counted else self.setting.dtype
+        self.assumed.append(f"`{name}` is an array of {kind} with shape {list(shape)}")
+        if counted:
             return f"np.random.randint(0, 2, {shape})"
         order = ", order='F'" if self.setting.turned else ""
         written = ", ".join(map(str, shape))
@@ -306,7 +319,8 @@ class Maker:
         chosen = likeliest(name, self.modules)
         if chosen:
             self.assumed.append(f"`{name}` optimises the parameters of `{chosen}`, with SGD")
-            return f"torch.optim.SGD({chosen}.parameters(), lr=0.1)"
+            self.helpers.add("descent")
+            return f"descent({chosen})"
         self.assumed.append(f"`{name}` optimises a parameter of its own, with SGD")
         size = self.setting.size
         return f"torch.optim.SGD([torch.nn.Parameter(torch.randn({size}, {size}))], lr=0.1)"
@@ -334,6 +348,11 @@ class Maker:
             return produced
         result = find(result)
         kind, _ = kind_of(result)
+        if kind == "str" and not result.votes and result.attributes.keys() - tables.STRING:
+            # What is done with it says more than what it was made from.
+            return self._object(result, f"{name}(...)", depth + 1)
+        if result.result is not None and result.attributes and result.arity < 2:
+            return self._module(result, f"{name}(...)", depth + 1)
         if kind in ("", "tensor") and not result.votes and result.attributes and result.arity < 2:
             return self.expression(result, f"{name}(...)", depth + 1)
         if result.arity > 1:
@@ -342,9 +361,9 @@ class Maker:
                 for number in range(result.arity)
             ]
             return f"({', '.join(parts)})"
-        if kind in ("int", "float", "number"):
+        if kind in ("int", "float", "number") and result.dimensions is None:
             return "random.random()"
-        if kind in ("tensor", "") and result.dimensions == 0:
+        if kind in ("tensor", "", "int", "float", "number") and result.dimensions == 0:
             return f"({produced}).mean()"
         if kind in ("tensor", ""):
             keys = [key for key in result.items if isinstance(key, str)]
@@ -416,6 +435,7 @@ class Maker:
         if class_name in self._busy:
             return self._anything(name)
         self._busy.append(class_name)
+        self.instanced.add(class_name)
         try:
             if class_name in self.bare:
                 return self._bare(class_name, name, depth)

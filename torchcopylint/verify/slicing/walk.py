@@ -10,8 +10,8 @@ from typing import TypeGuard
 
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.calls import IN_PLACE, OF_BOTH, TRANSPARENT, Calls
-from torchcopylint.verify.slicing.things import USED, WEAK, Thing, find, unify
-from torchcopylint.verify.slicing.world import World, instance_of
+from torchcopylint.verify.slicing.things import USED, WEAK, Thing, find, kind_of, unify
+from torchcopylint.verify.slicing.world import World, instance_of, is_static, method_named
 
 
 class Walk:
@@ -49,7 +49,7 @@ class Walk:
 
     def _functiondef(self, node: ast.FunctionDef) -> None:
         given, result = self.world.signature(node, None)
-        self.names[node.name] = Thing(node.name, result=result)
+        self.names[node.name] = Thing(node.name, result=result, function=node)
         Walk(self.world, {**self.names, **given}, result, self.outer).body(node.body)
 
     _asyncfunctiondef = _functiondef
@@ -86,6 +86,12 @@ class Walk:
     def _augassign(self, node: ast.AugAssign) -> None:
         target = self.value(node.target)
         value = self.value(node.value)
+        if isinstance(node.target, ast.Name) and target.constant is not None:
+            # What a number becomes is what was added, if more is known of that.
+            whole = Thing(node.target.id, near=[value, target])
+            value.near.append(whole)
+            self.names[node.target.id] = whole
+            return
         target.near.append(value)
         value.near.append(target)
 
@@ -180,6 +186,8 @@ class Walk:
             if find(value).made == ".shape" and not starred:
                 shaped = find(find(value).arguments[0])
                 shaped.dimensions = shaped.dimensions or len(target.elts)
+                for number, _ in enumerate(target.elts):
+                    value.item(number).vote("int", WEAK)
             if find(value).element is None and not starred:
                 find(value).arity = max(find(value).arity, len(target.elts))
                 find(value).vote("tuple", WEAK)
@@ -267,6 +275,13 @@ class Walk:
             # Everything has those.
             return Thing()
         return owner.attribute(name)
+
+    def _x_slice(self, node: ast.Slice) -> Thing:
+        for part in (node.lower, node.upper, node.step):
+            bound = self.value(part) if part is not None else None
+            if bound is not None and bound.constant is None:
+                bound.vote("int", USED)
+        return Thing()
 
     def _x_subscript(self, node: ast.Subscript) -> Thing:
         owner = self.value(node.value)
@@ -358,6 +373,15 @@ class Walk:
             else:
                 value.near.append(own.attribute(name))
 
+    def _of_base(self, name: str, arguments: list[Thing], named: dict[str | None, Thing]) -> Thing:
+        """A method of a base is called, which may be a class of the file."""
+        own = instance_of(self.names["self"]) if "self" in self.names else ""
+        for base in self.world.bases_of(own):
+            method = method_named(self.world.classes[base], name)
+            if method is not None:
+                return self.calls.known(method, base, arguments, named, 0 if is_static(method) else 1)
+        return Thing()
+
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Thing:
         walk = Walk(self.world, dict(self.names), None, self.outer)
         for clause in node.generators:
@@ -398,6 +422,9 @@ class Walk:
             two.near.append(one)
             if isinstance(two.constant, str) and one.constant is None:
                 one.options.append(two.constant)
+            if isinstance(node.ops[0], ast.Eq | ast.NotEq):
+                _count(one, two)
+                _count(two, one)
         return Thing(near=sides, dtype="bool")
 
     def _x_binop(self, node: ast.BinOp) -> Thing:
@@ -423,13 +450,15 @@ class Walk:
     def _x_call(self, node: ast.Call) -> Thing:
         arguments = [self.value(argument) for argument in node.args]
         named = {keyword.arg: self.value(keyword.value) for keyword in node.keywords}
+        if None in named:
+            named[None].vote("dict", USED)
         func = node.func
         if isinstance(func, ast.Attribute):
             if isinstance(func.value, ast.Call) and ast.unparse(func.value.func) == "super":
                 by_name: dict[str | None, Thing] = {}
                 by_name |= {part.id: value for part, value in zip(node.args, arguments, strict=True) if _is_name(part)}
                 self._given_to_base({**by_name, **named})
-                return Thing()
+                return self._of_base(func.attr, arguments, named)
             owner = self.value(func.value)
             known = isinstance(func.value, ast.Name) and func.value.id not in self.names
             class_name = func.value.id if known and func.value.id in self.world.classes else ""  # type: ignore[attr-defined]
@@ -445,6 +474,8 @@ class Walk:
         function = self.value(func)
         if function.dotted:
             return self.calls.library(function, function.dotted, arguments, named)
+        if function.function is not None:
+            return self.calls.known(function.function, None, arguments, named, 0)
         return self.calls.unknown(function, arguments)
 
 
@@ -459,6 +490,13 @@ def _either(name: str, one: Thing, other: Thing) -> Thing:
         if max(part.votes.values(), default=0) < USED and part.constant is None:
             part.near.append(whole)
     return whole
+
+
+def _count(whole: Thing, number: Thing) -> None:
+    """Numbers are compared for being the same as a whole one: they are whole numbers, and some are the same."""
+    if number.constant is None and number.votes.get("int", 0) >= USED and kind_of(whole)[0] in ("tensor", "array"):
+        whole.dtype = whole.dtype or "long"
+        number.vote("index", WEAK)
 
 
 def _repeats(number: Thing) -> None:

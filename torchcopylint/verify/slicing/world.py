@@ -180,6 +180,19 @@ class World:
                 waiting += [self.dotted(base) for base in node.bases]
         return found
 
+    def bases_of(self, class_name: str) -> list[str]:
+        """The classes of the file that a class is derived from, the nearest first."""
+        found: list[str] = []
+        waiting = [class_name]
+        while waiting:
+            node = self.classes.get(waiting.pop(0))
+            for base in node.bases if node is not None else ():
+                name = self.dotted(base)
+                if name in self.classes and name not in found and name != class_name:
+                    found.append(name)
+                    waiting.append(name)
+        return found
+
     def dotted(self, node: ast.expr) -> str:
         """The full name of an expression made of an import and attributes, else its own text; empty for others."""
         parts = []

@@ -1,0 +1,198 @@
+"""How a slice gets to steps that stand out of reach: in hooks, under conditions, in classes that others complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from forced import forced
+from test_verify_programs import verified
+
+from torchcopylint.base.verification import Verdict
+from torchcopylint.verify.run import Verifier
+
+HOOK = """\
+import torch
+
+
+def watch(module, p):
+    if p <= 0:
+        return module
+
+    def scale(mod, given):
+        mask = torch.ones(2, 2)
+        mask.mul(p)  # <- TCL602, discarded
+        return given * mask.sum()
+
+    module.register_forward_pre_hook(scale)
+    return module
+"""
+UNDER_CONDITION = """\
+from backends import available
+
+if "TORCH" in available():
+    import torch
+    from torch import nn
+
+    class Focal(nn.Module):
+        def forward(self, p, t):
+            weight = torch.sigmoid(p)
+            weight.mul(t)  # <- TCL602, discarded
+            return weight
+"""
+LEFT_TO_OTHERS = """\
+from torch import nn
+
+
+class Template(nn.Module):
+    def __init__(self, make):
+        super().__init__()
+        self.feature = make()
+
+    def set_forward_loss(self, x):
+        raise NotImplementedError
+
+    def train_loop(self, batches, optimizer):
+        total = 0
+        for x in batches:
+            loss = self.set_forward_loss(x)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.data[0]  # <- TCL106, here
+        return total
+"""
+ROWS = """\
+from torch import nn
+from torch.nn import functional as F
+from torchvision import datasets
+from torch.utils.data import DataLoader
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(28 * 28, 10)
+
+    def forward(self, x):
+        return self.fc(x.view(-1, 28 * 28))
+
+
+def evaluate(model, loader):
+    total = 0
+    for x, y in loader:
+        total += F.cross_entropy(model(x), y).data[0]  # <- TCL106, here
+    return total
+
+
+evaluate(Net(), DataLoader(datasets.MNIST("."), batch_size=4))
+"""
+COLORS = """\
+import numpy as np
+
+
+def recolor(labels: np.ndarray, old: list[int], new: list[int]) -> np.ndarray:
+    result = labels  # <- shared
+    for one, other in zip(old, new):
+        result[labels == one] = other  # <- TCL501, written, read
+    return result
+"""
+REGISTERED = """\
+from registry import Registry
+from torch import nn
+
+MODELS = Registry("models")
+HEADS = MODELS
+
+
+@HEADS.register_module()
+class Head(nn.Module):
+    def forward(self, boxes, shape):
+        boxes = boxes.view(-1, 4).clone()
+        boxes[:, [0, 1]].clamp_(min=0, max=shape[1])  # <- TCL601, here, written
+        return boxes
+"""
+CONVERTED = """\
+import torch
+from gluon import get_model
+
+
+def convert(name):
+    name = name.lower()
+    found = {}
+    for key, value in get_model(name, pretrained=True).collect_params().items():
+        tensor = torch.from_numpy(value.data().asnumpy())
+        tensor.require_grad = True  # <- TCL606, here
+        found[key] = tensor
+    return found
+"""
+SETTINGS = """\
+from torch.utils.data import DataLoader
+
+
+class Base:
+    def __init__(self, args):
+        self.args = args
+
+
+class Wrapper(Base):
+    def __init__(self, args):
+        super().__init__(args)
+        self.done = False
+
+    def predict(self, dataset):
+        for number, (given, decoded) in enumerate(DataLoader(dataset, batch_size=self.args.batch_size)):
+            if self.args.forcing:
+                decoded[:, 1:, 0] = decoded[:, :-1, 0]  # <- TCL506, written
+            number += given.shape[0]
+"""
+LOADED = """\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 4)
+model.load_state_dict(torch.load("model.pt"))
+kept = model.weight.detach()
+total = kept  # <- shared
+kept.add_(1)  # <- TCL501, written
+print(total)  # <- read
+"""
+PROGRAMS = {
+    "a hook": HOOK,
+    "under a condition": UNDER_CONDITION,
+    "left to others": LEFT_TO_OTHERS,
+    "rows": ROWS,
+    "whole numbers": COLORS,
+    "registered": REGISTERED,
+    "arrays from elsewhere": CONVERTED,
+    "settings in a base": SETTINGS,
+    "loaded": LOADED,
+}
+
+
+@pytest.fixture(scope="module")
+def verifier() -> Iterator[Verifier]:
+    with Verifier(timeout=60) as made:
+        yield made
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_what_is_out_of_reach_is_confirmed(text: str, verifier: Verifier) -> None:
+    answer = verified(text, forced(text), verifier)
+    assert answer.verdict is Verdict.CONFIRMED, answer.evidence
+
+
+def test_what_is_done_to_get_there_is_said(verifier: Verifier) -> None:
+    told = {
+        "`scale` is called where it is made": HOOK,
+        "the first branch of line 3 is taken": UNDER_CONDITION,
+        "`set_forward_loss` is what another class makes of it": LEFT_TO_OTHERS,
+    }
+    for text, program in told.items():
+        evidence = verified(program, forced(program), verifier).evidence
+        assert text in [item.text for item in evidence], evidence
+
+
+def test_a_hook_that_uses_its_result_is_not_confirmed(verifier: Verifier) -> None:
+    right = HOOK.replace("mask.mul(p)", "mask = mask.mul(p)")
+    assert verified(right, forced(right), verifier).verdict is not Verdict.CONFIRMED
