@@ -115,12 +115,12 @@ def found_in(world: World) -> FileFacts:
         units = tuple(
             _unit_facts(world, world.machines[number], tuple(joined.get(number, ())), shielding)
             for number in sorted(world.machines)
-            if number not in world.guests.origins
+            if world.is_of_file(number)
         )
         # What is found on an object of an heir's class is no more about the class that the method stands in.
         units += tuple(_unit_facts(world, m, (), shielding)._replace(class_number=-1) for m in world.inherited)
         expanded = _with_helpers(world, shielding)
-    own = [world.machines[number] for number in sorted(world.machines) if number not in world.guests.origins]
+    own = [world.machines[number] for number in sorted(world.machines) if world.is_of_file(number)]
     gaps = tuple((reason, site) for m in own for reason, site in m.gaps)
     elsewhere = {site: places for m in own for site, places in m.elsewhere.items()}
     guests = {world.guests.first + rank: place for rank, place in enumerate(world.guests.places)}
@@ -133,7 +133,7 @@ def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
     found: list[UnitFacts] = []
     places: dict[int, tuple[int, ...]] = {}
     handed: set[int] = set()
-    for number in sorted(world.machines.keys() - world.guests.origins.keys()):
+    for number in sorted(number for number in world.machines if world.is_of_file(number)):
         expanded = inliner.expanded(world.machines[number], len(world.program.statements) + len(places))
         if expanded is not None:
             places |= expanded.places

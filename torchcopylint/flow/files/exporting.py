@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.files.bodies import Home, body_of
+from torchcopylint.flow.files.bodies import Home, body_of, class_body_of, home_of
 from torchcopylint.flow.files.world import World
 from torchcopylint.flow.interprocedural.returned import ReturnedPart
 from torchcopylint.flow.interprocedural.summaries import summarise
@@ -25,8 +25,8 @@ def exported(world: World) -> ModuleFacts:
     """What a file that has been run defines. It stays valid without the file."""
     path = world.outside.path
     names = dict(_names(world))
-    classes = {info.number: _class(world, info) for info in world.program.classes}
-    home = Home(world.program, path, world.imports, _bound_by_functions(world))
+    home = home_of(world.program, path, world.imports, _bound_by_functions(world))
+    classes = {info.number: _class(world, info, home) for info in world.own_classes}
     wanted = {name.function for name in names.values() if name.path == path and name.function >= 0}
     wanted |= {number for facts in classes.values() for number in facts.methods.values()}
     return ModuleFacts(
@@ -82,7 +82,9 @@ def _origin(world: World, number: int) -> tuple[str, int]:
 
 
 def _class_origin(world: World, number: int) -> tuple[str, int]:
-    return (world.outside.path, number) if world.is_own_class(number) else world.outside.class_origin(number)
+    if not world.is_own_class(number):
+        return world.outside.class_origin(number)
+    return world.guests.classes.get(number, (world.outside.path, number))
 
 
 def global_type(world: World, obj: Object) -> Object:
@@ -102,7 +104,6 @@ def _function(world: World, number: int, home: Home) -> FunctionFacts:
         # Others must know where that stands.
         summary = summarise(m, world.outside.path)
     told = tuple(_part(world, part) for part in summary.parts)
-    decorators = tuple(str(world.resolve_name(written)) for written in world.decorators(number))
     return FunctionFacts(
         name=unit.name,
         qualname=unit.qualname,
@@ -111,8 +112,13 @@ def _function(world: World, number: int, home: Home) -> FunctionFacts:
         decorators=world.decorators(number),
         # Which of its own functions it returns, is told by numbers of this file.
         summary=summary._replace(result=global_type(world, summary.result), parts=told, function=-1),
-        body=body_of(home, unit, decorators),
+        body=body_of(home, unit, _decorators(world, number)),
     )
+
+
+def _decorators(world: World, number: int) -> tuple[str, ...]:
+    """The decorators of a function of the file by their full names."""
+    return tuple(str(world.resolve_name(written)) for written in world.decorators(number))
 
 
 def _part(world: World, part: ReturnedPart) -> ReturnedPart:
@@ -122,7 +128,9 @@ def _part(world: World, part: ReturnedPart) -> ReturnedPart:
     return part._replace(result=global_type(world, part.result), inner=inner, lent="", function=-1)
 
 
-def _class(world: World, info: t.ClassInfo) -> ClassFacts:
+def _class(world: World, info: t.ClassInfo, home: Home) -> ClassFacts:
+    decorators = {number: _decorators(world, number) for number in info.methods.values()}
+    plain = world.class_kind(info.number)[0] is Kind.INSTANCE and not world.is_function_class(info.number)
     units = (world.program.units[number] for number in info.methods.values())
     return ClassFacts(
         name=info.name,
@@ -133,6 +141,7 @@ def _class(world: World, info: t.ClassInfo) -> ClassFacts:
         reads=frozenset(e.name for unit in units for e in world.index(unit).of(t.Attribute)),
         hollow=hollow.has_no_parameters(world, info.number),
         apart=apart.fields(world, info.number),
+        body=class_body_of(home, info, decorators) if plain else None,
     )
 
 

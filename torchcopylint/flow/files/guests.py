@@ -1,8 +1,8 @@
-"""Guests: short functions of other files that run in a file that uses them, as its own do.
+"""Guests: short functions and classes of other files that run in a file that uses them, as its own do.
 
 A summary says what a function does to whatever it is given. What it does to what this file gives it, and all that is
 seen only where its events stand in the place of the call, is seen where it runs as one of the file's own. So what
-others may know of a file has the bodies of its short functions (`bodies`), and `invite` puts those that a file uses
+others may know of a file has the bodies of those (`bodies`), and `invite` puts those that a file uses
 behind its own units. Their sites are behind the file's own. What is found in them is not told here: where it does not
 rest on what this file gives them, it is told in the file that they are of.
 """
@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.files.bodies import BUILTINS
+from torchcopylint.flow.files.bodies import BUILTINS, mapped
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import moving
-from torchcopylint.flow.values.outside import Body, Foreign, Outside, Target
+from torchcopylint.flow.values.outside import Body, ClassBody, Foreign, Outside, Target
 
 MAX_INVITED = 1200
 """The guests of one file have so many events together."""
@@ -25,12 +25,13 @@ MAX_DEPTH = 3
 
 
 class Guests(NamedTuple):
-    """The guests of a file: where the sites from `first` on stand, by path and site there; by the numbers of units, the
-    file and number that each has at home, and its decorators."""
+    """The guests of a file: where the sites from `first` on stand, by path and site there; the file and number at home
+    of units and of classes, by their numbers here; and the decorators of units."""
 
     first: int
     places: tuple[tuple[str, int], ...]
     origins: Mapping[int, tuple[str, int]]
+    classes: Mapping[int, tuple[str, int]]
     decorators: Mapping[int, tuple[str, ...]]
 
     def place(self, site: int) -> tuple[str, int] | None:
@@ -40,22 +41,39 @@ class Guests(NamedTuple):
 
 def invite(program: t.Program, outside: Outside) -> tuple[t.Program, Guests]:
     """A file with the guests that it uses behind its own units, and who they are."""
-    found: dict[tuple[str, int], Body] = {}
+    seats = _Seats(program, outside)
     events, pending = 0, [(target, 0) for target in _used(program, outside)]
+    seen: set[tuple[str, int, int]] = set()
     while pending:
         target, depth = pending.pop(0)
-        key = (target.name.path, target.name.function)
-        facts = outside.function_facts(*key) if target.name.function >= 0 and key not in found else None
-        body = facts.body if facts is not None else None
-        if body is None or body.takes & program.units[0].bound or events + body.registers > MAX_INVITED:
+        key = (target.name.path, target.name.function, target.name.class_number)
+        body = _body(outside, *key) if key not in seen else None
+        seen.add(key)
+        parts = () if body is None else (body,) if isinstance(body, Body) else (body.body, *body.methods.values())
+        size = sum(part.registers for part in parts)
+        if body is None or events + size > MAX_INVITED or any(p.takes & program.units[0].bound for p in parts):
             continue
-        events += body.registers
-        found[key] = body
+        events += size
+        if isinstance(body, Body):
+            seats.seat(key[0], key[1], body)
+        else:
+            seats.seat_class(key[0], body)
         if depth < MAX_DEPTH:
-            further = {event.dotted: None for event in t.events(body.unit.tape) if isinstance(event, t.Import)}
-            targets = (outside.target(dotted) for dotted in further if dotted.__class__ is Foreign)
+            taken = [event for part in parts for event in t.events(part.unit.tape) if isinstance(event, t.Import)]
+            names = [event.dotted for event in taken]
+            names += [t.Dotted(base.name) for base in body.info.bases] if isinstance(body, ClassBody) else []
+            targets = (outside.target(name) for name in dict.fromkeys(names) if "#" in name)
             pending += [(one, depth + 1) for one in targets if one is not None]
-    return _seated(program, outside, found)
+    return seats.taken()
+
+
+def _body(outside: Outside, path: str, function: int, class_number: int) -> Body | ClassBody | None:
+    """The body of a function or class of another file."""
+    if function >= 0:
+        facts = outside.function_facts(path, function)
+        return facts.body if facts is not None else None
+    known = outside.facts_of_class(path, class_number) if class_number >= 0 else None
+    return known.body if known is not None else None
 
 
 # -- which ones a file uses
@@ -121,32 +139,83 @@ def _may_be_starred(program: t.Program, unit: t.Unit, name: str) -> bool:
 # -- their places
 
 
-def _seated(program: t.Program, outside: Outside, found: Mapping[tuple[str, int], Body]) -> tuple[t.Program, Guests]:
-    """The program with its guests: their units, and what defines them at the beginning of the module."""
-    module, first = program.units[0], len(program.statements)
-    units, definitions = list(program.units), list(module.definitions)
-    opening: list[t.Event] = []
-    statements, scopes = list(program.statements), list(program.scopes)
-    places: list[tuple[str, int]] = []
-    origins: dict[int, tuple[str, int]] = {}
-    for (path, function), body in found.items():
-        number = len(units)
-        ranks = {site: len(statements) + rank for rank, (site, _) in enumerate(body.statements)}
-        places += [(path, site) for site in ranks]
-        statements += [ranks.get(statement, ranks[site]) for site, statement in body.statements]
-        scopes += [number] * len(ranks)
-        units.append(_unit(body, number, ranks))
-        defining = _defining(body, number, ranks[body.unit.site], len(definitions))
-        opening += defining
-        definitions += defining
-        origins[number] = (path, function)
-        outside.seat(path, function, number)
-    decorators = {number: body.decorators for number, body in zip(origins, found.values(), strict=True)}
-    guests = Guests(first, tuple(places), origins, decorators)
-    if not found:
-        return program, guests
-    units[0] = module._replace(tape=(*opening, *module.tape), definitions=tuple(definitions))
-    return program._replace(units=tuple(units), statements=tuple(statements), scopes=tuple(scopes)), guests
+class _Seats:
+    """A program, and behind its units those of guests: what defines them stands at the beginning of the module."""
+
+    def __init__(self, program: t.Program, outside: Outside) -> None:
+        self.program = program
+        self.outside = outside
+        self.units = list(program.units)
+        self.classes = list(program.classes)
+        self.statements, self.scopes = list(program.statements), list(program.scopes)
+        self.definitions = list(program.units[0].definitions)
+        self.opening: list[t.Event] = []
+        self.places: list[tuple[str, int]] = []
+        self.origins: dict[int, tuple[str, int]] = {}
+        self.homes: dict[int, tuple[str, int]] = {}
+        self.decorators: dict[int, tuple[str, ...]] = {}
+
+    def seat(self, path: str, function: int, body: Body) -> None:
+        """Make a function a guest."""
+        number = self._add(path, body)
+        self.outside.seat(path, function, number)
+        site, register = self.units[number].site, len(self.definitions)
+        defaults = [t.Const(register + place, one.value, site) for place, (_, one) in enumerate(body.defaults)]
+        named = tuple((name, register + place) for place, (name, _) in enumerate(body.defaults))
+        self._open(*defaults, t.Function(register + len(defaults), number, named, (), site))
+
+    def seat_class(self, path: str, body: ClassBody) -> None:
+        """Make a class a guest."""
+        own, number = body.info, len(self.classes)
+        around = self._add(path, body.body)
+        units = {method: self._add(path, one, number, around) for method, one in body.methods.items()}
+        for method, unit in units.items():
+            self.outside.seat(path, method, unit)
+        inner = self.units[around]
+        made = [_renumbered(event, units) for event in inner.definitions]
+        tape = mapped(inner.tape, lambda event: _renumbered(event, units) or event)
+        self.units[around] = inner._replace(tape=tape, definitions=tuple(made))
+        methods = {name: units[method] for name, method in own.methods.items()}
+        self.classes.append(own._replace(number=number, body=around, methods=methods, site=inner.site))
+        self.homes[number] = (path, own.number)
+        self.outside.seat_class(path, own.number, number)
+        self._open(t.Class(len(self.definitions), number, (), (), inner.site))
+
+    def _add(self, path: str, body: Body, owner: int = -1, parent: int = 0) -> int:
+        """A unit with sites of its own; returns its number."""
+        number = len(self.units)
+        ranks = {site: len(self.statements) + rank for rank, (site, _) in enumerate(body.statements)}
+        self.places += [(path, site) for site in ranks]
+        self.statements += [ranks.get(statement, ranks[site]) for site, statement in body.statements]
+        self.scopes += [number] * len(ranks)
+        self.units.append(_unit(body, number, ranks)._replace(owner=owner, parent=parent))
+        self.origins[number] = (path, body.unit.number)
+        self.decorators[number] = body.decorators
+        return number
+
+    def _open(self, *events: t.Event) -> None:
+        self.opening += events
+        self.definitions += events
+
+    def taken(self) -> tuple[t.Program, Guests]:
+        """The program with its guests, and who they are."""
+        program = self.program
+        first = len(program.statements)
+        guests = Guests(first, tuple(self.places), self.origins, self.homes, self.decorators)
+        if not self.origins:
+            return program, guests
+        module = self.units[0]
+        tape, definitions = (*self.opening, *module.tape), tuple(self.definitions)
+        self.units[0] = module._replace(tape=tape, definitions=definitions)
+        units, classes = tuple(self.units), tuple(self.classes)
+        return program._replace(
+            units=units, classes=classes, statements=tuple(self.statements), scopes=tuple(self.scopes)
+        ), guests
+
+
+def _renumbered(event: t.Event | None, units: Mapping[int, int]) -> t.Event | None:
+    """An event of the body of a class whose methods have other numbers."""
+    return event._replace(unit=units[event.unit]) if isinstance(event, t.Function) else event
 
 
 def _unit(body: Body, number: int, ranks: Mapping[int, int]) -> t.Unit:
@@ -161,12 +230,3 @@ def _use(use: str, ranks: Mapping[int, int]) -> str:
     """The key of what is known of a binding: see `t.Unit`."""
     name, at, site = use.rpartition("@")
     return f"{name}@{ranks.get(int(site), int(site))}" if at else use
-
-
-def _defining(body: Body, number: int, site: int, register: int) -> list[t.Event]:
-    """What defines a guest; its registers are numbered from `register` on."""
-    made: list[t.Event] = [
-        t.Const(register + place, default.value, site) for place, (_, default) in enumerate(body.defaults)
-    ]
-    defaults = tuple((name, register + place) for place, (name, _) in enumerate(body.defaults))
-    return [*made, t.Function(register + len(made), number, defaults, (), site)]

@@ -65,9 +65,11 @@ class World(Parameters):
     def __init__(self, program: t.Program, outside: Outside | None = None) -> None:
         outside = outside or Outside()
         self.own_units = program.units
+        self.own_classes = program.classes
         program, self.guests = guests.invite(program, outside)
         super().__init__(program, outside)
         self._decorators |= self.guests.decorators
+        self._class_names = {info.name: info.number for info in self.own_classes}
         self.outside.number_from(len(program.units), len(program.classes))
         self.star_imports: list[Dotted] = []
         self.steps = 0
@@ -116,7 +118,8 @@ class World(Parameters):
         """Run every unit of the file."""
         self.run_unit(0, glancing=len(self.program.units) > 1)
         helpers = self._helpers()
-        for info in self.program.classes:
+        guests = self.program.classes[len(self.own_classes) :]
+        for info in (*guests, *self.own_classes):
             initial = info.methods.get("__init__")
             if initial is not None:
                 for helper in self._called_by(initial, helpers):

@@ -62,6 +62,15 @@ class Body(NamedTuple):
     takes: frozenset[str]
 
 
+class ClassBody(NamedTuple):
+    """A short class as others run it: what it is, with base classes that every file can follow, the unit of its body,
+    and its methods by their numbers at home."""
+
+    info: t.ClassInfo
+    body: Body
+    methods: Mapping[int, Body]
+
+
 class FunctionFacts(NamedTuple):
     """A function, for those who call it from elsewhere. `owner` is the number of its class, or -1. A short one has a
     `body`."""
@@ -98,6 +107,7 @@ class ClassFacts(NamedTuple):
     reads: frozenset[str]
     hollow: bool = False
     apart: frozenset[str] = frozenset()
+    body: ClassBody | None = None
 
 
 class ModuleFacts(NamedTuple):
@@ -343,6 +353,15 @@ class Outside:
 
     # -- classes
 
+    def seat_class(self, path: str, own: int, number: int) -> None:
+        """A class of another file is run in this one, under a number of its own."""
+        self._class_numbers[path, own] = number
+
+    def facts_of_class(self, path: str, number: int) -> ClassFacts | None:
+        """What is known of a class by its file, and its number there."""
+        facts = self._modules.facts(path) if self._modules is not None else None
+        return facts.classes.get(number) if facts is not None else None
+
     def class_number(self, path: str, number: int) -> int:
         """The number under which this file knows a class of another."""
         key = (path, number)
@@ -357,9 +376,7 @@ class Outside:
 
     def class_facts(self, number: int) -> ClassFacts | None:
         """What is known of a class of another file."""
-        path, own = self.class_origin(number)
-        facts = self._modules.facts(path) if self._modules is not None else None
-        return facts.classes.get(own) if facts is not None else None
+        return self.facts_of_class(*self.class_origin(number))
 
     def bases(self, number: int) -> list[tuple[int | None, str]]:
         """The bases of a class of another file: their numbers, where a project's file defines them, and names."""
