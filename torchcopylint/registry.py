@@ -49,6 +49,8 @@ class Rule(NamedTuple):
         if not self.into_helpers or not expanded.units:
             return
         told = {site for report in found for site in (report.site, *(point.site for point in report.points))}
+        # What goes wrong in a helper of another file whoever calls it is told there.
+        told |= {report.site for report in self.reports(expanded.guests)}
         # What is told where a helper is called is not told once more where the helper does it, nor beside it.
         spoken = {statements[report.site] for report in found}
         numbers = {unit.qualname: unit for unit in expanded.units}

@@ -143,7 +143,9 @@ def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
                 m = world.run_expanded(expanded.unit)
             found.append(_unit_facts(world, m, (), shielding))
     dropped = (world.index(unit).dropped for unit in world.program.units) if found else ()
-    return WithHelpers(tuple(found), places, frozenset(handed), frozenset[int]().union(*dropped))
+    others = [world.machines[number] for number in sorted(world.machines) if not world.is_of_file(number)]
+    guests = tuple(_unit_facts(world, m, (), shielding) for m in others) if found else ()
+    return WithHelpers(tuple(found), places, frozenset(handed), frozenset[int]().union(*dropped), guests)
 
 
 def _shielding(world: World) -> frozenset[int]:
@@ -295,7 +297,7 @@ def _called_without_grad(world: World, m: Machine, found: Sequence[Relation]) ->
         return called
     owner = world.program.classes[m.unit.owner] if m.unit.owner >= 0 else None
     within = world.program.units[owner.body].parent if owner is not None else m.unit.parent
-    if m.unit.kind != "function" or within != 0:
+    if m.unit.kind != "function" or within != 0 or not world.is_of_file(m.unit.number):
         return called
     return Fact.YES if world.outside.all_off(owner.name if owner is not None else "", m.unit.name) else called
 

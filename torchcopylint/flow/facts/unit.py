@@ -157,13 +157,14 @@ class WithHelpers(NamedTuple):
 
     Sites there are others: `places` leads from them to those of the program, the event's own behind those of the calls
     that lead to it. `handed` are those at which a function is given something, `dropped` those of calls in the program
-    that are statements of their own.
+    that are statements of their own. `guests` are the units of other files by themselves.
     """
 
     units: tuple[UnitFacts, ...] = ()
     places: Mapping[int, tuple[int, ...]] = MappingProxyType({})
     handed: frozenset[int] = frozenset()
     dropped: frozenset[int] = frozenset()
+    guests: tuple[UnitFacts, ...] = ()
 
 
 class FileFacts(NamedTuple):

@@ -24,7 +24,7 @@ def learn(world: World, m: Machine) -> bool:
     told = m.runs.again or any(isinstance(fact, _ON_GRAPHS) for facts in m.facts.values() for fact in facts)
     owner = world.program.classes[m.unit.owner] if m.unit.owner >= 0 else None
     within = world.program.units[owner.body].parent if owner is not None else m.unit.parent
-    if not told or m.unit.kind != "function" or within != 0:
+    if not told or not world.is_of_file(m.unit.number) or m.unit.kind != "function" or within != 0:
         return False
     class_name, new = owner.name if owner is not None else "", False
     for name in sorted(_networks(m)):
