@@ -75,6 +75,7 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
     keeping,
     lasting,
     lent_parts,
+    renewed,
     replacing,
     sharing,
     twin_fields,
@@ -166,6 +167,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     stated = [fact for fact in stated if not isinstance(fact, DataShared) or not sharing.stands_in(m, fact)]
     stated = [fact for fact in stated if not isinstance(fact, DataShared) or not _is_given_away(m, fact)]
     stated = [fact for fact in stated if not isinstance(fact, DataShared) or not sharing.is_only_compared(m, fact)]
+    stated = [fact for fact in stated if not isinstance(fact, DataShared) or not renewed.is_renewed(m, fact)]
     if m.unit.number == 0 and any(isinstance(fact, DataShared) for fact in stated) and not _writes(world):
         # A script or a notebook that only compares two layers, say: neither ever changes.
         stated = [fact for fact in stated if not isinstance(fact, DataShared)]

@@ -34,7 +34,7 @@ def note(m: Machine) -> None:
         return
     for site, target, sources, goes_on in _writes(m):
         others = dict.fromkeys(whole for source in sources for whole in _leaves(m, source))
-        for one in _origins(m, target):
+        for one in origins(m, target):
             form = aliasing.AVERAGE if goes_on or one in others else "mix"
             for other in others:
                 if one.site != other.site:
@@ -74,10 +74,10 @@ def _leaves(m: Machine, register: int, depth: int = 5) -> list[Whole]:
         return [whole for operand in t.operands(event) for whole in _leaves(m, operand, depth - 1)]
     if isinstance(event, t.Invoke) and depth and event.name not in (*_WHOLES, *_PASSING):
         return [whole for operand in t.operands(event) for whole in _leaves(m, operand, depth - 1)]
-    return _origins(m, register)
+    return origins(m, register)
 
 
-def _origins(m: Machine, register: int) -> list[Whole]:
+def origins(m: Machine, register: int) -> list[Whole]:
     """The calls from whose results the value of a register is taken: by a key, in a loop, under another name."""
     found: list[Whole] = []
     pending: list[tuple[int, tuple[int, ...]]] = [(register, ())]
