@@ -376,15 +376,22 @@ def _spread(m: Machine, ref: int, value: Value, event: t.Make) -> None:
 def _collect(m: Machine, event: t.Collect) -> None:
     item = m.value(event.item)
     for ref in m.value(event.container).refs:
-        if (isinstance(item.root, tuple) and _is_fixed(m, item.root)) or _from_outside(m, item):
+        own = _own_variable(m, event)
+        if (isinstance(item.root, tuple) and not own and _is_fixed(m, item.root)) or _from_outside(m, item):
             container = naming.field_stored(m, event.container) or naming.text_of(m, event.container)
             call = m.index.given.get(event.container)
             if call is not None and m.dotted_of(call) in LAYERS:
                 # What is put into a list of layers is one.
                 memory.refine(m, item, Kind.MODULE, Sure.LIKELY)
             slots.note_repeated(m, item, event.site, "comprehension", container, event.container)
-        collecting.put(m, (ref, ANY_ELEMENT), item._replace(root=None), event.site, "append")
+        collecting.put(m, (ref, ANY_ELEMENT), item._replace(root=own or None), event.site, "append")
     generators.note_expression(m, event)
+
+
+def _own_variable(m: Machine, event: t.Collect) -> str:
+    """The name of the comprehension's own variable, if that is what it collects: another thing at every turn."""
+    made = m.unit.definitions[event.item] if event.item >= 0 else None
+    return made.name if isinstance(made, t.Load) and slots.is_of_each_turn(m, made.name, event.site) else ""
 
 
 def _is_fixed(m: Machine, slot: Slot) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import frozen
 from torchcopylint.flow.facts import DataAccess, GradientRead, VolatileUsed
 from torchcopylint.flow.interprocedural import records
 from torchcopylint.flow.interprocedural.classes import APPENDED
@@ -173,6 +174,8 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
         known = known._replace(requires_grad=Fact.NO)
     if m.world.is_switched(obj.type, name) or (switched and known.kind is Kind.MODULE):
         known = known._replace(flags=known.flags | {SWITCHED})
+    if known.kind is Kind.MODULE and known.requires_grad is not Fact.YES and frozen.is_frozen(m, ref):
+        known = known._replace(requires_grad=Fact.NO)
     computed = known.kind is Kind.UNKNOWN and kinds.named_loss(name)
     if obj.kind is Kind.MODULE and known.kind in (*TENSORS, Kind.MODULE, Kind.UNKNOWN) and not computed:
         # A parameter or submodule is a part of what its module trains; a loss is what it has computed.

@@ -330,7 +330,7 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
 
     Or wraps it anew in each turn, beside nothing else that has any state: `Sequential(norm, ReLU())`.
     """
-    if not m.in_loop or before is None or len(held.refs) != 1 or _is_of_each_turn(m, held.root, site):
+    if not m.in_loop or before is None or len(held.refs) != 1 or is_of_each_turn(m, held.root, site):
         return
     obj = m.state.object(held.refs[0])
     named = isinstance(held.root, str) or (held.root is None and obj.kind in BUFFERS)
@@ -349,7 +349,7 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
             note_repeated(m, Value((stateful[0],), Kind.MODULE), site, "comprehension", container)
 
 
-def _is_of_each_turn(m: Machine, root: object, site: int) -> bool:
+def is_of_each_turn(m: Machine, root: object, site: int) -> bool:
     """Whether a name is bound, by the loop that the event at a site stands in, to what that comes upon at each turn."""
     bound = m.index.binds.get(root, ()) if isinstance(root, str) else ()
     around = uses.loops_around(m, site)
