@@ -121,7 +121,7 @@ class World(Parameters):
         guests = self.program.classes[len(self.own_classes) :]
         for info in (*guests, *self.own_classes):
             initial = info.methods.get("__init__")
-            if initial is not None:
+            if initial is not None and (self.is_of_file(initial) or initial not in self.machines):
                 for helper in self._called_by(initial, helpers):
                     self.run_unit(helper)
                 self.run_unit(initial)
@@ -464,12 +464,16 @@ class World(Parameters):
     def _summary_of_guest(self, unit: int) -> Summary | None:
         """The summary of a guest. It is run when it is first called with something of which this file knows more than
         its own; until then, its own file's holds. It calls nothing of this file."""
-        if unit not in self._summaries and not any(
-            obj.kind in _TELLING for obj in self._arguments.get(unit, {}).values()
-        ):
-            return self.outside.summary(unit)
-        if unit not in self._summaries and unit not in self._running and len(self._running) < MAX_NESTED_RUNS:
-            self.run_unit(unit)
+        if unit not in self._summaries:
+            owner = self.program.units[unit].owner
+            initial = self.program.classes[owner].methods.get("__init__") if owner >= 0 else None
+            if initial not in (None, unit) and initial not in self.machines:
+                # What its object holds comes first.
+                self._summary_of_guest(initial)
+            if unit != initial and not any(o.kind in _TELLING for o in self._arguments.get(unit, {}).values()):
+                return self.outside.summary(unit)
+            if unit not in self._running and len(self._running) < MAX_NESTED_RUNS:
+                self.run_unit(unit)
         return self._summaries.get(unit)
 
     def runs_over_returned(self, unit: t.Unit) -> bool:
