@@ -20,10 +20,9 @@ import os
 import select
 import shutil
 import signal
-import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import kernel
@@ -55,7 +54,7 @@ def main(arguments: list[str]) -> int:
     _say(out, {**hello, "forks": forks})
     served = _Served(running)
     try:
-        for line in sys.stdin:
+        for line in _lines(served):
             request = json.loads(line)
             if request.get("ahead"):
                 served.ahead(request)
@@ -64,12 +63,32 @@ def main(arguments: list[str]) -> int:
                 _say(out, _here(request, running.run, arguments[-1]))
                 return 0
             _say(out, served.rest() if request.get("rest") else served.answer(request))
-            # While the parent reads: a process that has torch takes milliseconds to vanish.
-            served.bury()
     finally:
-        served.rest()
-        served.bury()
+        served.end()
     return 0
+
+
+def _lines(served: _Served) -> Iterator[bytes]:
+    """The lines of standard input, until it ends. While none comes, what was killed is buried: a process that has torch
+    takes milliseconds to vanish."""
+    waiting = b""
+    while True:
+        while b"\n" not in waiting:
+            if served.dying and not select.select([0], [], [], _SOON)[0]:
+                served.bury()
+                continue
+            part = os.read(0, 1 << 16)
+            if not part:
+                return
+            waiting += part
+        line, _, waiting = waiting.partition(b"\n")
+        yield line
+
+
+_SOON = 0.005
+"""Seconds after which it is looked again whether a process has vanished."""
+_MOST_DYING = 4
+"""So many processes that were killed may still be vanishing before it is waited for one."""
 
 
 class _Served:
@@ -86,7 +105,7 @@ class _Served:
         """Have a process for what comes next, if none runs."""
         if self._shared is None:
             self._shared = Shared(self._running.series)
-            self._shared.begin(request)
+            self._shared.send(request)
 
     def answer(self, request: dict[str, Any]) -> dict[str, str]:
         """Run one script. What dies where others ran before it runs again in a process of its own, but for scouts."""
@@ -104,7 +123,8 @@ class _Served:
         if self._shared is None or self._shared.ended:
             self._shared = Shared(self._running.series)
         self._kind = kind
-        answer = self._shared.ask(request)
+        self._shared.send(request)
+        answer = self._shared.receive(float(request["seconds"]))
         if first or request["scout"] or answer["end"] in ("answered", "timed out"):
             return answer
         return _served(request, self._running.run)
@@ -115,13 +135,24 @@ class _Served:
             self._shared.kill()
             self._killed.append(self._shared)
         self._shared, self._kind = None, ""
+        while len(self._killed) > _MOST_DYING:
+            self._killed.pop(0).end()
         return {"end": "answered"}
 
+    @property
+    def dying(self) -> bool:
+        """Whether something was killed that has not been buried."""
+        return bool(self._killed)
+
     def bury(self) -> None:
-        """Wait for what was killed, and remove what it wrote."""
+        """Remove what was written by processes that have vanished."""
+        self._killed = [shared for shared in self._killed if not shared.has_vanished()]
+
+    def end(self) -> None:
+        """Kill what runs, and wait for all that was killed."""
+        self.rest()
         for shared in self._killed:
             shared.end()
-        self._killed.clear()
 
 
 def _say(out: Any, answer: dict[str, Any]) -> None:
@@ -158,6 +189,7 @@ class Shared:
 
     def __init__(self, series: Series) -> None:
         self.ended = False
+        self._status = 0
         self._directory = tempfile.mkdtemp(prefix="torchcopylint-")
         asked, self._writer = os.pipe()
         self._reader, answering = os.pipe()
@@ -167,19 +199,23 @@ class Shared:
         os.close(asked)
         os.close(answering)
 
-    def begin(self, request: dict[str, Any]) -> None:
-        """Have it guarded before it is asked anything."""
+    def has_vanished(self) -> bool:
+        """Whether a killed process is gone; what it wrote is removed then."""
+        if not self.ended:
+            gone, self._status = os.waitpid(self._child, os.WNOHANG)
+            if not gone:
+                return False
+            self._bury()
+        return True
+
+    def send(self, request: dict[str, Any]) -> None:
+        """Ask something. If there is no process any more, there will be no answer."""
         with contextlib.suppress(BrokenPipeError):
             _write(self._writer, json.dumps(request).encode("utf-8") + b"\n")
 
-    def ask(self, request: dict[str, Any]) -> dict[str, str]:
-        """The answer to one request. If there is none in time, or no process any more, this was the last."""
-        text, end = b"", "answered"
-        try:
-            _write(self._writer, json.dumps(request).encode("utf-8") + b"\n")
-            text, end = _read(self._reader, float(request["seconds"]), line=True)
-        except BrokenPipeError:
-            pass
+    def receive(self, seconds: float) -> dict[str, str]:
+        """The answer to what was sent. If there is none in time, or no process any more, this was the last."""
+        text, end = _read(self._reader, seconds, line=True)
         if text:
             return {"end": "answered", "text": text.decode("utf-8", "replace")}
         status = self.end()
@@ -194,12 +230,15 @@ class Shared:
         """End the process, and remove what it wrote. Returns its status, 0 if it had ended before."""
         if self.ended:
             return 0
+        self._status = _end(self._child)
+        self._bury()
+        return self._status
+
+    def _bury(self) -> None:
         self.ended = True
         os.close(self._reader)
         os.close(self._writer)
-        status = _end(self._child)
         shutil.rmtree(self._directory, ignore_errors=True)
-        return status
 
 
 def _be_the_shared(series: Series, directory: str, asked: int, answering: int) -> None:
