@@ -196,3 +196,92 @@ def test_what_is_done_to_get_there_is_said(verifier: Verifier) -> None:
 def test_a_hook_that_uses_its_result_is_not_confirmed(verifier: Verifier) -> None:
     right = HOOK.replace("mask.mul(p)", "mask = mask.mul(p)")
     assert verified(right, forced(right), verifier).verdict is not Verdict.CONFIRMED
+
+
+ITERATOR = """\
+import torch
+
+
+def validate(loader, model, steps):
+    turns = iter(loader)
+    total = 0.0
+    for _ in range(steps):
+        images = next(turns)
+        model(images).detach().mul(2)  # <- TCL602, discarded
+        total += images.mean().item()
+    return total
+"""
+BAR = """\
+import torch
+from tqdm import tqdm
+
+
+def validate(loader, model):
+    with tqdm(total=len(loader)) as bar:
+        for images in loader:
+            images = model(images).detach()
+            images.mul(2)  # <- TCL602, discarded
+            bar.update(1)
+            print(images)
+    torch.cuda.synchronize()
+"""
+LABELS = """\
+from torch.nn import functional as F
+
+
+def test(net, loader):
+    total = 0
+    for data in loader:
+        image, label = data["image"], data["label"]
+        image, label = image.cuda(), label.long().cuda()
+        total += F.nll_loss(net(image), label).data[0]  # <- TCL106, here
+    return total
+"""
+SHARED_STATISTICS = """\
+import torch
+from torch import nn
+
+
+class Frozen(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(size))
+
+    @classmethod
+    def of(cls, norm: nn.BatchNorm1d):
+        made = cls(norm.num_features)
+        made.mean.data = norm.running_mean.data  # <- TCL102, shared
+        return made
+"""
+NOBODY_WRITES = """\
+from torch import nn
+
+
+class Synchronised:
+    def __init__(self, source: nn.Linear, target: nn.Linear):
+        self.source = source
+        self.target = target
+
+    def synchronise(self):
+        for one, other in zip(self.source.parameters(), self.target.parameters()):
+            other.data = one.data  # <- TCL102, shared
+
+    def move(self, rate):
+        for one in self.source.parameters():
+            one.data = one.data * rate
+"""
+
+
+@pytest.mark.parametrize("text", [ITERATOR, BAR, LABELS], ids=["an iterator", "a bar", "labels"])
+def test_loops_over_loaders_are_confirmed(text: str, verifier: Verifier) -> None:
+    answer = verified(text, forced(text), verifier)
+    assert answer.verdict is Verdict.CONFIRMED, answer.evidence
+
+
+def test_a_write_that_is_only_assumed_needs_a_writer(verifier: Verifier) -> None:
+    assert verified(SHARED_STATISTICS, forced(SHARED_STATISTICS), verifier).verdict is Verdict.CONFIRMED
+    answer = verified(NOBODY_WRITES, forced(NOBODY_WRITES), verifier)
+    assert answer.verdict is Verdict.INCONCLUSIVE
+    assert any(item.kind == "guessed" for item in answer.evidence), answer.evidence
+    trained = f"{NOBODY_WRITES}\n    def train(self):\n        self.source.weight.data.mul_(2)\n"
+    assert verified(trained, forced(trained), verifier).verdict is Verdict.CONFIRMED

@@ -26,6 +26,7 @@ HELPERS = frozenset(
         "descent",
         "few",
         "Batches",
+        "Progress",
         "Keyed",
         "Environment",
         "Location",

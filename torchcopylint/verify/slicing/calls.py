@@ -18,6 +18,8 @@ TRANSPARENT = frozenset(
     {"tqdm", "trange", "iter", "next", "list", "tuple", "sorted", "reversed", "Variable", "deepcopy"}
 )
 """Functions that give what they are given, or what is in it."""
+_ALIKE = frozenset({"long", "cuda", "cpu", "contiguous"})
+"""Methods of tensors that give one of the same shape, with the same content or all that is needed of it."""
 _NO_METHODS = frozenset({"data", "grad", "shape", "dtype", "device", "T"})
 """What tensors have that is no method: what is called under such a name is something else's."""
 _SIZED = frozenset({"view", "reshape", "expand", "to", "permute", "new_zeros"})
@@ -330,6 +332,11 @@ def _of_tensor(owner: Thing, name: str, arguments: list[Thing], named: Mapping[s
         for argument in arguments:
             if argument.constant is None:
                 argument.near.append(owner)
+    if name in _ALIKE and not arguments:
+        if name == "long" and not owner.formula:
+            # Labels and masks are what is made whole.
+            owner.dtype = owner.dtype or "long"
+        return owner
     if name in _INDEXED and len(arguments) > 1:
         find(arguments[1]).dtype = "long"
     if name.startswith("masked_") and arguments:

@@ -26,6 +26,8 @@ _NO_TENSOR = re.compile(
     r"'Tensor' object has no attribute '(?P<attribute>\w+)'|Tensor(?:Base)?\.(?P<method>\w+)\(\) (?:takes|missing|got)"
 )
 """What is asked for something that tensors do not have, or not in this form, is none: a logger, a writer."""
+_LACKING = re.compile(r"'(?:Model\d+|SGD)' object has no attribute '(?P<attribute>\w+)'")
+"""What stands in for a module or an optimizer is asked for something else."""
 _OWN = re.compile(r"^'[A-Z]\w*' object has no attribute '\w+'$")
 """An object of a class has not what its `__init__` would have set: what stands for it is made with its fields."""
 _KINDS = {"Tensor": "tensor", "Number": "number", "float": "number", "int": "number", "bool": "bool"}
@@ -117,6 +119,11 @@ class Learner:
         refused = _NO_TENSOR.search(message)
         if refused:
             return tuple((name, "object") for name in self._asked_for(row, refused["attribute"] or refused["method"]))
+        lacking = _LACKING.search(message)
+        if lacking:
+            return tuple((name, "object") for name in self._asked_for(row, lacking["attribute"]))
+        if message.startswith("expected np.ndarray (got"):
+            return tuple((name, "array") for name, _ in self._numbers(row, "from_numpy"))
         asked = _ASKED.search(message)
         if asked:
             # What is asked for something that only tensors have is one.

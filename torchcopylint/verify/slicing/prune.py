@@ -189,6 +189,8 @@ class Pruner(ast.NodeTransformer):
     def _shorter(self, node: ast.expr) -> ast.expr:
         if not isinstance(node, ast.Call):
             return node
+        if isinstance(node.func, ast.Name) and node.func.id == "Progress" and node.args:
+            return self._shorter(node.args[0])
         if isinstance(node.func, ast.Name) and node.func.id == "range":
             values = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
             if len(values) == len(node.args) and all(isinstance(v, int) and abs(v) <= 8 for v in values):
@@ -222,12 +224,16 @@ class Pruner(ast.NodeTransformer):
             if last == "trange":
                 inner = ast.Call(ast.Name("range", ast.Load()), node.args, [])
                 ast.copy_location(inner, node)
-            return self._shorter(inner)
+            self.helpers.add("Progress")
+            return ast.copy_location(ast.Call(ast.Name("Progress", ast.Load()), [self._shorter(inner)], []), node)
         if dotted in ("argparse.ArgumentParser", "configargparse.ArgumentParser"):
             self.helpers.add("ArgumentParser")
             self.replaced.append("the command line is empty")
             node.func = ast.copy_location(ast.Name("ArgumentParser", ast.Load()), func)
             return node
+        if self.device == "cpu" and dotted.startswith("torch.cuda.") and last in tables.CUDA_ALONE:
+            self.replaced.append(f"`{dotted}(...)` is left out")
+            return ast.copy_location(ast.Constant(None), node)
         if (
             last == "load_state_dict"
             and isinstance(func, ast.Attribute)

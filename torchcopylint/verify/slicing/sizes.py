@@ -16,7 +16,7 @@ class Setting:
     `dimensions` is for tensors that do not say themselves. `grad` gives floating inputs a graph. `dtype` is that of
     floating inputs: `float32` or `float64`. `turned`: what has two or more dimensions is not contiguous. `last` and
     `second` are those dimensions of tensors that do not say them themselves, 0 if they are like the others. `graded`:
-    the parameters of modules have gradients.
+    the parameters of modules have gradients. `items` are the batches of a loader.
     """
 
     size: int
@@ -32,6 +32,7 @@ class Setting:
     last: int = 0
     second: int = 0
     graded: bool = False
+    items: int = 2
 
     @property
     def sample(self) -> tuple[int, ...]:

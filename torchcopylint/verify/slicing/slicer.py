@@ -52,6 +52,8 @@ _SHARING = frozenset({"two-names-change", "two-tensors-change", "same-object"})
 _CONVERSIONS = ("to", "float", "type", "type_as")
 _ASKED = 8
 """So many times a way of running is tried with the inputs that an exception asks for."""
+_MORE_ITEMS = 8
+"""So many batches a loader gives where two were too few."""
 _MANY_ROWS = 400
 """If more of other files comes along, the file alone is run before."""
 _LESSONS = 24
@@ -492,7 +494,8 @@ class _Slicer:
             maker.standins.append(f"`{name}`: paths of which the file system is never asked")
             return "types.SimpleNamespace(Path=Location, PurePath=Location)" if dotted == "pathlib" else "Location"
         if dotted.split(".")[-1] in ("tqdm", "trange"):
-            return "lambda given=(), *_, **__: given" if dotted.endswith("tqdm") else "range"
+            maker.helpers.add("Progress")
+            return "Progress" if dotted.endswith("tqdm") else "lambda *given, **_: Progress(range(*given))"
         if (thing.result is not None and not thing.attributes) or (thing.attributes and name in tables.SETTINGS):
             return maker.expression(thing, name)
         if dotted or (thing.attributes and weight < 3):
@@ -516,6 +519,8 @@ def _asked(setting: Setting, run: Run, attempt: Attempt) -> Setting | None:
     if not run.ended or not run.raised:
         return None
     error, lines = run.raised[-1], attempt.script.split("\n")
+    if error.kind == "StopIteration":
+        return replace(setting, items=_MORE_ITEMS) if setting.items < _MORE_ITEMS else None
     row = error.rows[-1] if error.rows else 0
     return asked_of(setting, error.message, lines[row - 1] if 0 < row <= len(lines) else "")
 

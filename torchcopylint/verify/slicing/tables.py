@@ -123,6 +123,8 @@ REFUSED = frozenset(
 LOST_BUILTINS = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "breakpoint", "exit", "quit"})
 """Builtins that a script gets no access to: what they are called for is stood in."""
 
+CUDA_ALONE = frozenset(["synchronize", "set_device", "empty_cache", "init", "reset_peak_memory_stats", "ipc_collect"])
+"""Functions of `torch.cuda` that do something with a GPU and return nothing."""
 DEVICES = ("cuda", "mps", "xpu", "npu")
 
 NOTHING_PASSED = frozenset(

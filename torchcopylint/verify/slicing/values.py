@@ -254,7 +254,7 @@ class Maker:
             for key, part in thing.attributes.items()
             if not hasattr(list, key)
         ]
-        text = f"Batches([{element} for _ in range(2)])"
+        text = f"Batches([{element} for _ in range({self.setting.items})])"
         if attributes:
             self.definitions.append(
                 "def with_attributes(thing, **attributes):\n    vars(thing).update(attributes)\n    return thing\n"

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator
 
 _COMMON = frozenset({"self", "data", "weight", "bias", "grad", "parameters", "state_dict", "torch", "nn", "Parameter"})
 """Names that say nothing of what it is that is shared."""
+_BY_LAYERS = frozenset({"running_mean", "running_var", "num_batches_tracked"})
+"""What layers write by themselves whenever they are run in training."""
 _WRITING_CALLS = frozenset({"batch_norm", "instance_norm"})
 
 _OPTIMIZERS = frozenset({"SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "LBFGS"})
@@ -19,7 +21,7 @@ def is_written(tree: ast.Module, rows: Collection[int]) -> bool:
     What gets another tensor (`p.data = ...`) is not written. True where the names say nothing.
     """
     shared = frozenset(_names_at(tree, rows)) - _turning(tree, rows) - _COMMON - vars(builtins).keys()
-    if not shared:
+    if not shared or shared & _BY_LAYERS:
         return True
     # What comes from other files, with rows below zero, has names of its own.
     own = (node for top in tree.body if top.lineno > 0 for node in ast.walk(top))
