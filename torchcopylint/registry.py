@@ -27,7 +27,8 @@ class Rule(NamedTuple):
     `check_class`, if there is one, sees all methods of a class at once, and `check_file` all units of a file.
     A rule that goes `into_helpers` sees units a second time, with the functions and methods that they call in them.
     What it reports `at_calls` is wrong for what the caller has done before, and stands where the helper is called; what
-    it reports `where_made` is wrong whoever calls the helper, and stands there.
+    it reports `where_made` is wrong whoever calls the helper, and stands there. One that looks `across_calls` goes into
+    more helpers, for what takes a caller and a helper, or two helpers, to go wrong, and reports it at the call.
     """
 
     page: Page
@@ -37,6 +38,7 @@ class Rule(NamedTuple):
     into_helpers: bool = False
     at_calls: bool = False
     where_made: bool = False
+    across_calls: bool = False
 
     def of_file(self, facts: FileFacts, statements: Sequence[int]) -> Iterator[Report]:
         """What the rule reports of a file; of units with their helpers in them, what the units alone do not show.
@@ -46,25 +48,43 @@ class Rule(NamedTuple):
         found = list(self.reports(facts.units))
         yield from found
         expanded = facts.expanded
-        if not self.into_helpers or not expanded.units:
+        if not (self.into_helpers or self.across_calls) or not expanded.units:
             return
         told = {site for report in found for site in (report.site, *(point.site for point in report.points))}
         # What goes wrong in a helper of another file whoever calls it is told there.
         told |= {report.site for report in self.reports(expanded.guests)}
         # What is told where a helper is called is not told once more where the helper does it, nor beside it.
         spoken = {statements[report.site] for report in found}
-        numbers = {unit.qualname: unit for unit in expanded.units}
-        for report in self.reports([numbers.get(unit.qualname, unit) for unit in facts.units]):
+        for report in self._with_helpers(facts):
             way = expanded.places.get(report.site, (report.site,))
             put = {report.site, *(point.site for point in report.points if point.role in _PUTTING)}
             known = way[-1] in told or any(statements[site] in spoken for site in way)
             # Nor what goes wrong in a place in a helper where, by what is told, it goes wrong anyway.
             reads = {expanded.places.get(p.site, (p.site,)) for p in report.points if p.role is Role.READ}
             known = known or (bool(reads) and all(len(read) > 1 and read[-1] in told for read in reads))
+            # What a caller suffers is told of the function that does it to what it is given.
+            known = known or report.variant == "caller"
+            across = not self.into_helpers or report.site in expanded.partly
+            if across:
+                # What stands in one function as a whole is that function's, which knows what it is about.
+                ways = [expanded.places.get(site, (site,)) for site in (report.site, *(p.site for p in report.points))]
+                known = known or not self.across_calls or len({one[:-1] for one in ways}) == 1
+                known = known or any(statements[one[-1]] in spoken for one in ways)
             if not known and put.isdisjoint(expanded.handed):
                 told.add(way[-1])
                 spoken.add(statements[way[-1]])
-                yield _placed(report, expanded, way[-1] if self.where_made else _lent(report, facts, self.at_calls))
+                lent = way[-1] if self.where_made else _lent(report, facts, self.at_calls or across)
+                yield _placed(report, expanded, lent)
+
+    def _with_helpers(self, facts: FileFacts) -> Iterator[Report]:
+        """What the rule says of units with their helpers in them. What the methods of a class do to one another is told
+        of the methods; where one stands in the place of its call, it is that only to rules that go into all helpers."""
+        if self.into_helpers:
+            numbers = {unit.qualname: unit for unit in facts.expanded.units}
+            yield from self.reports([numbers.get(unit.qualname, unit) for unit in facts.units])
+            return
+        for unit in facts.expanded.units:
+            yield from self.check(unit)
 
     def reports(self, units: Sequence[UnitFacts]) -> Iterator[Report]:
         """What the rule reports of a file's units. Of most units nothing is stated, so that no check has to look."""
@@ -92,7 +112,8 @@ def load_rules() -> tuple[Rule, ...]:
         if stem in modules:
             module = importlib.import_module(f"torchcopylint.checks.{stem}")
             others = (getattr(module, "check_class", None), getattr(module, "check_file", None))
-            ways = [getattr(module, name, False) for name in ("INTO_HELPERS", "AT_CALLS", "WHERE_MADE")]
+            names = ("INTO_HELPERS", "AT_CALLS", "WHERE_MADE", "ACROSS_CALLS")
+            ways = [getattr(module, name, False) for name in names]
             found.append(Rule(page, module.check, *others, *ways))
     return tuple(found)
 

@@ -9,6 +9,8 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import at_most, confidence, mode_is_on
 from torchcopylint.flow.facts import Accumulated, FieldKeepsGraph, UnitFacts
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report fields that go from call to call with a graph, and tables that keep the graphs of a loop's iterations."""

@@ -19,6 +19,8 @@ from torchcopylint.checks._common import (
 from torchcopylint.flow.facts import Link, ReadAfter, SampleEdited, UnitFacts, Write
 from torchcopylint.flow.model import FIELD, MEMO, How, Kind
 
+ACROSS_CALLS = True
+
 FETCHING = frozenset({"__getitem__", "__getitems__", "get"})
 """Methods that hand out a sample and leave the data as it is."""
 PARTS = frozenset({How.INDEX, How.ROW})

@@ -11,6 +11,7 @@ from torchcopylint.flow.facts import Clobbered, UnitFacts
 from torchcopylint.flow.model import Fact, Kind
 
 INTO_HELPERS = True
+ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

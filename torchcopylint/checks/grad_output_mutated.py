@@ -18,6 +18,8 @@ from torchcopylint.checks._common import (
 from torchcopylint.flow.facts import ConditionalWrite, UnitFacts
 from torchcopylint.flow.model import ARGUMENT, How
 
+ACROSS_CALLS = True
+
 HOWS = PLAIN_HOWS | {How.CONDITIONAL}
 
 

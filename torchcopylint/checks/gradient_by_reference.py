@@ -10,6 +10,7 @@ from torchcopylint.checks._common import confidence, kept_gradient, order_of, re
 from torchcopylint.flow.facts import GradientKept, ReadAfter, UnitFacts
 
 INTO_HELPERS = True
+ACROSS_CALLS = True
 _ZEROING = "zero_grad(set_to_none=False)"
 
 

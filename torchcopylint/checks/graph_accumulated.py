@@ -10,6 +10,7 @@ from torchcopylint.checks._common import at_most, confidence, mode_is_on
 from torchcopylint.flow.facts import Accumulated, UnitFacts
 
 INTO_HELPERS = True
+ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

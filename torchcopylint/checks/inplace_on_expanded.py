@@ -9,6 +9,8 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import at_most, confidence
 from torchcopylint.flow.facts import ExpandedWritten, UnitFacts
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each write into an expanded tensor; whether its size was one before is not known."""

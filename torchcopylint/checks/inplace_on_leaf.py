@@ -9,6 +9,8 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import at_most, confidence, mode_is_on
 from torchcopylint.flow.facts import LeafWritten, UnitFacts
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each such write that some evidence places in grad mode."""

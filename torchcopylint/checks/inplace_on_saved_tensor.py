@@ -14,6 +14,7 @@ TRAINED = frozenset({"forward", "__call__", "training_step"})
 """Methods of modules whose result is there to be trained with."""
 
 INTO_HELPERS = True
+ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

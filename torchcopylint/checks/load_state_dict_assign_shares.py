@@ -9,6 +9,8 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import LoadedByAssignment, OptimizerStale, UnitFacts
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report modules that share their tensors since, and optimizers that go on training what was there before."""

@@ -11,6 +11,8 @@ from torchcopylint.checks._common import confidence, written_point, written_sinc
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleShallow, Relation, UnitFacts
 from torchcopylint.flow.model import Sure
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report `copy.copy(module)` whose result outlives a write to the parameters; once a copy."""

@@ -9,6 +9,8 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.flow.facts import ReadInFlight, UnitFacts
 from torchcopylint.flow.model import ANY_ELEMENT
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report the first read of each such copy. That the source is on a device is not proven: the call says so."""

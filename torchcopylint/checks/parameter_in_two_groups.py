@@ -10,6 +10,7 @@ from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import ParameterTwice, UnitFacts
 
 INTO_HELPERS = True
+ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

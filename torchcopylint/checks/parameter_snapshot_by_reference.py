@@ -28,6 +28,7 @@ PLAIN = KEEPING | {None, How.VIEW, How.INDEX, How.ROW, How.NUMPY}
 _DISTANCE = re.compile(r"(?:^|[._])(?:kl|mse|rmse|l1|l2|dist|distance|diff)(?:_|$)")
 """Functions that say by their names how far two things are apart."""
 INTO_HELPERS = True
+ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

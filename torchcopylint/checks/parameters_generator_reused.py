@@ -9,6 +9,7 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.flow.facts import GeneratorReused, UnitFacts
 
 INTO_HELPERS = True
+ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

@@ -10,6 +10,8 @@ from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import Repeated, UnitFacts
 from torchcopylint.flow.model import Kind
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report `[layer] * n` and comprehensions over one instance, unless a test decides between that and another way."""

@@ -11,6 +11,7 @@ from torchcopylint.flow.facts import Repeated, UnitFacts, Write
 from torchcopylint.flow.model import BUFFERS, FIELD
 
 INTO_HELPERS = True
+ACROSS_CALLS = True
 WHERE_MADE = True
 FORMS = frozenset({"multiplied", "fromkeys", "comprehension"})
 

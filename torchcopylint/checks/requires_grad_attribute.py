@@ -10,6 +10,8 @@ from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import AttributeSet, UnitFacts
 from torchcopylint.flow.model import Kind
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report misspelt flags on tensors and modules, and the flag set on a module."""

@@ -8,6 +8,8 @@ from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.flow.facts import RetainedForNothing, UnitFacts
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each backward pass of a loop that retains its graph for no other pass of the same iteration."""

@@ -9,6 +9,8 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence, shared_points, written_since
 from torchcopylint.flow.facts import SentAndWritten, UnitFacts
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each place where something is put in, once, with the first write behind it."""

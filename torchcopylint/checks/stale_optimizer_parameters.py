@@ -10,6 +10,7 @@ from torchcopylint.checks._common import at_most, confidence
 from torchcopylint.flow.facts import OptimizerHeld, OptimizerStale, PartReplaced, UnitFacts
 
 INTO_HELPERS = True
+ACROSS_CALLS = True
 AT_CALLS = True
 
 

@@ -19,6 +19,8 @@ from torchcopylint.checks._common import (
 from torchcopylint.flow.facts import Collected, FieldMet, FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import OPTIMIZER_STATE, How, Kind, Sure
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each snapshot by reference that is read after its parameters were written; once per snapshot."""

@@ -10,6 +10,8 @@ from torchcopylint.checks._common import confidence, written_point
 from torchcopylint.flow.facts import ReadAfter, TensorCopied, UnitFacts, Write
 from torchcopylint.flow.model import How
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each `copy.copy` of a tensor that loses a graph, or of which one side is written.

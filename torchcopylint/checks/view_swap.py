@@ -9,6 +9,8 @@ from torchcopylint.checks._common import confidence, read_point, shared_points, 
 from torchcopylint.flow.facts import ReadAfter, UnitFacts
 from torchcopylint.flow.model import CROSSWISE
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report a view that is stored into its own base after the base was overwritten where the view lies."""

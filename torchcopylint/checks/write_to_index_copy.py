@@ -11,6 +11,7 @@ from torchcopylint.flow.facts import UnitFacts
 from torchcopylint.flow.model import Sure
 
 INTO_HELPERS = True
+ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

@@ -134,11 +134,13 @@ def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
     found: list[UnitFacts] = []
     places: dict[int, tuple[int, ...]] = {}
     handed: set[int] = set()
+    partly: set[int] = set()
     for number in sorted(number for number in world.machines if world.is_of_file(number)):
         expanded = inliner.expanded(world.machines[number], len(world.program.statements) + len(places))
         if expanded is not None:
             places |= expanded.places
             handed |= expanded.handed
+            partly |= set() if expanded.whole else expanded.places.keys()
             m = world.run_expanded(expanded.unit)
             if handed_networks.learn(world, m):
                 m = world.run_expanded(expanded.unit)
@@ -146,7 +148,7 @@ def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
     dropped = (world.index(unit).dropped for unit in world.program.units) if found else ()
     others = [world.machines[number] for number in sorted(world.machines) if not world.is_of_file(number)]
     guests = tuple(_unit_facts(world, m, (), shielding) for m in others) if found else ()
-    return WithHelpers(tuple(found), places, frozenset(handed), frozenset[int]().union(*dropped), guests)
+    return WithHelpers(tuple(found), places, frozenset(handed), frozenset[int]().union(*dropped), guests, frozenset(partly))
 
 
 def _shielding(world: World) -> frozenset[int]:

@@ -63,7 +63,13 @@ def result_of(m: Machine, made: Object, operands: Sequence[Value], differentiabl
         return made._replace(requires_grad=Fact.NO, leaf=Fact.YES)
     inputs = tensors_in(m, operands)
     facts = [obj.requires_grad for obj in inputs if obj.kind in TENSORS or obj.requires_grad is not Fact.UNKNOWN]
-    unknown = any(obj.requires_grad is Fact.UNKNOWN for obj in inputs if obj.kind in (*TENSORS, Kind.UNKNOWN))
+    # What is only taken for an array may be a tensor all the same.
+    open_kinds = (*TENSORS, Kind.UNKNOWN)
+    unknown = any(
+        obj.requires_grad is Fact.UNKNOWN
+        for obj in inputs
+        if obj.kind in open_kinds or (obj.kind is Kind.ARRAY and obj.sure < Sure.PROVEN)
+    )
     unknown = unknown or any(_is_unseen(m, value) for value in operands)
     if any(fact > 0 for fact in facts):
         best = max(facts)

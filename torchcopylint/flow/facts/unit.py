@@ -157,7 +157,8 @@ class WithHelpers(NamedTuple):
 
     Sites there are others: `places` leads from them to those of the program, the event's own behind those of the calls
     that lead to it. `handed` are those at which a function is given something, `dropped` those of calls in the program
-    that are statements of their own. `guests` are the units of other files by themselves.
+    that are statements of their own. `guests` are the units of other files by themselves, `partly` the sites of units
+    in which only those helpers are put that train, write or share something.
     """
 
     units: tuple[UnitFacts, ...] = ()
@@ -165,6 +166,7 @@ class WithHelpers(NamedTuple):
     handed: frozenset[int] = frozenset()
     dropped: frozenset[int] = frozenset()
     guests: tuple[UnitFacts, ...] = ()
+    partly: frozenset[int] = frozenset()
 
 
 class FileFacts(NamedTuple):

@@ -325,7 +325,7 @@ class World(Parameters):
                 return GRAD_MODES[resolved]
             if resolved == "torch.set_grad_enabled":
                 return Mode(Fact.NO if "False" in name else Fact.UNKNOWN)
-            if self._sets_mode(name.partition("(")[0]):
+            if self.sets_mode(name.partition("(")[0]):
                 return Mode(Fact.UNKNOWN)
             _, dot, last = name.partition("(")[0].rpartition(".")
             if dot and last in MODES_BY_NAME:
@@ -344,7 +344,7 @@ class World(Parameters):
         # Somebody has switched recording off and left it so, such as a constructor: the others find it so, or not.
         return Mode(Fact.UNKNOWN if self._leaves_off else Fact.YES, Fact.NO, True)
 
-    def _sets_mode(self, decorator: str) -> bool:
+    def sets_mode(self, decorator: str) -> bool:
         """Whether a decorator of this file has to do with grad mode."""
         inside = [unit for unit in self.program.units if unit.qualname.partition(".")[0] == decorator]
         events = (event for unit in inside for event in unit.definitions)

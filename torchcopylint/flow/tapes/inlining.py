@@ -8,7 +8,7 @@ so that what happens first has the lower number. `Expanded.places` leads back fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from torchcopylint.flow import tape as t
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 MAX_DEPTH = 3
 MAX_HELPER = 250
 MAX_EVENTS = 1200
-_BODILY = (t.Function, t.Class, t.Yield, t.StarImport)
+_BODILY = (t.Class, t.Yield, t.StarImport)
 _OF_ITS_PLACE = frozenset({"super", "locals", "globals", "vars", "eval", "exec", "__class__"})
 HELPERS_NAME = "#in"
 """Stands in each name of a helper that was put in, before its number."""
 _TRAINING = frozenset({"backward", "step", "grad", "zero_grad"})
+_TELLING = _TRAINING | {"data", "detach", "numpy", "from_numpy", "load_state_dict", "state_dict", "copy", "view", "put"}
 _BUILDING = frozenset({"parameters", "named_parameters"})
 """Constructors that deal in these may build optimizers, also by way of a helper."""
 
@@ -42,6 +43,7 @@ class Part(NamedTuple):
     key: int | str
 
 
+NOTHING_KNOWN: Mapping[str, int] = {}
 One: TypeAlias = "int | Part"
 Given: TypeAlias = "int | Part | t.Const | tuple[One, ...] | dict[str, One]"
 """What a parameter is given: a register, a part of what one holds, a constant, or what is left for `*rest` and
@@ -52,12 +54,14 @@ class Expanded(NamedTuple):
     """A unit with helpers in it.
 
     `places` are the sites of the program by the sites of its events: that of the event, behind those of the calls that
-    lead to it. `handed` are the sites at which a helper is given something: nobody puts that aside.
+    lead to it. `handed` are the sites at which a helper is given something: nobody puts that aside. `whole` is
+    whether helpers are in it that tell nothing by themselves.
     """
 
     unit: t.Unit
     places: Mapping[int, tuple[int, ...]]
     handed: frozenset[int]
+    whole: bool
 
 
 class _Helper(NamedTuple):
@@ -83,6 +87,8 @@ class _Frame(NamedTuple):
     told: Mapping[str, t.Const]
     rests: Mapping[str, tuple[int | str, ...]]
     """The places or keys of what stands in the parameters that gather what is left."""
+    functions: Mapping[str, int]
+    """The functions of the file that parameters are."""
 
 
 class Inliner:
@@ -91,6 +97,7 @@ class Inliner:
     def __init__(self, world: World) -> None:
         self.world = world
         self._helpers: dict[int, _Helper | None] = {}
+        self._telling: dict[int, bool] = {}
         outermost = [unit for unit in world.program.units if unit.kind == "function" and unit.parent == 0]
         # A guest has its name elsewhere.
         outermost.sort(key=lambda unit: unit.number not in world.guests.origins)
@@ -106,12 +113,33 @@ class Inliner:
         """A unit with its helpers in it, and its sites from `base` on; `None` if it has none that matter."""
         names = _TRAINING | _BUILDING if m.unit.name == "__init__" else _TRAINING
         if m.unit.kind == "module":
-            matters = self._calls_trainer(m)
+            whole = self._calls_trainer(m)
         else:
-            matters = m.unit.kind == "function" and (
+            whole = m.unit.kind == "function" and (
                 self._deals_in(m.unit, names) or self._adds_to_given(m) or self._gives_to_optimizer(m)
             )
-        return _Expansion(self, m).result(base) if matters else None
+        matters = whole or (m.unit.kind in ("function", "module") and self._calls_telling(m))
+        return _Expansion(self, m, whole=whole).result(base) if matters else None
+
+    def _calls_telling(self, m: Machine) -> bool:
+        """Whether a unit calls something of the file that, by what it does, may tell more where it stands."""
+        calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+        return any(
+            (number := _called(m, call)) is not None and self.are_telling([number, *_passed_functions(m, call)])
+            for call in calls
+        )
+
+    def are_telling(self, numbers: Iterable[int]) -> bool:
+        """Whether one of some functions is telling."""
+        return any(self.is_telling(number) for number in numbers)
+
+    def is_telling(self, number: int) -> bool:
+        """Whether a function, or one that it calls, trains or writes, or shares memory with something."""
+        if number not in self._telling:
+            self._telling[number] = self.helper(number) is not None and self._deals_in(
+                self.world.program.units[number], _TELLING, stores=True
+            )
+        return self._telling[number]
 
     def _calls_trainer(self, m: Machine) -> bool:
         """Whether the body of a module, which is long as a rule, calls something that trains or writes itself."""
@@ -139,11 +167,16 @@ class Inliner:
                     return True
         return False
 
-    def _deals_in(self, unit: t.Unit, names: frozenset[str]) -> bool:
+    def _deals_in(self, unit: t.Unit, names: frozenset[str], *, stores: bool = False) -> bool:
         """Whether a unit, or a function of the file that it calls, uses an attribute or method of one of some names."""
         pending, seen = [unit], {unit.number}
         while pending:
             current = pending.pop()
+            if stores and self._stores(current):
+                return True
+            inside = [event.unit for event in self.world.index(current).of(t.Function)]
+            seen.update(inside)
+            pending += [self.world.program.units[number] for number in inside if current.kind != "module"]
             for event in self.world.index(current).named:
                 if isinstance(event, t.Load):
                     own = event.name in current.bound and current.kind != "module"
@@ -160,6 +193,13 @@ class Inliner:
                     pending.append(self.world.program.units[number])
         return False
 
+    def _stores(self, unit: t.Unit) -> bool:
+        """Whether a unit has been seen to write memory, or is a function that sets fields of what it is given."""
+        made = self.world.machines.get(unit.number)
+        return (made is not None and bool(made.writes)) or (
+            unit.owner < 0 and bool(self.world.index(unit).of(t.StoreAttribute))
+        )
+
     def helper(self, number: int) -> _Helper | None:
         """What can be put in for a function of this file."""
         if number not in self._helpers:
@@ -167,9 +207,7 @@ class Inliner:
         return self._helpers[number]
 
     def _made(self, unit: t.Unit) -> _Helper | None:
-        if unit.kind != "function" or unit.is_generator or len(unit.definitions) > MAX_HELPER:
-            return None
-        if unit.parent > 0 and self.world.program.units[unit.parent].kind != "class":
+        if unit.kind not in ("function", "lambda") or unit.is_generator or len(unit.definitions) > MAX_HELPER:
             return None
         events = self.world.index(unit).events
         if len(events) > MAX_HELPER or any(isinstance(event, _BODILY) for event in events):
@@ -194,9 +232,16 @@ class Inliner:
             resolved = table.canonical(self.world.resolve_name(decorator.partition("(")[0]))
             if resolved in GRAD_MODES:
                 found = resolved
-            elif decorator not in ("property", "staticmethod"):
+            elif decorator not in ("property", "staticmethod") and not self._is_wrapper(decorator):
                 return None
         return found
+
+    def _is_wrapper(self, decorator: str) -> bool:
+        """Whether a decorator is a function of the file that has nothing to do with grad mode: as a rule, what it makes
+        of a function calls that."""
+        number = self._functions.get(decorator)
+        summary = self.world.summary(number) if number is not None else None
+        return summary is not None and summary.function >= 0 and not self.world.sets_mode(decorator)
 
     def default(self, unit: int, name: str) -> t.Const | None:
         """The default of a parameter, if it is a literal."""
@@ -209,8 +254,12 @@ class Inliner:
 class _Expansion:
     """One unit on its way."""
 
-    def __init__(self, inliner: Inliner, m: Machine) -> None:
+    def __init__(self, inliner: Inliner, m: Machine, *, whole: bool) -> None:
+        """`whole` is whether helpers are put in that tell nothing by themselves."""
         self.inliner = inliner
+        self.whole = whole
+        self.scopes: dict[int, Mapping[str, str] | None] = {m.unit.number: {}}
+        """The names of each unit that has been put in; `None` if it was so more than once."""
         self.m = m
         self.definitions: list[t.Event | None] = [None] * len(m.unit.definitions)
         self.keys: dict[tuple[int, ...], int] = {}
@@ -222,7 +271,7 @@ class _Expansion:
 
     def result(self, base: int) -> Expanded | None:
         unit = self.m.unit
-        tape = self._tape(unit.tape, _Frame(self.m, 0, {}, (), "", (unit.number,), {}, {}))
+        tape = self._tape(unit.tape, _Frame(self.m, 0, {}, (), "", (unit.number,), {}, {}, {}))
         if not self.count:
             return None
         ranks = {self.keys[key]: base + rank for rank, key in enumerate(sorted(self.keys))}
@@ -231,7 +280,7 @@ class _Expansion:
         tape = moving.placed(tape, ranks, definitions)
         uses = {moving.placed_use(use, ranks): names for use, names in self.uses.items()}
         expanded = unit._replace(tape=tape, definitions=tuple(definitions), uses=uses, bound=frozenset(self.bound))
-        return Expanded(expanded, places, frozenset(ranks[site] for site in self.handed if site >= 0))
+        return Expanded(expanded, places, frozenset(ranks[site] for site in self.handed if site >= 0), self.whole)
 
     def _site(self, site: int, frame: _Frame) -> int:
         return self.keys.setdefault((*frame.prefix, site), len(self.keys)) if site >= 0 else site
@@ -285,31 +334,42 @@ class _Expansion:
     def _instead(self, event: t.Call | t.Invoke | t.Attribute, frame: _Frame) -> list[t.Event] | None:
         if len(frame.units) > MAX_DEPTH:
             return None
-        number = _called(frame.m, event)
+        number = _called(frame.m, event, frame.functions)
         if number is None or number in frame.units:
             return None
         helper = self.inliner.helper(number)
-        if helper is None or not self._fits(helper):
+        passed = _passed_functions(frame.m, event, frame.functions) if helper is not None and not self.whole else ()
+        if helper is None or not (self.whole or self.inliner.are_telling((number, *passed))):
             return None
-        given = self._arguments(helper, event, frame)
-        return self._put(helper, event, frame, given) if given is not None else None
+        outside = self._outside(helper)
+        given = self._arguments(helper, event, frame) if outside is not None else None
+        return self._put(helper, event, frame, given, outside) if given is not None and outside is not None else None
 
-    def _fits(self, helper: _Helper) -> bool:
-        """Whether there is room for it, and what it takes from outside means the same here."""
+    def _outside(self, helper: _Helper) -> dict[str, str] | None:
+        """What the names that a helper takes from the function around it are called here; `None` if there is no room
+        for it, or if what it takes from outside means something else here."""
         size = len(self.m.world.index(helper.unit).events)
         if self.events + size > MAX_EVENTS:
-            return False
+            return None
         loads = {e.name for e in helper.unit.definitions if isinstance(e, t.Load)} - helper.own
-        if self.m.unit.kind == "module":
-            # What a function finds outside of itself is what the module's names hold where it is called.
-            self.events += size
-            return True
-        outer = self.m.unit.parent
-        same = outer <= 0 or self.m.world.program.units[outer].kind == "class"
-        if not same or loads & self.bound:
-            return False
+        units = self.m.world.program.units
+        around = helper.unit.parent
+        names: dict[str, str] = {}
+        while around > 0 and units[around].kind != "class":
+            own = (loads & (units[around].bound | {one.name for one in units[around].parameters})) - names.keys()
+            scope = self.scopes.get(around)
+            if own and scope is None:
+                return None
+            names |= {name: (scope or {}).get(name, name) for name in own}
+            around = units[around].parent
+        if self.m.unit.kind != "module":
+            # What a function finds in the module is what the module's names hold where it is called.
+            outer = self.m.unit.parent
+            same = outer <= 0 or units[outer].kind == "class" or around == outer or names.keys() >= loads
+            if not (same or helper.unit.parent == self.m.unit.number) or (loads - names.keys()) & self.bound:
+                return None
         self.events += size
-        return True
+        return names
 
     def _arguments(
         self, helper: _Helper, event: t.Call | t.Invoke | t.Attribute, frame: _Frame
@@ -368,10 +428,11 @@ class _Expansion:
         event: t.Call | t.Invoke | t.Attribute,
         frame: _Frame,
         given: Mapping[str, Given],
+        outside: Mapping[str, str],
     ) -> list[t.Event]:
         self.count += 1
         mark = f"{HELPERS_NAME}{self.count}"
-        names = {name: name + mark for name in helper.own}
+        names = {**outside, **{name: name + mark for name in helper.own}}
         text = naming.text_of(frame.m, event.out)
         site = self._site(event.site, frame)
         made: list[t.Event] = []
@@ -400,7 +461,14 @@ class _Expansion:
             (*frame.units, helper.unit.number),
             constants.told(frame.m.unit, _single(given), frame.told, helper.binds),
             {name: keys for name, value in given.items() if (keys := _keys(value)) is not None},
+            {
+                name: number
+                for name, value in given.items()
+                if name not in helper.binds and isinstance(value, int)
+                if (number := _function(frame.m, value, frame.functions)) is not None
+            },
         )
+        self.scopes[helper.unit.number] = names if helper.unit.number not in self.scopes else None
         entered = self._entered(helper, site, made)
         made += self._tape(helper.tape, inner)
         made += [t.Exit(entered, site)] if entered >= 0 else []
@@ -483,13 +551,30 @@ def _is_hidden(name: str) -> bool:
     return "#" in name or name.startswith("%")
 
 
-def _called(m: Machine, event: t.Call | t.Invoke | t.Attribute) -> int | None:
+def _function(m: Machine, register: int, known: Mapping[str, int]) -> int | None:
+    """The function of the file that a register holds; `known` are the parameters of which it is known what they are."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Load) and made.name in known:
+        return known[made.name]
+    reference = m.value(register).const
+    number = reference.unit if isinstance(reference, FunctionReference) else None
+    return number if number is not None and _is_ready(m.world, number) else None
+
+
+def _passed_functions(
+    m: Machine, event: t.Call | t.Invoke | t.Attribute, known: Mapping[str, int] = NOTHING_KNOWN
+) -> list[int]:
+    """The functions of the file that a call passes."""
+    given = event.arguments if isinstance(event, t.Call | t.Invoke) else ()
+    found = (_function(m, one.register, known) for one in given if not one.stars)
+    return [number for number in found if number is not None]
+
+
+def _called(m: Machine, event: t.Call | t.Invoke | t.Attribute, known: Mapping[str, int] = NOTHING_KNOWN) -> int | None:
     """The function of this file that surely is called: a property, a method, or a function of the module."""
     world = m.world
     if isinstance(event, t.Call):
-        reference = m.value(event.function).const
-        number = reference.unit if isinstance(reference, FunctionReference) else None
-        return number if number is not None and _is_ready(world, number) else None
+        return _function(m, event.function, known)
     value = m.value(event.base)
     if len(value.refs) != 1:
         return None

@@ -10,7 +10,7 @@ from torchcopylint.flow import tape as t
 _REGISTERS = frozenset(
     {"out", "base", "function", "container", "key", "item", "value", "iterable", "manager", "register", "target"}
 )
-_SEVERAL = frozenset({"operands", "keys", "items", "parts"})
+_SEVERAL = frozenset({"operands", "keys", "items", "parts", "decorators"})
 _NAMED = (t.Load, t.Bind, t.Delete)
 
 
@@ -24,6 +24,8 @@ def shifted(event: t.Event, shift: int, names: Mapping[str, str]) -> dict[str, A
                 changes[name] = _register(value, shift)
         elif name in _SEVERAL:
             changes[name] = tuple(_register(register, shift) for register in value)
+        elif name == "defaults":
+            changes[name] = tuple((parameter, _register(register, shift)) for parameter, register in value)
         elif name == "arguments":
             changes[name] = tuple(one._replace(register=_register(one.register, shift)) for one in value)
         elif name == "subscript":
