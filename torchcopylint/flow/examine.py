@@ -148,7 +148,9 @@ def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
     dropped = (world.index(unit).dropped for unit in world.program.units) if found else ()
     others = [world.machines[number] for number in sorted(world.machines) if not world.is_of_file(number)]
     guests = tuple(_unit_facts(world, m, (), shielding) for m in others) if found else ()
-    return WithHelpers(tuple(found), places, frozenset(handed), frozenset[int]().union(*dropped), guests, frozenset(partly))
+    return WithHelpers(
+        tuple(found), places, frozenset(handed), frozenset[int]().union(*dropped), guests, frozenset(partly)
+    )
 
 
 def _shielding(world: World) -> frozenset[int]:

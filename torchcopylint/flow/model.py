@@ -324,6 +324,8 @@ LAZY_FORMS = ("zip", "numbered", "named", "values")
 """Forms of lazy iterators: tuples of an item of each source, with a number or a name before them; a dict's values."""
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 """The symbols of operators whose result, for tensors, is a mask."""
+GENERATOR = "generator"
+"""The type of what a call of a generator gives that hands out one thing."""
 PARTIAL, PARTIAL_OF = "functools.partial", ".func"
 """The type of an object that `functools.partial` has made, and its slot for what that calls."""
 MAX_REFS = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads
 from torchcopylint.flow.events.iteration import iterate
-from torchcopylint.flow.interprocedural import attributes, partials
+from torchcopylint.flow.interprocedural import attributes, partials, summaries
 from torchcopylint.flow.library import containers
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -135,6 +135,13 @@ def _filter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
         made = containers.iterator(m, event.site, iterate(m, source, event.site, "..."), "filtered")
         generators.note_made(m, made, event.site)
         return made
+    function = arguments.at(0).const
+    if isinstance(function, FunctionReference) and len(arguments.positional) > 1:
+        items = [iterate(m, one, event.site, "...", str(i)) for i, one in m.each(enumerate(arguments.positional[1:]))]
+        mapped = summaries.call(
+            m, function, Arguments(items, {}), event.site, naming.text_of(m, event.arguments[0].register)
+        )
+        return containers.iterator(m, event.site, mapped)
     return containers.iterator(m, event.site, memory.fresh(m, event.site, Object(text="...", flags=EACH), "mapped"))
 
 
@@ -219,6 +226,9 @@ def _sum(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) 
     for value in arguments.positional:
         reading.read(m, value, event.site, "argument", name)
     summed = [_of_values(m, value) for value in arguments.positional]
+    if name in ("max", "min") and len(arguments.positional) == 1 and _holds_tuples(m, arguments.at(0)):
+        # The first items decide, or what `key` makes of the tuples.
+        return iterate(m, arguments.at(0), event.site, receiver_text(m, event))
     inputs = [obj for obj in grads.tensors_in(m, summed) if obj.kind in TENSORS or obj.requires_grad > 0]
     if inputs:
         known = all(obj.kind in TENSORS for obj in inputs)
@@ -226,6 +236,15 @@ def _sum(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) 
         made = made._replace(kind=Kind.TENSOR, sure=min(obj.sure for obj in inputs)) if known else made
         return memory.fresh(m, event.site, grads.result_of(m, made, summed, True))
     return memory.unknown(m, event.site, f"{name}(...)")
+
+
+def _holds_tuples(m: Machine, value: Value) -> bool:
+    """Whether a list or tuple is known to hold nothing but tuples."""
+    held = [
+        m.state.object(one) for ref in value.refs for slot in m.state.slot_names(ref) for one in m.state.refs_of(slot)
+    ]
+    known = len(value.refs) == 1 and m.state.object(value.refs[0]).kind in (Kind.LIST, Kind.TUPLE)
+    return known and bool(held) and all(obj.kind is Kind.TUPLE for obj in held)
 
 
 def _of_values(m: Machine, value: Value) -> Value:

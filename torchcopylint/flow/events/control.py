@@ -8,7 +8,19 @@ from torchcopylint.flow.events import methods
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.graphs import terms
 from torchcopylint.flow.library.results import condition
-from torchcopylint.flow.model import CONTAINERS, LOCAL, TENSORS, UNKNOWN, Fact, How, Kind, Sure, Value
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    CONTAINERS,
+    GENERATOR,
+    LOCAL,
+    TENSORS,
+    UNKNOWN,
+    Fact,
+    How,
+    Kind,
+    Sure,
+    Value,
+)
 from torchcopylint.flow.program import ownership, training_returns
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, reading, slots
@@ -42,7 +54,14 @@ def _enter(m: Machine, event: t.Enter) -> None:
     elif _is_called_like_a_mode(m, event.manager):
         # Somebody's own, which may do what torch's does, or switch off something else.
         m.state.put(MODE, Mode(Fact.UNKNOWN))
-    m.set(event.out, manager)
+    m.set(event.out, _entered(m, manager))
+
+
+def _entered(m: Machine, manager: Value) -> Value:
+    """What `as` binds: what a generator hands out, of one that is a context manager, else the manager itself."""
+    if len(manager.refs) != 1 or m.state.object(manager.refs[0]).type != GENERATOR:
+        return manager
+    return slots.slot_value(m, (manager.refs[0], ANY_ELEMENT))
 
 
 def _is_called_like_a_mode(m: Machine, manager: int) -> bool:

@@ -21,7 +21,9 @@ from torchcopylint.flow.interprocedural.returned import (
     saved_arguments,
 )
 from torchcopylint.flow.model import (
+    ANY_ELEMENT,
     CONTAINERS,
+    GENERATOR,
     TENSORS,
     UNKNOWN,
     Fact,
@@ -100,6 +102,8 @@ class Summary(NamedTuple):
     """The arguments of which only values are used, without their graph."""
     function: int = -1
     """The unit of the function inside of this one that is returned, whichever way it returns."""
+    once: tuple[tuple[Returned, ...], Object] | None = None
+    """What a generator hands out that does so once."""
 
 
 def summarise(m: Machine, file: str = "") -> Summary:
@@ -134,6 +138,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         left=leaving.left(m),
         ran=run_inside.ran(m),
         yields=yielding.of(m, paths),
+        once=yielding.once(m, paths),
         put_back=field_uses.put_back(m),
         saves=saved_arguments(m, paths),
         cut=cutting.cut(m),
@@ -345,6 +350,8 @@ def _result(
     if summary.unknown:
         stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
         unknowns.maybe_filled(m, arguments)
+        if summary.once is not None:
+            return _generator(m, summary.once, bound, arguments, site, name)
         return handed_out(m, summary, bound, site, name) or memory.unknown(m, site, f"{name}(...)")
     if not summary.returns_value:
         return Value(kind=Kind.NONE)
@@ -381,6 +388,22 @@ def _result(
     if summary.saves:
         save_arguments(m, result, [bound.get(parameter, Value()) for parameter in summary.saves], site, name)
     return result
+
+
+def _generator(
+    m: Machine,
+    once: tuple[tuple[Returned, ...], Object],
+    bound: dict[str, Value],
+    arguments: Arguments,
+    site: int,
+    name: str,
+) -> Value:
+    """What a call of a generator gives that hands out one thing."""
+    inputs = [*arguments.positional, *arguments.keywords.values()]
+    made = memory.fresh(m, site, Object(Kind.ITERATOR, Sure.PROVEN, type=GENERATOR, text=f"{name}(...)"))
+    one = one_result(m, *once, bound, inputs, site, name, "handed out")
+    slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), one._replace(root=None), site)
+    return made
 
 
 def handed_out(m: Machine, summary: Summary, bound: dict[str, Value], site: int, name: str) -> Value | None:

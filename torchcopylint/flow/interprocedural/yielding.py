@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.interprocedural.returned import Returned, returned_by
 from torchcopylint.flow.model import BUFFERS, PARTS, How, Kind, Object, Sure, Value
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import memory
 
 if TYPE_CHECKING:
@@ -25,6 +27,14 @@ def of(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> Returned | 
     parts = {item._replace(region=()) for item in found}
     item = parts.pop() if len(parts) == 1 else None
     return item if item is not None and item.parameter and item.how in _PARTED and not item.when else None
+
+
+def once(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[tuple[Returned, ...], Object] | None:
+    """What a generator that has been run hands out, if it does so once and for all: `yield x` of a context manager."""
+    if not m.unit.is_generator or len(m.yielded) != 1 or m.returned or len(m.index.of(t.Yield)) != 1:
+        return None
+    site = next(iter(m.yielded))
+    return None if uses.loops_around(m, site) else returned_by(m, m.yielded.values(), paths)
 
 
 def made(m: Machine, source: Value, site: int, name: str) -> Value | None:
