@@ -82,10 +82,11 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
     windows,
 )
 from torchcopylint.flow.tapes import (
+    inlining,
     rescaling,
     uses,
 )
-from torchcopylint.flow.tapes.inlining import Inliner
+from torchcopylint.flow.tapes.helpers import Helpers
 from torchcopylint.flow.values.outside import Outside
 
 
@@ -130,13 +131,13 @@ def found_in(world: World) -> FileFacts:
 
 def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
     """What is found in units that have their helpers in them. No two of them share a site."""
-    inliner = Inliner(world)
+    helpers = Helpers(world)
     found: list[UnitFacts] = []
     places: dict[int, tuple[int, ...]] = {}
     handed: set[int] = set()
     partly: set[int] = set()
     for number in sorted(number for number in world.machines if world.is_of_file(number)):
-        expanded = inliner.expanded(world.machines[number], len(world.program.statements) + len(places))
+        expanded = inlining.expanded(helpers, world.machines[number], len(world.program.statements) + len(places))
         if expanded is not None:
             places |= expanded.places
             handed |= expanded.handed

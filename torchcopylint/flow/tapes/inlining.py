@@ -8,32 +8,22 @@ so that what happens first has the lower number. `Expanded.places` leads back fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import CONTAINERS, LOCAL, Kind
-from torchcopylint.flow.references import FunctionReference
-from torchcopylint.flow.tapes import constants, moving
-from torchcopylint.flow.values import kinds, naming
-from torchcopylint.flow.values.modes import GRAD_MODES
-from torchcopylint.knowledge import table
+from torchcopylint.flow.tapes import callees, constants, moving
+from torchcopylint.flow.tapes.helpers import Helper, Helpers
+from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
-    from torchcopylint.flow.files.world import World
     from torchcopylint.flow.running.machine import Machine
 
 MAX_DEPTH = 3
-MAX_HELPER = 250
 MAX_EVENTS = 1200
-_BODILY = (t.Class, t.Yield, t.StarImport)
-_OF_ITS_PLACE = frozenset({"super", "locals", "globals", "vars", "eval", "exec", "__class__"})
 HELPERS_NAME = "#in"
 """Stands in each name of a helper that was put in, before its number."""
-_TRAINING = frozenset({"backward", "step", "grad", "zero_grad"})
-_TELLING = _TRAINING | {"data", "detach", "numpy", "from_numpy", "load_state_dict", "state_dict", "copy", "view", "put"}
-_BUILDING = frozenset({"parameters", "named_parameters"})
-"""Constructors that deal in these may build optimizers, also by way of a helper."""
 
 
 class Part(NamedTuple):
@@ -43,7 +33,6 @@ class Part(NamedTuple):
     key: int | str
 
 
-NOTHING_KNOWN: Mapping[str, int] = {}
 One: TypeAlias = "int | Part"
 Given: TypeAlias = "int | Part | t.Const | tuple[One, ...] | dict[str, One]"
 """What a parameter is given: a register, a part of what one holds, a constant, or what is left for `*rest` and
@@ -64,17 +53,6 @@ class Expanded(NamedTuple):
     whole: bool
 
 
-class _Helper(NamedTuple):
-    """A function that can stand in the place of a call. In `tape`, nothing but the end of a `with` is behind a
-    `return`."""
-
-    unit: t.Unit
-    tape: t.Tape
-    own: frozenset[str]
-    binds: frozenset[str]
-    mode: str
-
-
 class _Frame(NamedTuple):
     """The unit whose tape is put in: its machine, and what its registers, names and sites become."""
 
@@ -91,172 +69,18 @@ class _Frame(NamedTuple):
     """The functions of the file that parameters are."""
 
 
-class Inliner:
-    """Puts the helpers of a file in the places of their calls. One for each file."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self._helpers: dict[int, _Helper | None] = {}
-        self._telling: dict[int, bool] = {}
-        outermost = [unit for unit in world.program.units if unit.kind == "function" and unit.parent == 0]
-        # A guest has its name elsewhere.
-        outermost.sort(key=lambda unit: unit.number not in world.guests.origins)
-        self._functions = {unit.name: unit.number for unit in outermost}
-        self._defaults = {
-            event.unit: (unit, event)
-            for unit in world.program.units
-            for event in unit.definitions
-            if isinstance(event, t.Function)
-        }
-
-    def expanded(self, m: Machine, base: int) -> Expanded | None:
-        """A unit with its helpers in it, and its sites from `base` on; `None` if it has none that matter."""
-        names = _TRAINING | _BUILDING if m.unit.name == "__init__" else _TRAINING
-        if m.unit.kind == "module":
-            whole = self._calls_trainer(m)
-        else:
-            whole = m.unit.kind == "function" and (
-                self._deals_in(m.unit, names) or self._adds_to_given(m) or self._gives_to_optimizer(m)
-            )
-        matters = whole or (m.unit.kind in ("function", "module") and self._calls_telling(m))
-        return _Expansion(self, m, whole=whole).result(base) if matters else None
-
-    def _calls_telling(self, m: Machine) -> bool:
-        """Whether a unit calls something of the file that, by what it does, may tell more where it stands."""
-        calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
-        return any(
-            (number := _called(m, call)) is not None and self.are_telling([number, *_passed_functions(m, call)])
-            for call in calls
-        )
-
-    def are_telling(self, numbers: Iterable[int]) -> bool:
-        """Whether one of some functions is telling."""
-        return any(self.is_telling(number) for number in numbers)
-
-    def is_telling(self, number: int) -> bool:
-        """Whether a function, or one that it calls, trains or writes, or shares memory with something."""
-        if number not in self._telling:
-            self._telling[number] = self.helper(number) is not None and self._deals_in(
-                self.world.program.units[number], _TELLING, stores=True
-            )
-        return self._telling[number]
-
-    def _calls_trainer(self, m: Machine) -> bool:
-        """Whether the body of a module, which is long as a rule, calls something that trains or writes itself."""
-        calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
-        numbers = {number for call in calls if (number := _called(m, call)) is not None}
-        units = [self.world.program.units[number] for number in numbers if self.helper(number) is not None]
-        return any(self._deals_in(unit, _TRAINING) for unit in units)
-
-    def _gives_to_optimizer(self, m: Machine) -> bool:
-        """Whether a unit builds an optimizer, and calls a function of the file that may tell of what."""
-        calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
-        builds = any(kinds.is_optimizer_class(m.dotted_of(call)) for call in calls)
-        return builds and any(_called(m, call) is not None for call in calls)
-
-    def _adds_to_given(self, m: Machine) -> bool:
-        """Whether a unit changes, in place, elements of what a function of the file has given it: `votes[k] += x`."""
-        made = m.unit.definitions
-        for event in m.index.of(t.Augment):
-            item = made[event.target] if event.target >= 0 else None
-            loaded = made[item.base] if isinstance(item, t.Item) and item.base >= 0 else None
-            for bind in m.index.binds.get(loaded.name, ()) if isinstance(loaded, t.Load) else ():
-                call = made[bind.value] if bind.value >= 0 else None
-                function = made[call.function] if isinstance(call, t.Call) and call.function >= 0 else None
-                if isinstance(function, t.Load) and function.name in self._functions:
-                    return True
-        return False
-
-    def _deals_in(self, unit: t.Unit, names: frozenset[str], *, stores: bool = False) -> bool:
-        """Whether a unit, or a function of the file that it calls, uses an attribute or method of one of some names."""
-        pending, seen = [unit], {unit.number}
-        while pending:
-            current = pending.pop()
-            if stores and self._stores(current):
-                return True
-            inside = [event.unit for event in self.world.index(current).of(t.Function)]
-            seen.update(inside)
-            pending += [self.world.program.units[number] for number in inside if current.kind != "module"]
-            for event in self.world.index(current).named:
-                if isinstance(event, t.Load):
-                    own = event.name in current.bound and current.kind != "module"
-                    number = self._functions.get(event.name) if not own else None
-                elif event.name in names or (event.name[-1:] == "_" and event.name[:1] != "_"):
-                    return True
-                else:
-                    number = self.world.method(current.owner, event.name) if current.owner >= 0 else None
-                if number in self.world.guests.origins:
-                    # What it writes itself, its summary says.
-                    continue
-                if number is not None and self.world.is_own(number) and number not in seen and len(seen) < 20:
-                    seen.add(number)
-                    pending.append(self.world.program.units[number])
-        return False
-
-    def _stores(self, unit: t.Unit) -> bool:
-        """Whether a unit has been seen to write memory, or is a function that sets fields of what it is given."""
-        made = self.world.machines.get(unit.number)
-        return (made is not None and bool(made.writes)) or (
-            unit.owner < 0 and bool(self.world.index(unit).of(t.StoreAttribute))
-        )
-
-    def helper(self, number: int) -> _Helper | None:
-        """What can be put in for a function of this file."""
-        if number not in self._helpers:
-            self._helpers[number] = self._made(self.world.program.units[number])
-        return self._helpers[number]
-
-    def _made(self, unit: t.Unit) -> _Helper | None:
-        if unit.kind not in ("function", "lambda") or unit.is_generator or len(unit.definitions) > MAX_HELPER:
-            return None
-        events = self.world.index(unit).events
-        if len(events) > MAX_HELPER or any(isinstance(event, _BODILY) for event in events):
-            return None
-        if unit.number not in self.world.guests.origins and any(isinstance(event, t.Import) for event in events):
-            return None
-        names = {event.name for event in events if isinstance(event, t.Bind | t.Delete)}
-        own = names | {parameter.name for parameter in unit.parameters}
-        if any(not _is_hidden(name) and name not in unit.bound for name in names):
-            # Of the module, or of a function around it.
-            return None
-        if any(isinstance(event, t.Load) and event.name in _OF_ITS_PLACE for event in events):
-            return None
-        mode = self._mode(unit.number)
-        tape = moving.ending(unit.tape, unit.site) if mode is not None else None
-        return _Helper(unit, tape, frozenset(own), frozenset(names), mode or "") if tape is not None else None
-
-    def _mode(self, number: int) -> str | None:
-        """The grad mode that a function's decorators set, or an empty text; `None` if they do something else."""
-        found = ""
-        for decorator in self.world.decorators(number):
-            resolved = table.canonical(self.world.resolve_name(decorator.partition("(")[0]))
-            if resolved in GRAD_MODES:
-                found = resolved
-            elif decorator not in ("property", "staticmethod") and not self._is_wrapper(decorator):
-                return None
-        return found
-
-    def _is_wrapper(self, decorator: str) -> bool:
-        """Whether a decorator is a function of the file that has nothing to do with grad mode: as a rule, what it makes
-        of a function calls that."""
-        number = self._functions.get(decorator)
-        summary = self.world.summary(number) if number is not None else None
-        return summary is not None and summary.function >= 0 and not self.world.sets_mode(decorator)
-
-    def default(self, unit: int, name: str) -> t.Const | None:
-        """The default of a parameter, if it is a literal."""
-        around, event = self._defaults.get(unit, (None, None))
-        register = dict(event.defaults).get(name, t.NO_REGISTER) if event is not None else t.NO_REGISTER
-        made = around.definitions[register] if around is not None and register >= 0 else None
-        return made if isinstance(made, t.Const) else None
+def expanded(helpers: Helpers, m: Machine, base: int) -> Expanded | None:
+    """A unit with its helpers in it, and its sites from `base` on; `None` if it has none that matter."""
+    whole = helpers.concern(m)
+    return _Expansion(helpers, m, whole=whole).result(base) if whole or helpers.are_told_by(m) else None
 
 
 class _Expansion:
     """One unit on its way."""
 
-    def __init__(self, inliner: Inliner, m: Machine, *, whole: bool) -> None:
+    def __init__(self, helpers: Helpers, m: Machine, *, whole: bool) -> None:
         """`whole` is whether helpers are put in that tell nothing by themselves."""
-        self.inliner = inliner
+        self.helpers = helpers
         self.whole = whole
         self.scopes: dict[int, Mapping[str, str] | None] = {m.unit.number: {}}
         """The names of each unit that has been put in; `None` if it was so more than once."""
@@ -334,18 +158,20 @@ class _Expansion:
     def _instead(self, event: t.Call | t.Invoke | t.Attribute, frame: _Frame) -> list[t.Event] | None:
         if len(frame.units) > MAX_DEPTH:
             return None
-        number = _called(frame.m, event, frame.functions)
+        number = callees.called(frame.m, event, frame.functions)
         if number is None or number in frame.units:
             return None
-        helper = self.inliner.helper(number)
-        passed = _passed_functions(frame.m, event, frame.functions) if helper is not None and not self.whole else ()
-        if helper is None or not (self.whole or self.inliner.are_telling((number, *passed))):
+        helper = self.helpers.helper(number)
+        passed = (
+            callees.passed_functions(frame.m, event, frame.functions) if helper is not None and not self.whole else ()
+        )
+        if helper is None or not (self.whole or self.helpers.are_telling((number, *passed))):
             return None
         outside = self._outside(helper)
         given = self._arguments(helper, event, frame) if outside is not None else None
         return self._put(helper, event, frame, given, outside) if given is not None and outside is not None else None
 
-    def _outside(self, helper: _Helper) -> dict[str, str] | None:
+    def _outside(self, helper: Helper) -> dict[str, str] | None:
         """What the names that a helper takes from the function around it are called here; `None` if there is no room
         for it, or if what it takes from outside means something else here."""
         size = len(self.m.world.index(helper.unit).events)
@@ -372,7 +198,7 @@ class _Expansion:
         return names
 
     def _arguments(
-        self, helper: _Helper, event: t.Call | t.Invoke | t.Attribute, frame: _Frame
+        self, helper: Helper, event: t.Call | t.Invoke | t.Attribute, frame: _Frame
     ) -> dict[str, Given] | None:
         """What stands for each parameter: a register of the frame's unit, several for `*rest`, or a default."""
         unit = helper.unit
@@ -380,7 +206,7 @@ class _Expansion:
         if passed is None:
             return None
         positional, named = passed
-        static = "staticmethod" in self.inliner.world.decorators(unit.number)
+        static = "staticmethod" in self.helpers.world.decorators(unit.number)
         if isinstance(event, t.Invoke | t.Attribute) and not static:
             positional = [event.base, *positional]
         plain = [one for one in unit.parameters if one.kind == "plain"]
@@ -395,7 +221,7 @@ class _Expansion:
                 found[one.name] = {name: value for name, value in named.items() if name not in names}
             elif key in named and (one.key or not one.of):
                 found[one.name] = named[key]
-            elif one.name not in found and (default := self.inliner.default(unit.number, one.name)) is not None:
+            elif one.name not in found and (default := self.helpers.default(unit.number, one.name)) is not None:
                 found[one.name] = default
         if len(positional) > len(by_place) and not any(one.kind == "star" for one in unit.parameters):
             return None
@@ -424,7 +250,7 @@ class _Expansion:
 
     def _put(
         self,
-        helper: _Helper,
+        helper: Helper,
         event: t.Call | t.Invoke | t.Attribute,
         frame: _Frame,
         given: Mapping[str, Given],
@@ -465,7 +291,7 @@ class _Expansion:
                 name: number
                 for name, value in given.items()
                 if name not in helper.binds and isinstance(value, int)
-                if (number := _function(frame.m, value, frame.functions)) is not None
+                if (number := callees.function_in(frame.m, value, frame.functions)) is not None
             },
         )
         self.scopes[helper.unit.number] = names if helper.unit.number not in self.scopes else None
@@ -501,7 +327,7 @@ class _Expansion:
         made.append(self._defined(t.Const(self._new(), value, site)))
         return len(self.definitions) - 1
 
-    def _entered(self, helper: _Helper, site: int, made: list[t.Event]) -> int:
+    def _entered(self, helper: Helper, site: int, made: list[t.Event]) -> int:
         """The register of the grad mode that a helper's decorator sets, which is entered here; or none."""
         if not helper.mode:
             return t.NO_REGISTER
@@ -545,52 +371,3 @@ def _parts_of(frame: _Frame, register: int) -> tuple[int | str, ...] | None:
         return tuple(name[2:-2] for name in names)
     places = {f"[{place}]" for place in range(len(names))}
     return tuple(range(len(names))) if obj.kind is not Kind.DICT and set(names) == places else None
-
-
-def _is_hidden(name: str) -> bool:
-    return "#" in name or name.startswith("%")
-
-
-def _function(m: Machine, register: int, known: Mapping[str, int]) -> int | None:
-    """The function of the file that a register holds; `known` are the parameters of which it is known what they are."""
-    made = m.unit.definitions[register] if register >= 0 else None
-    if isinstance(made, t.Load) and made.name in known:
-        return known[made.name]
-    reference = m.value(register).const
-    number = reference.unit if isinstance(reference, FunctionReference) else None
-    return number if number is not None and _is_ready(m.world, number) else None
-
-
-def _passed_functions(
-    m: Machine, event: t.Call | t.Invoke | t.Attribute, known: Mapping[str, int] = NOTHING_KNOWN
-) -> list[int]:
-    """The functions of the file that a call passes."""
-    given = event.arguments if isinstance(event, t.Call | t.Invoke) else ()
-    found = (_function(m, one.register, known) for one in given if not one.stars)
-    return [number for number in found if number is not None]
-
-
-def _called(m: Machine, event: t.Call | t.Invoke | t.Attribute, known: Mapping[str, int] = NOTHING_KNOWN) -> int | None:
-    """The function of this file that surely is called: a property, a method, or a function of the module."""
-    world = m.world
-    if isinstance(event, t.Call):
-        return _function(m, event.function, known)
-    value = m.value(event.base)
-    if len(value.refs) != 1:
-        return None
-    obj = m.state.object(value.refs[0])
-    owner = world.local_class(obj.type)
-    if owner is None or obj.kind not in (Kind.INSTANCE, Kind.MODULE):
-        return None
-    if obj.kind is Kind.MODULE and event.name in ("forward", "__call__"):
-        # What a network returns has a graph over all of it.
-        return None
-    number = world.method(owner, event.name)
-    if number is None or not _is_ready(world, number) or world.overriding(number):
-        return None
-    is_property = "property" in world.decorators(number)
-    return number if is_property is isinstance(event, t.Attribute) else None
-
-
-def _is_ready(world: World, number: int) -> bool:
-    return world.is_own(number) and number in world.machines

@@ -1,0 +1,199 @@
+"""Which functions of a file can stand in the places of their calls, and which calls may tell more where they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.tapes import callees, moving
+from torchcopylint.flow.values import kinds
+from torchcopylint.flow.values.modes import GRAD_MODES
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.files.world import World
+    from torchcopylint.flow.running.machine import Machine
+
+MAX_HELPER = 250
+_BODILY = (t.Class, t.Yield, t.StarImport)
+_OF_ITS_PLACE = frozenset({"super", "locals", "globals", "vars", "eval", "exec", "__class__"})
+_TRAINING = frozenset({"backward", "step", "grad", "zero_grad"})
+_TELLING = _TRAINING | {"data", "detach", "numpy", "from_numpy", "load_state_dict", "state_dict", "copy", "view", "put"}
+_BUILDING = frozenset({"parameters", "named_parameters"})
+"""Constructors that deal in these may build optimizers, also by way of a helper."""
+
+
+class Helper(NamedTuple):
+    """A function that can stand in the place of a call. In `tape`, nothing but the end of a `with` is behind a
+    `return`."""
+
+    unit: t.Unit
+    tape: t.Tape
+    own: frozenset[str]
+    binds: frozenset[str]
+    mode: str
+
+
+class Helpers:
+    """The functions of a file that can be put in the places of their calls. One for each file."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._helpers: dict[int, Helper | None] = {}
+        self._telling: dict[int, bool] = {}
+        outermost = [unit for unit in world.program.units if unit.kind == "function" and unit.parent == 0]
+        # A guest has its name elsewhere.
+        outermost.sort(key=lambda unit: unit.number not in world.guests.origins)
+        self._functions = {unit.name: unit.number for unit in outermost}
+        self._defaults = {
+            event.unit: (unit, event)
+            for unit in world.program.units
+            for event in unit.definitions
+            if isinstance(event, t.Function)
+        }
+
+    def concern(self, m: Machine) -> bool:
+        """Whether a unit is to be looked at with all its helpers in it: it trains, or writes what others have made."""
+        if m.unit.kind == "module":
+            return self._calls_trainer(m)
+        names = _TRAINING | _BUILDING if m.unit.name == "__init__" else _TRAINING
+        return m.unit.kind == "function" and (
+            self._deals_in(m.unit, names) or self._adds_to_given(m) or self._gives_to_optimizer(m)
+        )
+
+    def are_told_by(self, m: Machine) -> bool:
+        """Whether a unit calls something of the file that, by what it does, may tell more where it stands."""
+        if m.unit.kind not in ("function", "module"):
+            return False
+        calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+        return any(
+            (number := callees.called(m, call)) is not None
+            and self.are_telling([number, *callees.passed_functions(m, call)])
+            for call in calls
+        )
+
+    def are_telling(self, numbers: Iterable[int]) -> bool:
+        """Whether one of some functions is telling."""
+        return any(self.is_telling(number) for number in numbers)
+
+    def is_telling(self, number: int) -> bool:
+        """Whether a function, or one that it calls, trains or writes, or shares memory with something."""
+        if number not in self._telling:
+            self._telling[number] = self.helper(number) is not None and self._deals_in(
+                self.world.program.units[number], _TELLING, stores=True
+            )
+        return self._telling[number]
+
+    def _calls_trainer(self, m: Machine) -> bool:
+        """Whether the body of a module, which is long as a rule, calls something that trains or writes itself."""
+        calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+        numbers = {number for call in calls if (number := callees.called(m, call)) is not None}
+        units = [self.world.program.units[number] for number in numbers if self.helper(number) is not None]
+        return any(self._deals_in(unit, _TRAINING) for unit in units)
+
+    def _gives_to_optimizer(self, m: Machine) -> bool:
+        """Whether a unit builds an optimizer, and calls a function of the file that may tell of what."""
+        calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+        builds = any(kinds.is_optimizer_class(m.dotted_of(call)) for call in calls)
+        return builds and any(callees.called(m, call) is not None for call in calls)
+
+    def _adds_to_given(self, m: Machine) -> bool:
+        """Whether a unit changes, in place, elements of what a function of the file has given it: `votes[k] += x`."""
+        made = m.unit.definitions
+        for event in m.index.of(t.Augment):
+            item = made[event.target] if event.target >= 0 else None
+            loaded = made[item.base] if isinstance(item, t.Item) and item.base >= 0 else None
+            for bind in m.index.binds.get(loaded.name, ()) if isinstance(loaded, t.Load) else ():
+                call = made[bind.value] if bind.value >= 0 else None
+                function = made[call.function] if isinstance(call, t.Call) and call.function >= 0 else None
+                if isinstance(function, t.Load) and function.name in self._functions:
+                    return True
+        return False
+
+    def _deals_in(self, unit: t.Unit, names: frozenset[str], *, stores: bool = False) -> bool:
+        """Whether a unit, or a function of the file that it calls, uses an attribute or method of one of some names."""
+        pending, seen = [unit], {unit.number}
+        while pending:
+            current = pending.pop()
+            if stores and self._stores(current):
+                return True
+            inside = [event.unit for event in self.world.index(current).of(t.Function)]
+            seen.update(inside)
+            pending += [self.world.program.units[number] for number in inside if current.kind != "module"]
+            for event in self.world.index(current).named:
+                if isinstance(event, t.Load):
+                    own = event.name in current.bound and current.kind != "module"
+                    number = self._functions.get(event.name) if not own else None
+                elif event.name in names or (event.name[-1:] == "_" and event.name[:1] != "_"):
+                    return True
+                else:
+                    number = self.world.method(current.owner, event.name) if current.owner >= 0 else None
+                if number in self.world.guests.origins:
+                    # What it writes itself, its summary says.
+                    continue
+                if number is not None and self.world.is_own(number) and number not in seen and len(seen) < 20:
+                    seen.add(number)
+                    pending.append(self.world.program.units[number])
+        return False
+
+    def _stores(self, unit: t.Unit) -> bool:
+        """Whether a unit has been seen to write memory, or is a function that sets fields of what it is given."""
+        made = self.world.machines.get(unit.number)
+        return (made is not None and bool(made.writes)) or (
+            unit.owner < 0 and bool(self.world.index(unit).of(t.StoreAttribute))
+        )
+
+    def helper(self, number: int) -> Helper | None:
+        """What can be put in for a function of this file."""
+        if number not in self._helpers:
+            self._helpers[number] = self._made(self.world.program.units[number])
+        return self._helpers[number]
+
+    def _made(self, unit: t.Unit) -> Helper | None:
+        if unit.kind not in ("function", "lambda") or unit.is_generator or len(unit.definitions) > MAX_HELPER:
+            return None
+        events = self.world.index(unit).events
+        if len(events) > MAX_HELPER or any(isinstance(event, _BODILY) for event in events):
+            return None
+        if unit.number not in self.world.guests.origins and any(isinstance(event, t.Import) for event in events):
+            return None
+        names = {event.name for event in events if isinstance(event, t.Bind | t.Delete)}
+        own = names | {parameter.name for parameter in unit.parameters}
+        if any(not _is_hidden(name) and name not in unit.bound for name in names):
+            # Of the module, or of a function around it.
+            return None
+        if any(isinstance(event, t.Load) and event.name in _OF_ITS_PLACE for event in events):
+            return None
+        mode = self._mode(unit.number)
+        tape = moving.ending(unit.tape, unit.site) if mode is not None else None
+        return Helper(unit, tape, frozenset(own), frozenset(names), mode or "") if tape is not None else None
+
+    def _mode(self, number: int) -> str | None:
+        """The grad mode that a function's decorators set, or an empty text; `None` if they do something else."""
+        found = ""
+        for decorator in self.world.decorators(number):
+            resolved = table.canonical(self.world.resolve_name(decorator.partition("(")[0]))
+            if resolved in GRAD_MODES:
+                found = resolved
+            elif decorator not in ("property", "staticmethod") and not self._is_wrapper(decorator):
+                return None
+        return found
+
+    def _is_wrapper(self, decorator: str) -> bool:
+        """Whether a decorator is a function of the file that has nothing to do with grad mode: as a rule, what it makes
+        of a function calls that."""
+        number = self._functions.get(decorator)
+        summary = self.world.summary(number) if number is not None else None
+        return summary is not None and summary.function >= 0 and not self.world.sets_mode(decorator)
+
+    def default(self, unit: int, name: str) -> t.Const | None:
+        """The default of a parameter, if it is a literal."""
+        around, event = self._defaults.get(unit, (None, None))
+        register = dict(event.defaults).get(name, t.NO_REGISTER) if event is not None else t.NO_REGISTER
+        made = around.definitions[register] if around is not None and register >= 0 else None
+        return made if isinstance(made, t.Const) else None
+
+
+def _is_hidden(name: str) -> bool:
+    return "#" in name or name.startswith("%")
