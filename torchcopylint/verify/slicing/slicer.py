@@ -447,7 +447,8 @@ class _Slicer:
             partial=bool(maker.standins or self._moved)
             or plan.cut
             or bool(self._opened)
-            or self._hangs_on_inputs(maker),
+            or self._hangs_on_inputs(maker)
+            or setting.size == 1,  # where all is one, much that happens cannot be seen
         )
 
     def _told_of_moves(self) -> list[str]:
