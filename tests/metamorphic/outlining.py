@@ -42,7 +42,7 @@ class Rewritten(NamedTuple):
 
 _HELPER = "def step_({reads}):\n    {statement}\n    {give}"
 _CLASS = "class Helper_:\n"
-_METHOD = "    def step(self, {reads}):\n        {statement}\n        {give}"
+_METHOD = "    def do_(self, {reads}):\n        {statement}\n        {give}"
 
 OUTLINED: Mapping[str, Way] = {
     "a function": Way(_HELPER, "{take}step_({reads})"),
@@ -52,17 +52,17 @@ OUTLINED: Mapping[str, Way] = {
     ),
     "a function of the value": Way("def step_({value_reads}):\n    return {value}", "{binds}step_({value_reads})"),
     "a lambda": Way("", "step_ = lambda {value_reads}: {value}\n{binds}step_({value_reads})"),
-    "a method": Way(_CLASS + _METHOD, "{take}Helper_().step({reads})"),
+    "a method": Way(_CLASS + _METHOD, "{take}Helper_().do_({reads})"),
     "a method of an object that is kept": Way(
-        _CLASS + _METHOD + "\n\nhelper_ = Helper_()", "{take}helper_.step({reads})"
+        _CLASS + _METHOD + "\n\nhelper_ = Helper_()", "{take}helper_.do_({reads})"
     ),
     "a static method": Way(
-        "class Helper_:\n    @staticmethod\n    def step({reads}):\n        {statement}\n        {give}",
-        "{take}Helper_.step({reads})",
+        "class Helper_:\n    @staticmethod\n    def do_({reads}):\n        {statement}\n        {give}",
+        "{take}Helper_.do_({reads})",
     ),
     "a class method": Way(
-        "class Helper_:\n    @classmethod\n    def step(cls, {reads}):\n        {statement}\n        {give}",
-        "{take}Helper_.step({reads})",
+        "class Helper_:\n    @classmethod\n    def do_(cls, {reads}):\n        {statement}\n        {give}",
+        "{take}Helper_.do_({reads})",
     ),
     "an object that is called": Way(
         "class Helper_:\n    def __call__(self, {reads}):\n        {statement}\n        {give}\n\nhelper_ = Helper_()",
@@ -70,8 +70,8 @@ OUTLINED: Mapping[str, Way] = {
     ),
     "a method, with fields": Way(
         "class Helper_:\n    def __init__(self, {reads}):\n        {kept}\n\n"
-        "    def step(self):\n        {kept_statement}\n        {give}",
-        "helper_ = Helper_({reads})\n{take}helper_.step()",
+        "    def do_(self):\n        {kept_statement}\n        {give}",
+        "helper_ = Helper_({reads})\n{take}helper_.do_()",
     ),
     "a property": Way(
         "class Helper_:\n    def __init__(self, {reads}):\n        {kept}\n\n"
@@ -79,7 +79,7 @@ OUTLINED: Mapping[str, Way] = {
         "{binds}Helper_({reads}).value",
     ),
     "a method that a base class calls": Way(
-        "class Base_:\n    def run(self, {reads}):\n        return self.step({reads})\n\n\n"
+        "class Base_:\n    def run(self, {reads}):\n        return self.do_({reads})\n\n\n"
         "class Helper_(Base_):\n" + _METHOD,
         "{take}Helper_().run({reads})",
     ),
@@ -135,7 +135,7 @@ IN_ANOTHER_FILE: Mapping[str, Way] = {
     ),
     "a method with fields, in another file": Way(
         "from helper_ import Helper_",
-        "helper_ = Helper_({reads})\n{take}helper_.step()",
+        "helper_ = Helper_({reads})\n{take}helper_.do_()",
         OUTLINED["a method, with fields"].front,
     ),
 }

@@ -177,14 +177,14 @@ def take(m: Machine, items: tuple[Carried, ...], unit: t.Unit, keeper: Value, re
     """A call leaves what hangs on the graph that its result hangs on."""
     if len(keeper.refs) != 1 or m.state.mode.recording is Fact.NO:
         return
-    number = site * 8 + 7
-    m.module_saves[number] = keeper
-    graph = frozenset({number})
+    saved = site * 8 + 7
+    m.module_saves[saved] = keeper
+    graph = frozenset({saved})
     for ref in _tensors(m, result.refs):
         obj = m.state.object(ref)
         if hanging.may_hang(obj) and obj.requires_grad is not Fact.NO and obj.leaf <= 0:
             graph |= obj.graph
-            m.state.set_object(ref, obj._replace(graph=obj.graph | {number}))
+            m.state.set_object(ref, obj._replace(graph=obj.graph | {saved}))
     for item in items:
         text = f"{m.state.object(keeper.refs[0]).text}{item.slot}"
         made = Object(
@@ -192,5 +192,7 @@ def take(m: Machine, items: tuple[Carried, ...], unit: t.Unit, keeper: Value, re
         )
         slots.bind_slot(m, (keeper.refs[0], item.slot), memory.fresh(m, site, made, f"carried {item.slot}"), site)
         owner = naming.key_text(m, keeper.root) if keeper.root is not None else ""
-        if owner:
-            m.left_at[site] = Left(owner, item.slot[1:], unit.owner, unit.name)
+        # The method may be one of another file, which counts its classes by itself.
+        number = m.world.local_class(m.state.object(keeper.refs[0]).type)
+        if owner and number is not None:
+            m.left_at[site] = Left(owner, item.slot[1:], number, unit.name)

@@ -33,7 +33,7 @@ def learn(world: World, m: Machine) -> bool:
             if world.outside.all_frozen(class_name, m.unit.name, name):
                 world.frozen_arguments.add((m.unit.number, name))
                 new = True
-        elif field and (m.unit.owner, field) not in world.frozen_fields:
+        elif field and owner is not None and (m.unit.owner, field) not in world.frozen_fields:
             given = _given_to_constructor(world, m.unit.owner, field)
             if given and world.outside.all_frozen(class_name, "__init__", given):
                 world.frozen_fields.add((m.unit.owner, field))
