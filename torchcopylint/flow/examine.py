@@ -169,13 +169,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
     stated = [fact for site in sorted(m.facts) for fact in m.facts[site]]
     stated = [fact for fact in stated if not isinstance(fact, ReadAfter) or not m.writes[fact.write].unchanged]
-    stated = [fact for fact in stated if not isinstance(fact, DataShared) or not sharing.stands_in(m, fact)]
-    stated = [fact for fact in stated if not isinstance(fact, DataShared) or not _is_given_away(m, fact)]
-    stated = [fact for fact in stated if not isinstance(fact, DataShared) or not sharing.is_only_compared(m, fact)]
-    stated = [fact for fact in stated if not isinstance(fact, DataShared) or not renewed.is_renewed(m, fact)]
-    if m.unit.number == 0 and any(isinstance(fact, DataShared) for fact in stated) and not _writes(world):
-        # A script or a notebook that only compares two layers, say: neither ever changes.
-        stated = [fact for fact in stated if not isinstance(fact, DataShared)]
+    stated = [fact for fact in stated if not isinstance(fact, DataShared) or _is_of_account(world, m, fact)]
     found = [_settled(m, fact) if isinstance(fact, DataShared) else fact for fact in stated]
     found = [fact for fact in found if not isinstance(fact, ConditionalWrite) or conditional.still_held(m, fact)]
     found = [lasting.settled(m, fact) if isinstance(fact, Collected | Constructed) else fact for fact in found]
@@ -227,6 +221,14 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         feeds_backward=_feeds_backward(world, unit.number, MAX_CALLERS),
         optional=frozenset(parameter.name for parameter in unit.parameters if parameter.has_default),
     )
+
+
+def _is_of_account(world: World, m: Machine, fact: DataShared) -> bool:
+    """Whether two that share memory are both in use afterwards, and one of them may be written."""
+    if sharing.stands_in(m, fact) or _is_given_away(m, fact) or sharing.is_only_compared(m, fact):
+        return False
+    # A script or a notebook that only compares two layers, say: neither ever changes.
+    return not renewed.is_renewed(m, fact) and (m.unit.number != 0 or _writes(world))
 
 
 MAX_CALLERS = 2

@@ -489,6 +489,18 @@ _INNER: dict[type[Any], Callable[[Any], tuple[Tape, ...]]] = {
 }
 
 
+def changed_inside(event: Event, change: Callable[[Tape], Tape]) -> dict[str, Any]:
+    """The fields of a bracket that change when each tape inside becomes another one; none of any other event."""
+    if isinstance(event, Branch):
+        return {"arms": tuple([change(arm) for arm in event.arms])}
+    if isinstance(event, Loop):
+        return {"test": change(event.test), "body": change(event.body), "orelse": change(event.orelse)}
+    if isinstance(event, Try):
+        body, handlers = change(event.body), tuple([change(handler) for handler in event.handlers])
+        return {"body": body, "handlers": handlers, "orelse": change(event.orelse), "final": change(event.final)}
+    return {}
+
+
 def operands(event: Event) -> tuple[int, ...]:
     """The registers that an event uses."""
     used = _OPERANDS.get(type(event))
@@ -510,30 +522,3 @@ _OPERANDS: dict[type[Any], Callable[[Any], tuple[int, ...]]] = {
     **dict.fromkeys((Enter, Exit), lambda event: (event.manager,)),
     **dict.fromkeys((Test, Assume), lambda event: (event.register,)),
 }
-
-
-def dump(tape: Tape, indent: str = "") -> str:
-    """One line per event, brackets indented: what engine tests and people read."""
-    lines = []
-    for event in tape:
-        name = type(event).__name__.lower()
-        if isinstance(event, Branch):
-            lines.append(f"{indent}branch")
-            lines.extend(f"{indent}| arm\n{dump(arm, indent + '  ')}".rstrip() for arm in event.arms)
-        elif isinstance(event, Loop):
-            lines.append(f"{indent}loop{' endless' if event.endless else ''}")
-            lines.extend(dump(part, indent + "  ") for part in (event.test, event.body) if part)
-            if event.orelse:
-                lines.append(f"{indent}| else\n{dump(event.orelse, indent + '  ')}")
-        elif isinstance(event, Try):
-            lines.append(f"{indent}try\n{dump(event.body, indent + '  ')}")
-            lines.extend(f"{indent}| except\n{dump(part, indent + '  ')}".rstrip() for part in event.handlers)
-            lines.extend(
-                f"{indent}| {word}\n{dump(part, indent + '  ')}"
-                for word, part in (("else", event.orelse), ("finally", event.final))
-                if part
-            )
-        else:
-            fields = ", ".join(f"{key}={value!r}" for key, value in event._asdict().items() if key != "site")
-            lines.append(f"{indent}{name} {fields}")
-    return "\n".join(lines)

@@ -60,9 +60,7 @@ def _comes_too_late(m: Machine, saved: int, written: int, site: int) -> bool:
 def _is_of_its_turn(m: Machine, site: int) -> bool:
     """Whether the method called at a site is that of an element of what a loop goes through: another one each turn."""
     call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
-    load = m.unit.definitions[call.base] if isinstance(call, t.Invoke) and call.base >= 0 else None
-    bound = uses.bindings_before(m, load) if isinstance(load, t.Load) else []
-    return bool(bound) and all(uses.from_iteration(m, register) for register in bound)
+    return isinstance(call, t.Invoke) and uses.is_of_each_turn(m, call.base)
 
 
 def _is_hidden(m: Machine, written: int, saved: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.tape import Dotted
@@ -193,13 +193,6 @@ def mapped(tape: t.Tape, change: Callable[[t.Event], t.Event]) -> t.Tape:
     """A tape each of whose events has become another one."""
     found: list[t.Event] = []
     for event in tape:
-        changes: dict[str, Any] = {}
-        if isinstance(event, t.Branch):
-            changes["arms"] = tuple(mapped(arm, change) for arm in event.arms)
-        elif isinstance(event, t.Loop):
-            changes = {part: mapped(getattr(event, part), change) for part in ("test", "body", "orelse")}
-        elif isinstance(event, t.Try):
-            changes = {part: mapped(getattr(event, part), change) for part in ("body", "orelse", "final")}
-            changes["handlers"] = tuple(mapped(handler, change) for handler in event.handlers)
-        found.append(change(event._replace(**changes) if changes else event))
+        inside = t.changed_inside(event, lambda inner: mapped(inner, change))
+        found.append(change(event._replace(**inside) if inside else event))
     return tuple(found)

@@ -36,6 +36,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.program import likely_classes
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages.conversions import LEGACY
 from torchcopylint.flow.tape import Annotation
 from torchcopylint.flow.tapes import giving
 from torchcopylint.flow.values import kinds
@@ -215,9 +216,15 @@ class Parameters(Classes):
             self._note_arguments(m, called, bound, site)
             self.note_passed(m, called, bound, site)
 
+    @cached_property
+    def _makes_by_constructor(self) -> bool:
+        """Whether the file may call a constructor of old: nothing else asks what calls pass."""
+        names = {name.rpartition(".")[2] for name in (*LEGACY, "torch.Tensor.new")}
+        return any(event.name in names for unit in self.program.units for event in self.index(unit).named)
+
     def note_passed(self, m: Machine, unit: int, bound: dict[str, Value], site: int) -> None:
         """Which storages the call at a site passes for which parameters."""
-        for name, value in bound.items() if site >= 0 else ():
+        for name, value in bound.items() if site >= 0 and self._makes_by_constructor else ():
             storages = frozenset(share.storage for ref in value.refs for share in m.state.object(ref).shares)
             if storages:
                 self._passed.setdefault((unit, name), {})[m.unit.number, site] = storages

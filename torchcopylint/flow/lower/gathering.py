@@ -54,8 +54,8 @@ def _taken(unit: t.Unit, parameter: t.Parameter) -> tuple[list[_Taken], bool] | 
             if key is None and _changes(event, loads):
                 return None
             others = others or key is None
-            if key is not None:
-                registers.setdefault(key, []).append(event.out)  # type: ignore[union-attr]
+            if key is not None and isinstance(event, t.Unpack | t.Item | t.Invoke):
+                registers.setdefault(key, []).append(event.out)
                 optional |= {key} if isinstance(event, t.Invoke) else set()
     if parameter.kind == "star":
         length = max((key for key in registers if isinstance(key, int)), default=-1) + 1
@@ -81,8 +81,9 @@ def _key(unit: t.Unit, event: t.Event, parameter: t.Parameter, loads: set[int]) 
         return None
     made = unit.definitions[register] if isinstance(register, int) and register >= 0 else None
     value = made.value if isinstance(made, t.Const) else None
-    wanted = isinstance(value, int) and not isinstance(value, bool) and value >= 0 if star else isinstance(value, str)
-    return value if wanted else None  # type: ignore[return-value]
+    if star:
+        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, str) else None
 
 
 def _changes(event: t.Event, loads: set[int]) -> bool:
@@ -149,18 +150,7 @@ def _rewritten(tape: t.Tape, names: dict[int, str], dropped: set[int], definitio
         if out in names:
             event = t.Load(out, names[out], event.site)
             definitions[out] = event
-        elif isinstance(event, t.Branch):
-            event = event._replace(arms=tuple(_rewritten(arm, names, dropped, definitions) for arm in event.arms))
-        elif isinstance(event, t.Loop):
-            test, body, orelse = (
-                _rewritten(part, names, dropped, definitions) for part in (event.test, event.body, event.orelse)
-            )
-            event = t.Loop(test, body, orelse, event.endless, event.site)
-        elif isinstance(event, t.Try):
-            body, orelse, final = (
-                _rewritten(part, names, dropped, definitions) for part in (event.body, event.orelse, event.final)
-            )
-            handlers = tuple(_rewritten(handler, names, dropped, definitions) for handler in event.handlers)
-            event = t.Try(body, handlers, orelse, final, event.site)
+        elif inside := t.changed_inside(event, lambda inner: _rewritten(inner, names, dropped, definitions)):
+            event = event._replace(**inside)
         found.append(event)
     return tuple(found)

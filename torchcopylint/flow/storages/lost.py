@@ -76,7 +76,9 @@ def _is_registered(m: Machine, ref: int, obj: Object, event: t.StoreAttribute) -
     name = event.name
     cell = m.state.cell((ref, f".{name}"))
     local = m.world.local_class(obj.type)
-    if cell is not None and cell.site >= 0 and not (cell.site == event.site and _is_of_each_turn(m, event.base)):
+    # What this event has put there on an earlier turn stands in the field of another one.
+    of_another = cell is not None and cell.site == event.site and uses.is_of_each_turn(m, event.base)
+    if cell is not None and cell.site >= 0 and not of_another:
         held = [m.state.object(one) for one in cell.refs]
         known = bool(held) and all(one.kind is Kind.PARAMETER and one.sure is Sure.PROVEN for one in held)
         return min(obj.sure, Sure.PROVEN) if known else Sure.NOT
@@ -89,13 +91,6 @@ def _is_registered(m: Machine, ref: int, obj: Object, event: t.StoreAttribute) -
         return Sure.PROVEN if m.world.is_parameter(local, name, above=above) else Sure.NOT
     row = table.module_class(obj.type) if obj.type else None
     return obj.sure if row is not None and name in row.parameters else Sure.NOT
-
-
-def _is_of_each_turn(m: Machine, register: int) -> bool:
-    """Whether a register holds another thing at each turn of a loop: what stands in its field is that of another."""
-    made = m.unit.definitions[register] if register >= 0 else None
-    bound = uses.bindings_before(m, made) if isinstance(made, t.Load) else []
-    return bool(bound) and all(uses.from_iteration(m, one) for one in bound)
 
 
 def _is_of_another_way(m: Machine, obj: Object, event: t.StoreAttribute) -> bool:

@@ -127,13 +127,8 @@ class _Expansion:
     def _moved(self, event: t.Event, frame: _Frame) -> t.Event:
         """An event as it stands in the expanded unit."""
         changes: dict[str, Any] = {"site": self._site(event.site, frame)}
-        if isinstance(event, t.Branch):
-            changes["arms"] = tuple(self._tape(arm, frame) for arm in event.arms)
-        elif isinstance(event, t.Loop):
-            changes |= {name: self._tape(getattr(event, name), frame) for name in ("test", "body", "orelse")}
-        elif isinstance(event, t.Try):
-            changes |= {name: self._tape(getattr(event, name), frame) for name in ("body", "orelse", "final")}
-            changes["handlers"] = tuple(self._tape(handler, frame) for handler in event.handlers)
+        if isinstance(event, t.Branch | t.Loop | t.Try):
+            changes |= t.changed_inside(event, lambda inner: self._tape(inner, frame))
         elif frame.result:
             changes |= moving.shifted(event, frame.shift, frame.names)
         moved = event._replace(**changes)

@@ -86,15 +86,8 @@ def placed(tape: t.Tape, ranks: Mapping[int, int], definitions: list[t.Event | N
     """A tape with its sites in order."""
     found: list[t.Event] = []
     for event in tape:
-        changes: dict[str, Any] = {"site": ranks.get(event.site, event.site)}
-        if isinstance(event, t.Branch):
-            changes["arms"] = tuple(placed(arm, ranks, definitions) for arm in event.arms)
-        elif isinstance(event, t.Loop):
-            changes |= {part: placed(getattr(event, part), ranks, definitions) for part in ("test", "body", "orelse")}
-        elif isinstance(event, t.Try):
-            changes |= {part: placed(getattr(event, part), ranks, definitions) for part in ("body", "orelse", "final")}
-            changes["handlers"] = tuple(placed(handler, ranks, definitions) for handler in event.handlers)
-        moved = event._replace(**changes)
+        inside = t.changed_inside(event, lambda inner: placed(inner, ranks, definitions))
+        moved = event._replace(site=ranks.get(event.site, event.site), **inside)
         out = getattr(moved, "out", t.NO_REGISTER)
         if out >= 0:
             definitions[out] = moved

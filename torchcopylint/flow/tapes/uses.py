@@ -28,6 +28,13 @@ def from_iteration(m: Machine, register: int) -> bool:
     return isinstance(event, t.Iterate)
 
 
+def is_of_each_turn(m: Machine, register: int) -> bool:
+    """Whether a register was loaded from a name that loops alone bind: it is another thing at each turn."""
+    load = m.unit.definitions[register] if register >= 0 else None
+    bound = bindings_before(m, load) if isinstance(load, t.Load) else []
+    return bool(bound) and all(from_iteration(m, one) for one in bound)
+
+
 def is_dead_in_loop(m: Machine, name: str, site: int) -> bool:
     """Whether a loop variable that is bound anew at `site` is not looked at again before the loop binds it itself."""
     uses = of_name(m, name)

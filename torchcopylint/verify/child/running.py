@@ -151,6 +151,19 @@ class Printed(io.StringIO):
         return len(text)
 
 
+def _begin_on(device: str, seed: int) -> None:
+    """Sets the seeds, and the device where tensors are made."""
+    # `torch.manual_seed` also asks every kind of device.
+    (torch.default_generator if device == "cpu" else torch).manual_seed(seed)
+    random.seed(seed)
+    if numpy is not None:
+        numpy.random.seed(seed)
+    if device == "cpu":
+        _seed_one_kind()
+    else:
+        torch.set_default_device(device)
+
+
 def _seed_one_kind() -> None:
     """Where there is only the processor, no seed is kept for other devices: that would take down where it was set."""
     torch.cuda.manual_seed_all = torch.xpu.manual_seed_all = _nothing  # type: ignore[assignment]
@@ -251,17 +264,8 @@ def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[
         for number, statement in enumerate(numbered.statements)
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign))
     }
-    seed = int(request["seed"])
-    # `torch.manual_seed` also asks every kind of device.
-    (torch.default_generator if request["device"] == "cpu" else torch).manual_seed(seed)
-    random.seed(seed)
-    if numpy is not None:
-        numpy.random.seed(seed)
-    if request["device"] != "cpu":
-        torch.set_default_device(request["device"])
+    _begin_on(request["device"], int(request["seed"]))
     dumps = json.dumps  # the script may patch the module
-    if request["device"] == "cpu":
-        _seed_one_kind()
     protection, in_force = protect()
     printed = Printed()
     names = {"__name__": "__main__", "__builtins__": _builtins(protection), "_tcl_": observer}

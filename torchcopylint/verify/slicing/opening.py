@@ -74,19 +74,13 @@ class _Opener:
         left = [
             part for part in node.body if isinstance(part, FunctionNode) and not self._holds(part) and _is_left(part)
         ]
-        called = {part.func.attr for part in ast.walk(node) if _is_own_call(part)}  # type: ignore[attr-defined]
+        called = set(map(_own_call, ast.walk(node)))
         dropped = [part for part in left if part.name in called and part.name != "forward"]
         self.assumed += [f"`{part.name}` is what another class makes of it" for part in dropped]
         body = [part for part in node.body if part not in dropped]
-        body = [self._definition(part) if self._is_scope(part) else part for part in body]  # type: ignore[arg-type]
-        return (
-            node
-            if len(body) == len(node.body) and all(a is b for a, b in zip(body, node.body, strict=True))
-            else _with_body(node, body)
-        )
-
-    def _is_scope(self, node: ast.stmt) -> bool:
-        return isinstance(node, Scope) and self._holds(node)
+        body = [self._definition(part) if isinstance(part, Scope) and self._holds(part) else part for part in body]
+        same = len(body) == len(node.body) and all(a is b for a, b in zip(body, node.body, strict=True))
+        return node if same else _with_body(node, body)
 
     def _holds(self, node: ast.stmt) -> bool:
         return any(node.lineno <= row <= (node.end_lineno or node.lineno) for row in self._rows)
@@ -102,9 +96,11 @@ def _is_left(function: FunctionNode) -> bool:
     return True
 
 
-def _is_own_call(node: ast.AST) -> bool:
+def _own_call(node: ast.AST) -> str:
+    """The method of `self` that a node calls; empty if it does not call one."""
     func = node.func if isinstance(node, ast.Call) else None
-    return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
+    own = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
+    return func.attr if own and isinstance(func, ast.Attribute) else ""
 
 
 def _with_body(node: ast.ClassDef, body: list[ast.stmt]) -> ast.ClassDef:
