@@ -15,7 +15,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen
 from torchcopylint.flow.files import guests
 from torchcopylint.flow.interprocedural import returned
-from torchcopylint.flow.interprocedural.classes import Export
+from torchcopylint.flow.interprocedural.lineage import Export
 from torchcopylint.flow.interprocedural.parameters import Parameters, common_element
 from torchcopylint.flow.interprocedural.summaries import Summary, summarise
 from torchcopylint.flow.library import custom
