@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads
 from torchcopylint.flow.events.iteration import iterate
-from torchcopylint.flow.interprocedural import attributes, partials, summaries
+from torchcopylint.flow.interprocedural import attributes, partials
 from torchcopylint.flow.library import containers
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -135,13 +135,6 @@ def _filter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
         made = containers.iterator(m, event.site, iterate(m, source, event.site, "..."), "filtered")
         generators.note_made(m, made, event.site)
         return made
-    function = arguments.at(0).const
-    if isinstance(function, FunctionReference) and len(arguments.positional) > 1:
-        items = [iterate(m, one, event.site, "...", str(i)) for i, one in m.each(enumerate(arguments.positional[1:]))]
-        mapped = summaries.call(
-            m, function, Arguments(items, {}), event.site, naming.text_of(m, event.arguments[0].register)
-        )
-        return containers.iterator(m, event.site, mapped)
     return containers.iterator(m, event.site, memory.fresh(m, event.site, Object(text="...", flags=EACH), "mapped"))
 
 

@@ -377,7 +377,8 @@ def _collect(m: Machine, event: t.Collect) -> None:
     item = m.value(event.item)
     for ref in m.value(event.container).refs:
         own = _own_variable(m, event)
-        if (isinstance(item.root, tuple) and not own and _is_fixed(m, item.root)) or _from_outside(m, item):
+        fixed = isinstance(item.root, tuple) and not own and _is_fixed(m, item.root)
+        if fixed or (_from_outside(m, item) and not slots.is_an_element(m, item, event.site)):
             container = naming.field_stored(m, event.container) or naming.text_of(m, event.container)
             call = m.index.given.get(event.container)
             if call is not None and m.dotted_of(call) in LAYERS:

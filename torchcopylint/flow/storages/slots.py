@@ -330,7 +330,9 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
 
     Or wraps it anew in each turn, beside nothing else that has any state: `Sequential(norm, ReLU())`.
     """
-    if not m.in_loop or before is None or len(held.refs) != 1 or is_of_each_turn(m, held.root, site):
+    if not m.in_loop or before is None or len(held.refs) != 1:
+        return
+    if is_of_each_turn(m, held.root, site) or is_an_element(m, held, site):
         return
     obj = m.state.object(held.refs[0])
     named = isinstance(held.root, str) or (held.root is None and obj.kind in BUFFERS)
@@ -354,6 +356,14 @@ def is_of_each_turn(m: Machine, root: object, site: int) -> bool:
     bound = m.index.binds.get(root, ()) if isinstance(root, str) else ()
     around = uses.loops_around(m, site)
     return any(uses.from_iteration(m, one.value) and uses.loops_around(m, one.site) == around for one in bound)
+
+
+def is_an_element(m: Machine, held: Value, site: int) -> bool:
+    """Whether a value is what the loop that the event at a site stands in has come upon, as some function has given it
+    back: `f(x) for x in xs`."""
+    around = uses.loops_around(m, site)
+    elements = [m.value(one.out) for one in m.index.of(t.Iterate) if uses.loops_around(m, one.site) == around]
+    return any({ref | 1 for ref in held.refs} <= {ref | 1 for ref in element.refs} for element in elements)
 
 
 def note_extended_again(m: Machine, ref: int, source: int, site: int) -> None:
