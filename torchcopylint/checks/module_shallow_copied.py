@@ -7,9 +7,9 @@ from typing import TypeGuard
 
 from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import confidence, written_point, written_since
-from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleShallow, Relation, UnitFacts
-from torchcopylint.flow.model import Sure
+from torchcopylint.checks._common import DIRECT_FORMS, confidence, written_point, written_since
+from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleShallow, Relation, UnitFacts, Write
+from torchcopylint.flow.model import TENSORS, Sure
 
 ACROSS_CALLS = True
 
@@ -44,12 +44,13 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     steps = [write for unit in methods for write in unit.writes.values() if write.form == "step"]
     for unit in methods:
         for fact in unit.facts:
-            if not _is_copied(fact) or fact.handed or not steps:
+            if not _is_copied(fact) or fact.handed:
                 continue
             met = [pair for pair in paired if {pair.field, pair.other} == {fact.field, fact.source}]
-            if met:
+            written = steps or _written_together(methods, met)
+            if met and written:
                 names = {"source": f"self.{fact.source}", "result": f"self.{fact.field}", "name": f"self.{fact.field}"}
-                write = min(steps, key=lambda step: step.site)
+                write = min(written, key=lambda one: one.site)
                 yield Report(
                     site=fact.copied,
                     points=(
@@ -60,6 +61,17 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
                     values={**names, "cause": write.cause or write.op},
                     confidence=confidence(fact.sure),
                 )
+
+
+def _written_together(methods: Sequence[UnitFacts], met: Sequence[FieldsPaired]) -> list[Write]:
+    """The writes of methods in which the parameters of two fields meet one by one, and those of the one are written:
+    they are those of the other, whoever trains that."""
+    found: list[Write] = []
+    for unit in methods:
+        mine = [pair.site for pair in met if pair in unit.facts and pair.form not in ("modes", "named")]
+        writes = [write for write in unit.writes.values() if mine and write.site >= min(mine)]
+        found += [write for write in writes if write.form in DIRECT_FORMS and write.kind in TENSORS]
+    return found
 
 
 def _averages(methods: Sequence[UnitFacts], paired: Sequence[FieldsPaired]) -> Iterator[Report]:

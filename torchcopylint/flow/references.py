@@ -21,3 +21,9 @@ class Super(NamedTuple):
     """What `super()` gives in a method of a class."""
 
     number: int
+
+
+class OneOf(NamedTuple):
+    """One of several functions or classes, nobody knows which: what a table has under a key that is not known."""
+
+    options: tuple[object, ...]

@@ -84,6 +84,7 @@ def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, val
     text = f"{naming.text_of(m, event.base)}.{event.name}"
     if obj.kind is Kind.MODULE:
         lost.note_parameter(m, event, ref, obj, value)
+        sharing.note_statistics(m, event, ref, value, text)
         ownership.note_field(m, event, value, text)
     if obj.kind is Kind.MODULE or obj.owner == "self":
         ownership.note_replaced(m, ref, Part("field", event.name), value, text, event.site)

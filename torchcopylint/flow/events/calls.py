@@ -25,7 +25,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.networks import layers, making, modules
 from torchcopylint.flow.program import generators
-from torchcopylint.flow.references import ClassReference, FunctionReference, Super
+from torchcopylint.flow.references import ClassReference, FunctionReference, OneOf, Super
 from torchcopylint.flow.running import special
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import conversions, queues, slots, transfers
@@ -184,6 +184,8 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
         return summaries.call(m, function.const, arguments, event.site, name)
     if isinstance(function.const, ClassReference):
         return making.instantiate(m, function.const, arguments, event.site, name)
+    if isinstance(function.const, OneOf):
+        return _call_one_of(m, function.const, arguments, event, name)
     if len(function.refs) == 1:
         later = partials.called(m, function, arguments)
         if later is not None:
@@ -204,6 +206,17 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
         made = unknowns.call_unknown(m, arguments, event.site, name)
         return layers.output_of_one(m, function, arguments, made, event.site, name)
     return unknowns.call_unknown(m, arguments, event.site, name)
+
+
+def _call_one_of(m: Machine, function: OneOf, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """A call of one of several functions: each of them is an arm of a condition that nobody knows."""
+    results, deltas = [], []
+    for option in m.each(function.options):
+        m.state.fork()
+        results.append(call_value(m, Value(kind=Kind.FUNCTION, const=option), arguments, event, name))
+        deltas.append(m.state.take())
+    m.state.merge(deltas)
+    return slots.join_values(results)
 
 
 def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:

@@ -194,6 +194,8 @@ def instance_of(m: Machine, option: Value) -> Object | None:
 
 def _become(m: Machine, register: int, obj: Object) -> None:
     """A value is known to be of a kind where its own kind was not known, or was only guessed."""
+    if obj.kind is Kind.MODULE and obj.type and _is_told_apart(m, register, obj):
+        return
     for ref in m.value(register).refs:
         before = m.state.object(ref)
         if before.kind is Kind.UNKNOWN or before.sure < obj.sure:
@@ -204,6 +206,23 @@ def _become(m: Machine, register: int, obj: Object) -> None:
         if obj.kind in TENSORS:
             tested = m.state.object(ref)
             m.state.set_object(ref, tested._replace(flags=tested.flags | {TESTED}))
+
+
+def _is_told_apart(m: Machine, register: int, obj: Object) -> bool:
+    """Whether a loop goes through modules of any class, and takes this one for one of the class that it was asked for.
+
+    It is an object of its own from here on: what the arm keeps of it are modules of that class, whatever the others
+    are that the loop comes upon. `[layer for layer in net.modules() if isinstance(layer, nn.Linear)]`.
+    """
+    event, value = m.unit.definitions[register], m.value(register)
+    if not isinstance(event, t.Load) or len(value.refs) != 1 or not uses.is_of_each_turn(m, register):
+        return False
+    before, cell = m.state.object(value.refs[0]), m.state.cell(event.name)
+    if before.kind not in (Kind.MODULE, Kind.UNKNOWN) or before.type or cell is None or cell.refs != value.refs:
+        return False
+    made = memory.beside(m, value.refs[0], event.site, before._replace(kind=obj.kind, sure=obj.sure, type=obj.type))
+    m.state.put_cell(event.name, cell._replace(refs=made.refs, kind=obj.kind))
+    return True
 
 
 def _become_one_of(m: Machine, register: int, options: frozenset[Kind]) -> None:

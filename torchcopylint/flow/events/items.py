@@ -25,10 +25,11 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.networks import modules
 from torchcopylint.flow.program import ownership
+from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, lost, rebinding, sharing, slots
 from torchcopylint.flow.tape import Dotted
-from torchcopylint.flow.tapes import dimensions
+from torchcopylint.flow.tapes import dimensions, uses
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.flow.values.state import kind_of
@@ -79,7 +80,17 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         if len(event.subscript) == 1 and isinstance(event.subscript[0], t.Slice):
             return containers.part_of(m, single, event.subscript[0], event.site, text)
         key = containers.position(m, single.refs[0], key)
-    return slots.element(m, single, key, event.site, text)
+    found = slots.element(m, single, key, event.site, text)
+    return _by_default(m, single.refs[0], event) or found if isinstance(found.const, OneOf) else found
+
+
+def _by_default(m: Machine, ref: int, event: t.Item) -> Value | None:
+    """What a table of functions has under a key that is a parameter, if nobody passes that: `ACTIVATIONS[kind]`."""
+    part = event.subscript[0] if len(event.subscript) == 1 else None
+    made = m.unit.definitions[part] if isinstance(part, int) and part >= 0 else None
+    key = uses.default_of(m, made.name) if isinstance(made, t.Load) and not uses.bindings_before(m, made) else None
+    slot = (ref, f"[{key!r}]")
+    return slots.slot_value(m, slot) if key is not None and m.state.cell(slot) is not None else None
 
 
 @handles(t.StoreItem)

@@ -33,7 +33,7 @@ from torchcopylint.flow.model import (
     Value,
     join_objects,
 )
-from torchcopylint.flow.program import children, evaluating, heirs, training_fields, training_returns
+from torchcopylint.flow.program import children, evaluating, heirs, tables, training_fields, training_returns
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import comparing, field_uses, mixing, written_sides
 from torchcopylint.flow.tape import Dotted
@@ -391,7 +391,8 @@ class World(Parameters):
         exports = self._exports.get(m.unit.number, {})
         for name, export in exports.items():
             if export.obj is not None and export.obj.kind in CONTAINERS:
-                exports[name] = export._replace(element=common_element(m, m.state.refs_of(name)))
+                refs = m.state.refs_of(name)
+                exports[name] = export._replace(element=common_element(m, refs), called=tables.called_in(m, refs))
             elif export.obj is not None and export.obj.kind is Kind.MODULE:
                 refs = m.state.refs_of(name)
                 if refs and all(frozen.is_frozen(m, ref) for ref in refs):
@@ -413,6 +414,7 @@ class World(Parameters):
                 m.state.set_object(ref, export.obj._replace(shares=shares, text=name, owner=GLOBAL))
                 if export.element is not None and m.state.cell((ref, ANY_ELEMENT)) is None:
                     self._bind_any(m, ref, export.element, GLOBAL)
+                tables.bind(m, ref, export.called)
                 return Value((ref,), export.obj.kind)
             number = unit.parent
         for star in reversed(self.star_imports):
@@ -488,7 +490,8 @@ class World(Parameters):
         """Whether a constructor is being run, and wants to know what one of the file's functions returns that has not
         been run: `self.net = self.build(sizes)`. What the fields hold that it has set by now, the function sees."""
         asking = any(self._is_constructor(running) for running in self._running)
-        able = self.unit(unit).kind == "function" and not self._is_constructor(unit) and unit not in self._running
+        able = self.unit(unit).kind in ("function", "lambda") and not self._is_constructor(unit)
+        able = able and unit not in self._running
         # One that has been run is being summarised, and what it calls asks for what it calls itself.
         return asking and able and unit not in self.machines and len(self._running) < MAX_NESTED_RUNS
 

@@ -14,7 +14,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.program import decorating
+from torchcopylint.flow.program import decorating, tables
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes.index import UnitIndex
@@ -24,11 +24,13 @@ from torchcopylint.knowledge import table
 
 
 class Export(NamedTuple):
-    """What a name of a module or function is to the functions inside it: a constant, or an object of its own."""
+    """What a name of a module or function is to the functions inside it: a constant, or an object of its own; of a list
+    or dictionary, what its elements are, and the functions that it has under which keys."""
 
     value: Value
     obj: Object | None
     element: Object | None = None
+    called: tables.Called = ()
 
 
 class Lineages:

@@ -43,6 +43,7 @@ from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.storages import reading
 from torchcopylint.flow.tapes import entries, uses
 from torchcopylint.flow.values import naming
+from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -223,6 +224,7 @@ def returned_by(
                 scalar=obj.scalar,
                 dtype=obj.dtype,
                 type=obj.type,
+                config=_as_made(obj),
                 flags=(obj.flags & HANDED_OUT)
                 | ({SPENT} if set(runs.ran_at(obj.graph)) - m.over_returned.keys() else set())
                 | ({KEPT} if _keeps_result(m, obj) else set())
@@ -248,6 +250,12 @@ def returned_by(
     whole = [item._replace(region=()) for item in found]
     found = [item if whole.count(one) == found.count(item) else one for item, one in zip(found, whole, strict=True)]
     return tuple(dict.fromkeys(found)), result or itself_back or Object()
+
+
+def _as_made(obj: Object) -> tuple[tuple[str, object], ...]:
+    """How a layer of torch was made, as far as that says what it does to what it is given: `nn.ReLU(inplace=True)`."""
+    row = table.module_class(obj.type) if obj.kind is Kind.MODULE and obj.config else None
+    return tuple(one for one in obj.config if one[0] == "inplace") if row is not None else ()
 
 
 def _fixed(region: Region) -> Region:

@@ -10,7 +10,7 @@ from torchcopylint.flow.facts import TensorCopied
 from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, LOCAL, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.program import hollow
 from torchcopylint.flow.tapes import uses
-from torchcopylint.flow.values import kinds, memory
+from torchcopylint.flow.values import kinds, memory, naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -29,8 +29,14 @@ def note_copy(m: Machine, value: Value, site: int, name: str) -> None:
 
 
 def refine_source(m: Machine, source: Value, out: int) -> None:
-    """What is done with the copy `out` shows that a tensor was copied: `noisy = copy.copy(x)`, `noisy.add_(...)`."""
+    """What is done with the copy `out` shows that a tensor was copied: `noisy = copy.copy(x)`, `noisy.add_(...)`. Or a
+    network, if it is kept in a field that methods call and ask for parameters."""
     bound = m.consumer_of(out)
+    if isinstance(bound, t.StoreAttribute):
+        mine = m.unit.owner >= 0 and naming.text_of(m, bound.base) == m.unit.first
+        if mine and m.world.is_called_module(m.world.instance(m.unit.owner).type, bound.name):
+            memory.refine(m, source, Kind.MODULE, Sure.LIKELY)
+        return
     used = m.unit.uses.get(f"{bound.name}@{bound.site}") if isinstance(bound, t.Bind) else None
     if used is not None and kinds.from_uses(used)[0] is Kind.TENSOR:
         memory.refine(m, source, Kind.TENSOR, Sure.LIKELY)

@@ -113,7 +113,7 @@ def _is_counter(m: Machine, register: int) -> bool:
     if isinstance(made, t.Operate) and made.symbol in ("+", "-") and len(made.operands) == 2:
         others = [m.value(operand) for operand in made.operands[1:]]
         return _is_counter(m, made.operands[0]) and all(isinstance(other.const, int) for other in others)
-    return isinstance(made, t.Load) and made.name in _COUNTERS
+    return isinstance(made, t.Load) and (made.name in _COUNTERS or uses.is_number(m, made))
 
 
 def is_mask(m: Machine, register: int) -> bool:

@@ -9,6 +9,7 @@ from torchcopylint.flow.library import indexing
 from torchcopylint.flow.model import COMPARISONS, EITHER, Kind, Sure, Value
 from torchcopylint.flow.values import memory
 from torchcopylint.flow.values.state import kind_of
+from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -35,10 +36,22 @@ def note(m: Machine, base: Value, event: t.Item | t.StoreItem) -> Value:
     if m.world.deals_in_tensors_only:
         memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
         m.note_evidence(base, frozenset({SEVERAL_PARTS}))
+    elif m.world.deals_in_memory and unknown == list(base.refs) and all(_is_torchs(m, ref) for ref in unknown):
+        memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
     elif m.world.deals_in_memory and not _is_of_frame(m, event.base):
         kept = tuple(ref for ref in base.refs if not memory.may_be_made_anew(m.state.object(ref)))
         memory.refine(m, base._replace(refs=kept), Kind.ARRAY, Sure.LIKELY, flag=EITHER)
     return base._replace(kind=m.state.object(base.refs[0]).kind) if len(base.refs) == 1 else base
+
+
+def _is_torchs(m: Machine, ref: int) -> bool:
+    """Whether a method has made something that tensors have, and no array: `x.clone()`."""
+    site = m.state.object(ref).site
+    made = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    if not isinstance(made, t.Invoke):
+        return False
+    op = table.tensor_method(made.name)
+    return op is not None and op.result == "tensor" and table.array_method(made.name) is None
 
 
 def _is_of_frame(m: Machine, register: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -42,6 +42,15 @@ class FileBuilder:
         return len(self.classes) - 1
 
 
+JOINED = "~"
+"""Stands for a site in the key of what a name is behind a condition, one of several bindings."""
+
+
+MAX_STEPS = 20
+"""So many methods and operators are gone back over from a value to the name that it is made of."""
+_LEAVING = (t.Return, t.Raise, t.Break, t.Continue)
+
+
 class UnitBuilder:
     """The tape, registers and names of one unit while it is lowered."""
 
@@ -64,6 +73,8 @@ class UnitBuilder:
         self.binding: dict[str, str] = {}
         self.uses: dict[str, set[str]] = {}
         self.same: list[tuple[str, str]] = []
+        self.reshaped: set[str] = set()
+        self.journal: list[tuple[str, str]] = []
 
     def site(self, node: Node) -> int:
         """A new site at a node, inside the current statement."""
@@ -131,7 +142,10 @@ class UnitBuilder:
         if name not in self.outer:
             self.bound.add(name)
         site = self.site(node)
-        self.binding[name] = f"{name}@{site}"
+        key = f"{name}@{site}"
+        self._is_now(name, key)
+        if self._is_made_of(name, value):
+            self.reshaped.add(key)
         self.emit(t.Bind(name, value, site, annotation))
 
     def load(self, name: str, node: Node) -> int:
@@ -142,15 +156,62 @@ class UnitBuilder:
         """Note that an attribute, or a method (`name()`), is used on a name, for the binding that is current in source
         order."""
         key = self.binding.get(self.renamed.get(name, name))
-        if key is not None:
+        if key:
             self.uses.setdefault(key, set()).add(attribute)
 
     def rebind(self, name: str, value: int, node: Node) -> None:
         """Bind a name to what `name op= other` leaves: what it is used for from here on, it was before."""
         before = self.binding.get(self.renamed.get(name, name))
         self.bind(name, value, node)
-        if before is not None:
+        if before:
             self.same.append((before, self.binding[self.renamed.get(name, name)]))
+
+    def _is_made_of(self, name: str, register: int) -> bool:
+        """Whether a value is made of what a name holds by operators and methods."""
+        pending = [register]
+        for _ in range(MAX_STEPS):
+            current = pending.pop() if pending else t.NO_REGISTER
+            made = self.definitions[current] if current >= 0 else None
+            if isinstance(made, t.Load) and made.name == name:
+                return True
+            if isinstance(made, t.Invoke | t.Item):
+                pending.append(made.base)
+            elif isinstance(made, t.Operate):
+                pending += made.operands
+        return False
+
+    def _is_now(self, name: str, key: str) -> None:
+        self.journal.append((name, self.binding.get(name, "")))
+        self.binding[name] = key
+
+    @contextmanager
+    def arm(self, into: list[dict[str, str]]) -> Iterator[None]:
+        """Lower an arm of a condition: what it binds, if it goes on behind that, is put `into` a list for `join`."""
+        start = len(self.journal)
+        yield
+        bound = {name: self.binding[name] for name, _ in self.journal[start:]}
+        for name, before in reversed(self.journal[start:]):
+            self.binding[name] = before
+        del self.journal[start:]
+        if not self.tape or not isinstance(self.tape[-1], _LEAVING):
+            into.append(bound)
+
+    def join(self, arms: Sequence[dict[str, str]]) -> None:
+        """Behind a condition, what a name is used for is what all of its bindings are used for that come there: those
+        of the arms, and the one of before, if what an arm binds is made of that by a method or an operator. What a
+        function makes of it may be something else: `if not is_tensor: x = torch.tensor(x)`."""
+        for name in dict.fromkeys(name for arm in arms for name in arm):
+            before = self.binding.get(name, "")
+            held = list(dict.fromkeys(arm.get(name, before) for arm in arms))
+            bound = [key for key in held if key != before]
+            if not before or not self.reshaped.issuperset(bound):
+                held = bound
+            key = held[-1]
+            if len(held) > 1:
+                self.fresh_names += 1
+                key = f"{name}@{JOINED}{self.fresh_names}"
+                self.same += [(one, key) for one in held]
+            self._is_now(name, key)
 
     def _used_alike(self) -> None:
         """The uses of what an augmented assignment binds are uses of what it was bound to before."""
@@ -184,7 +245,7 @@ class UnitBuilder:
             bound=frozenset(self.bound),
             tape=tuple(self.tape),
             definitions=tuple(self.definitions),
-            uses={key: frozenset(names) for key, names in self.uses.items()},
+            uses={key: frozenset(names) for key, names in self.uses.items() if f"@{JOINED}" not in key},
             is_generator=self.is_generator,
             site=site,
         )

@@ -160,25 +160,33 @@ def _call(b: UnitBuilder, node: Node) -> int:
             b.use(node.args[0].value.value, t.HANDED_TO + t.FROM_NUMPY)
         arguments = lower_arguments(b, node.args)
         return b.define(t.Invoke, node, base, function.attr.value, arguments)
-    if kind(function) == "Name" and function.value == "map" and _is_plain_pair(node.args) and "map" not in b.bound:
+    if kind(function) == "Name" and function.value == "map" and _are_plain(node.args) and "map" not in b.bound:
         return _map(b, node)
     callee = lower_expression(b, function)
     return b.define(t.Call, node, callee, lower_arguments(b, node.args))
 
 
-def _is_plain_pair(arguments: Sequence[Node]) -> bool:
-    return len(arguments) == 2 and not any(one.keyword or one.star for one in arguments)
+def _are_plain(arguments: Sequence[Node]) -> bool:
+    return len(arguments) > 1 and not any(one.keyword or one.star for one in arguments)
 
 
 def _map(b: UnitBuilder, node: Node) -> int:
-    """`map(f, xs)` is `(f(x) for x in xs)`: what `f` makes of one item is not what it makes of another."""
-    function, items = (one.value for one in node.args)
-    callee = lower_expression(b, function)
+    """`map(f, xs)` is `(f(x) for x in xs)`: what `f` makes of one item is not what it makes of another. Of several
+    things to go through it takes an item each; `map(self.f, xs)` calls a method."""
+    function, *items = (one.value for one in node.args)
+    of_object = kind(function) == "Attribute"
+    callee = lower_expression(b, function.value if of_object else function)
+    if of_object and kind(function.value) == "Name":
+        b.use(function.value.value, f"{function.attr.value}()")
     container = b.define(t.Make, node, "iterator", (), (), ())
-    iterable = lower_expression(b, items)
+    iterables = [lower_expression(b, one) for one in items]
     with b.block() as body, b.inside(Frame(True, t.NO_REGISTER)):
-        element = b.define(t.Iterate, items, iterable)
-        called = b.define(t.Call, function, callee, (t.Argument(element, "", 0),))
+        elements = [b.define(t.Iterate, one, iterable) for one, iterable in zip(items, iterables, strict=True)]
+        given = tuple(t.Argument(element, "", 0) for element in elements)
+        if of_object:
+            called = b.define(t.Invoke, function, callee, function.attr.value, given)
+        else:
+            called = b.define(t.Call, function, callee, given)
         b.emit(t.Collect(container, t.NO_REGISTER, called, b.site(function)))
     b.emit(t.Loop((), tuple(body), (), False, b.site(node)))
     return container

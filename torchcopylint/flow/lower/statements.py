@@ -224,18 +224,21 @@ def _if(b: UnitBuilder, node: Node) -> None:
     # A chain of `elif` is walked, not recursed into: each `else` is a bracket inside the one before.
     opened: list[tuple[Node, tuple[t.Event, ...], list[t.Event], int]] = []
     current: Node = node
+    bindings: list[dict[str, str]] = []
     while kind(current) == "If":
         _head(b, current.test)
         test = expressions.lower_expression(b, current.test)
         b.emit(t.Test(test, b.site(current.test)))
-        with b.block() as body:
+        with b.block() as body, b.arm(bindings):
             b.emit(t.Assume(test, True, b.site(current.test)))
             lower_body(b, current.body)
         opened.append((current, tuple(body), b.tape, test))
         b.tape = [t.Assume(test, False, b.site(current.test))]
         current = current.orelse
-    if kind(current) == "Else":
-        lower_body(b, current.body)
+    with b.arm(bindings):
+        if kind(current) == "Else":
+            lower_body(b, current.body)
+    b.join(bindings)
     for chained, arm, outer, _ in reversed(opened):
         otherwise = tuple(b.tape)
         b.tape = outer

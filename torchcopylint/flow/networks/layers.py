@@ -98,6 +98,10 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
     row = table.module_class(obj.type) if obj.type else None
     if row is not None and not row.container:
         return _call_known(m, function, obj, row, arguments, site, name)
+    if not obj.type and dict(obj.config).get("inplace") is True and arguments.at(0).refs:
+        # One of several layers, each of which works in place.
+        _write_first(m, arguments.at(0), site, name)
+        return writing.current(m, arguments.at(0))
     if WRITES_INPUT in obj.flags and arguments.at(0).refs:
         _write_first(m, arguments.at(0), site, name)
         nonnegative.note(m, site, _first_layer(m, function, site))

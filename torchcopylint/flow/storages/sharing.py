@@ -8,9 +8,11 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataShared
 from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, TENSORS, How, Kind, Object, Sure, Value
 from torchcopylint.flow.running.machine import Machine, PutOn
+from torchcopylint.flow.storages import slots
 from torchcopylint.flow.storages.reading import MAX_CHAIN
 from torchcopylint.flow.tapes import inquiries, used_up, uses
 from torchcopylint.flow.values import idioms, naming
+from torchcopylint.knowledge import table
 
 _TAKING_OFF = frozenset({"delattr", "__delattr__", "_parameters"})
 """Names that say that parameters are taken off modules: `del module._parameters["weight"]`."""
@@ -36,6 +38,18 @@ def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str,
     # What only its name takes for a parameter may be anything that looks like one.
     sure = min(sure, *(m.state.object(held).sure for held in source.refs))
     m.fact(DataShared(site, text, shared, form, sure, context=context))
+
+
+def note_statistics(m: Machine, event: t.StoreAttribute, ref: int, value: Value, text: str) -> None:
+    """A layer that goes on gets the statistics of another one, which its forward writes in training: they are those of
+    both from here on. What a unit makes to take the place of a layer has them for good."""
+    obj = m.state.object(ref)
+    known = table.module_class(obj.type)
+    if event.augmented or known is None or not known.writes_buffers or event.name not in known.buffers:
+        return
+    owners = {m.state.object(share.storage & ~1).owner for share in obj.shares}
+    if owners <= {ARGUMENT, FIELD} and slots.lives_on(m, value, ref) is not None:
+        note(m, event.site, ref, value, text, naming.text_of(m, event.value), "buffer", obj.sure)
 
 
 def _are_of_two_models(m: Machine, place: str, source: str, refs: tuple[int, ...]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldRead, Repeated
 from torchcopylint.flow.model import (
@@ -35,7 +37,8 @@ from torchcopylint.flow.model import (
     Value,
     join_cells,
 )
-from torchcopylint.flow.program import children, hollow
+from torchcopylint.flow.program import children, hollow, tables
+from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import reading
@@ -43,6 +46,9 @@ from torchcopylint.flow.tapes import alternatives, item_stores, uses
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.kinds import MODULE_BASES
 from torchcopylint.knowledge import table
+
+MAX_OPTIONS = 6
+"""A table has so many functions or classes at most, for each of them to be called."""
 
 
 def slot_value(m: Machine, slot: Slot, lazily: Object | None = None) -> Value:
@@ -137,6 +143,8 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
     elements = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
     held = [slot_value(m, slot) for slot in elements if any_of_all or slot[1] == ANY_ELEMENT]
     if held:
+        if (several := _one_of(held)) is not None:
+            return several
         found = [_any_of(m, value, site, text) for value in held]
         if obj.kind is Kind.UNKNOWN and item_stores.before(m, site, text) is None:
             # What was stored at one key need not be what stands at another.
@@ -148,6 +156,18 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
         slot = (ref, f"[{key!r}]" if key is not None else ANY_ELEMENT)
         return slot_value(m, slot, Object(Kind.LIST, Sure.PROVEN))
     return _another(m, Object(owner=obj.owner), site, text)
+
+
+def _one_of(held: Sequence[Value]) -> Value | None:
+    """What stands under some key of a table of functions or classes."""
+    options = tuple(dict.fromkeys(value.const for value in held))
+    if (
+        not all(map(tables.is_called, options))
+        or not 1 < len(options) <= MAX_OPTIONS
+        or any(value.refs for value in held)
+    ):
+        return None
+    return Value(kind=Kind.FUNCTION, const=OneOf(options))
 
 
 def _is_fetched(m: Machine, ref: int, obj: Object, key: object) -> bool:

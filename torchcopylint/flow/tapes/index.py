@@ -38,6 +38,7 @@ class UnitIndex:
         self.exclusions: dict[tuple[int, int], bool] = {}
         self.item_stores: Stores | None = None
         self.compared: frozenset[int] | None = None
+        self.off_by_default: frozenset[int] | None = None
         self._carried: dict[int, frozenset[str]] = {}
 
     @cached_property

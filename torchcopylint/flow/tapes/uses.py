@@ -192,14 +192,27 @@ def is_flag(m: Machine, register: int) -> bool:
             return False
         if mine[0].annotation is not None and mine[0].annotation.name == "bool":
             return True
-        outer = m.world.program.units[m.unit.parent].definitions if m.unit.parent >= 0 else ()
-        made = next((e for e in outer if isinstance(e, t.Function) and e.unit == m.unit.number), None)
-        default = dict(made.defaults).get(event.name, t.NO_REGISTER) if made is not None else t.NO_REGISTER
-        constant = outer[default] if default != t.NO_REGISTER else None
-        return isinstance(constant, t.Const) and isinstance(constant.value, bool)
+        return isinstance(default_of(m, event.name), bool)
     if isinstance(event, t.Logic):
         return event.symbol not in ("and", "or") or all(is_flag(m, operand) for operand in event.operands)
     return isinstance(event, t.Operate) and event.symbol in _COMPARISONS
+
+
+def default_of(m: Machine, name: str) -> object:
+    """The default of a parameter, if that is a constant."""
+    if all(parameter.name != name for parameter in m.unit.parameters):
+        return None
+    outer = m.world.program.units[m.unit.parent].definitions if m.unit.parent >= 0 else ()
+    made = next((e for e in outer if isinstance(e, t.Function) and e.unit == m.unit.number), None)
+    default = dict(made.defaults).get(name, t.NO_REGISTER) if made is not None else t.NO_REGISTER
+    constant = outer[default] if default != t.NO_REGISTER else None
+    return constant.value if isinstance(constant, t.Const) else None
+
+
+def is_number(m: Machine, load: t.Load) -> bool:
+    """Whether a name is a parameter that is a whole number where nobody passes it, and is nothing else later."""
+    default = default_of(m, load.name)
+    return isinstance(default, int) and not isinstance(default, bool) and not bindings_before(m, load)
 
 
 def is_only_written(m: Machine, name: str) -> bool:

@@ -56,6 +56,15 @@ def unknown(m: Machine, site: int, text: str = "", tag: str = "") -> Value:
     return fresh(m, site, Object(text=text), tag)
 
 
+def beside(m: Machine, ref: int, site: int, obj: Object) -> Value:
+    """A new object in the place of another one, on the very memory of that: what else is known of it holds for it
+    alone."""
+    made = m.made_at(site, "beside")
+    m.state.retire(made)
+    m.state.make(made, obj._replace(shares=m.state.object(ref).shares, site=site))
+    return Value((made,), obj.kind)
+
+
 def alias(
     m: Machine,
     source: Value,

@@ -1,0 +1,36 @@
+"""Tables of functions and classes, and what is called through them: `ACT = {"relu": nn.ReLU, "elu": nn.ELU}`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from torchcopylint.flow.model import Cell, Kind
+from torchcopylint.flow.references import ClassReference, FunctionReference
+from torchcopylint.flow.tape import Dotted
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+Called: TypeAlias = "tuple[tuple[str, object], ...]"
+"""The slots of a list or dictionary that hold functions or classes, with these."""
+MAX_ENTRIES = 40
+
+
+def is_called(const: object) -> bool:
+    """Whether a constant stands for something that is called."""
+    return isinstance(const, Dotted | FunctionReference | ClassReference)
+
+
+def called_in(m: Machine, refs: Sequence[int]) -> Called:
+    """The functions and classes in a list or dictionary; nothing of a large one."""
+    names = m.state.slot_names(refs[0]) if len(refs) == 1 else []
+    cells = [(slot[1], m.state.cell(slot)) for slot in names] if len(names) <= MAX_ENTRIES else []
+    return tuple((key, cell.const) for key, cell in cells if cell is not None and is_called(cell.const))
+
+
+def bind(m: Machine, ref: int, called: Called) -> None:
+    """An object that stands for a table holds what is in there."""
+    for key, const in called:
+        if m.state.cell((ref, key)) is None:
+            m.state.put_cell((ref, key), Cell((), Kind.FUNCTION, const, site=-1))
