@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import CONTAINERS, Fact, Kind
 from torchcopylint.flow.tapes import exclusion, uses
+from torchcopylint.flow.tapes.inlining import is_result
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -38,7 +39,8 @@ def each_turn(m: Machine, site: int, loop: int = -1) -> bool:
         if isinstance(event, t.Load):
             bound = [bind for bind in m.index.binds.get(event.name, ()) if loop in uses.loops_around(m, bind.site)]
             before = [bind.site for bind in bound if bind.site < event.site and _is_passed(m, bind, event.site)]
-            if bound and not any(exclusion.some_follow(m, before, one) for one in (site, event.site)):
+            is_bound = any(exclusion.some_follow(m, before, one) for one in (site, event.site))
+            if bound and not is_bound and not is_result(m, event):
                 return False
             if not bound and _is_filled(m, event.name, loop):
                 return False

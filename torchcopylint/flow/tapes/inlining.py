@@ -69,6 +69,12 @@ class _Frame(NamedTuple):
     """The functions of the file that parameters are."""
 
 
+def is_result(m: Machine, load: t.Load) -> bool:
+    """Whether a load is what became of a call in whose place a helper stands: what that has just bound, on each path
+    that comes back from it. Its site is that of the call, and so in front of all that the helper does."""
+    return HELPERS_NAME in load.name and all(load.site < bind.site for bind in m.index.binds.get(load.name, ()))
+
+
 def expanded(helpers: Helpers, m: Machine, base: int) -> Expanded | None:
     """A unit with its helpers in it, and its sites from `base` on; `None` if it has none that matter."""
     whole = helpers.concern(m)
