@@ -8,7 +8,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.files.bodies import Home, body_of, class_body_of, home_of
 from torchcopylint.flow.files.world import World
 from torchcopylint.flow.interprocedural.returned import ReturnedPart
-from torchcopylint.flow.interprocedural.summaries import summarise
+from torchcopylint.flow.interprocedural.summaries import Summary, summarise
 from torchcopylint.flow.model import Kind, Object
 from torchcopylint.flow.program import apart, hollow
 from torchcopylint.flow.references import ClassReference, FunctionReference
@@ -103,17 +103,23 @@ def _function(world: World, number: int, home: Home) -> FunctionFacts:
     if summary is None or m.writes or summary.kept:
         # Others must know where that stands.
         summary = summarise(m, world.outside.path)
-    told = tuple(_part(world, part) for part in summary.parts)
+    summary = world.with_told(number, _global_summary(world, summary))
+    told = tuple(one._replace(summary=_global_summary(world, one.summary)) for one in summary.told)
     return FunctionFacts(
         name=unit.name,
         qualname=unit.qualname,
         owner=unit.owner,
         parameters=tuple(parameter._replace(annotation=None) for parameter in unit.parameters),
         decorators=world.decorators(number),
-        # Which of its own functions it returns, is told by numbers of this file.
-        summary=summary._replace(result=global_type(world, summary.result), parts=told, function=-1),
+        summary=summary._replace(told=told),
         body=body_of(home, unit, _decorators(world, number)),
     )
+
+
+def _global_summary(world: World, summary: Summary) -> Summary:
+    """A summary as other files know it. Which of its own functions it returns, is told by numbers of this file."""
+    parts = tuple(_part(world, part) for part in summary.parts)
+    return summary._replace(result=global_type(world, summary.result), parts=parts, function=-1)
 
 
 def _decorators(world: World, number: int) -> tuple[str, ...]:

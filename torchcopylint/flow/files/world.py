@@ -9,11 +9,13 @@ glances at its loops; it is run to the end if it has any, or wants to know anyth
 from __future__ import annotations
 
 import builtins
+from collections.abc import Mapping
 from functools import cached_property
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen
 from torchcopylint.flow.files import guests
+from torchcopylint.flow.files.told import ToldSummaries
 from torchcopylint.flow.interprocedural import returned
 from torchcopylint.flow.interprocedural.lineage import Export
 from torchcopylint.flow.interprocedural.parameters import Parameters, common_element
@@ -24,6 +26,7 @@ from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
     GLOBAL,
+    Cell,
     Fact,
     How,
     Kind,
@@ -80,6 +83,7 @@ class World(Parameters):
         self._leaves_off = False
         self._over_returned: dict[int, bool] = {}
         self._summaries: dict[int, Summary] = {}
+        self._told = ToldSummaries(self)
         self._running: set[int] = set()
         self._too_early: dict[int, set[int]] = {}
         self._for_constructors: set[int] = set()
@@ -205,6 +209,7 @@ class World(Parameters):
     def run_unit(self, number: int, *, glancing: bool = False) -> None:
         """Run one unit and keep its summary. `glancing` runs each loop once, to learn what names it binds."""
         unit = self.program.units[number]
+        self._told.forget(number)
         if unit.parent > 0 and unit.parent not in self.machines and unit.parent not in self._running:
             self.run_unit(unit.parent)
         self._running.add(number)
@@ -265,6 +270,42 @@ class World(Parameters):
         self._current = outer
         self.steps += machine.steps
         return machine
+
+    def run_shortened(self, unit: t.Unit, cells: dict[str, Cell]) -> Machine | None:
+        """Run a unit without the arms that are not run where some parameters are constants, which `cells` has; `None`
+        if it is running, or too deep."""
+        if unit.number in self._running or len(self._running) >= MAX_NESTED_RUNS:
+            return None
+        self._running.add(unit.number)
+        outer, self._current = self._current, unit.number
+        machine = Machine(self, unit, State(self._entry_mode(unit)))
+        machine.index = UnitIndex(unit)
+        self._bind_parameters(machine)
+        for name, cell in cells.items():
+            machine.state.put_cell(name, cell)
+        machine.run_unit()
+        self._current = outer
+        self._running.discard(unit.number)
+        self.steps += machine.steps
+        return machine
+
+    @cached_property
+    def defaults(self) -> dict[int, dict[str, t.Const]]:
+        """The defaults of the parameters of each function of the file that are literals."""
+        found: dict[int, dict[str, t.Const]] = {}
+        for unit in self.program.units:
+            for event in self.index(unit).of(t.Function):
+                made = {name: unit.definitions[register] for name, register in event.defaults if register >= 0}
+                found[event.unit] = {name: one for name, one in made.items() if isinstance(one, t.Const)}
+        return found
+
+    def as_told(self, unit: int, summary: Summary, bound: Mapping[str, Value]) -> Summary:
+        """The summary of a function for a call that passes `bound`: see `told`."""
+        return self._told.of_call(unit, summary, bound)
+
+    def with_told(self, unit: int, summary: Summary) -> Summary:
+        """A summary for other files, with what the function does as calls tell it."""
+        return self._told.exported(unit, summary, self.outside.path)
 
     def machine_of(self, number: int) -> Machine | None:
         """The machine of a unit, which is run now if it has not been; `None` if it is running, or too deep, or of

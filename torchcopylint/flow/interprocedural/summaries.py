@@ -70,6 +70,21 @@ class ArgumentWrite(NamedTuple):
     module: bool = False
 
 
+class Flag(NamedTuple):
+    """A parameter that decides by itself what a function does, and its default, if that is a constant."""
+
+    name: str
+    default: bool | None
+    has_default: bool
+
+
+class Told(NamedTuple):
+    """What a function does where its flags are told."""
+
+    flags: tuple[tuple[str, bool | None], ...]
+    summary: Summary
+
+
 class Summary(NamedTuple):
     """What is known of one function. Plain data, free of sites, so that it can outlive the file's analysis."""
 
@@ -104,6 +119,9 @@ class Summary(NamedTuple):
     """The unit of the function inside of this one that is returned, whichever way it returns."""
     once: tuple[tuple[Returned, ...], Object] | None = None
     """What a generator hands out that does so once."""
+    flags: tuple[Flag, ...] = ()
+    told: tuple[Told, ...] = ()
+    """Of a function of another file: its flags, and what it does as they are told."""
 
 
 def summarise(m: Machine, file: str = "") -> Summary:
@@ -242,6 +260,8 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         unknowns.maybe_filled(m, arguments)
         return memory.unknown(m, site, f"{name}(...)")
     m.elsewhere.pop(site, None)
+    if not arguments.keywords or "**" not in arguments.keywords:
+        summary = m.world.as_told(reference.unit, summary, bound)
     bound = passing.with_rest(m, unit, bound, arguments, site)
     behind = hanging.graphs(m, summary.hangs, bound)
     if not m.world.is_run(reference.unit) and not any(item.form in ("step", "load") for item in summary.writes):

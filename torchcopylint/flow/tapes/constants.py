@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from torchcopylint.flow import tape as t
 
@@ -33,6 +33,43 @@ def only_arm(unit: t.Unit, event: t.Branch, known: Mapping[str, t.Const]) -> t.T
     return event.arms[held.index(True)] if held.count(True) == 1 else None
 
 
+def asked(unit: t.Unit, branches: Iterable[t.Branch]) -> frozenset[str]:
+    """The names that conditions of a function ask for, each alone or with others, and that it does not bind anew."""
+    pending = [arm[0].register for branch in branches for arm in branch.arms if arm and isinstance(arm[0], t.Assume)]
+    found: set[str] = set()
+    while pending:
+        register = pending.pop()
+        event = unit.definitions[register] if register >= 0 else None
+        if isinstance(event, t.Load):
+            found.add(event.name)
+        elif isinstance(event, t.Logic) and event.symbol in _TELLING:
+            pending += event.operands
+    bound = {event.name for event in t.events(unit.tape) if isinstance(event, t.Bind)} if found else set()
+    return frozenset(found - bound)
+
+
+_TELLING = frozenset({"not", "and", "or", "is", "is not"})
+
+
+def shortened(unit: t.Unit, known: Mapping[str, t.Const]) -> t.Unit:
+    """A unit of which only those arms are left that are run where some parameters are constants; the unit itself, if
+    that is told of none."""
+    tape = _shortened(unit, unit.tape, known)
+    return unit if tape == unit.tape else unit._replace(tape=tape)
+
+
+def _shortened(unit: t.Unit, tape: t.Tape, known: Mapping[str, t.Const]) -> t.Tape:
+    found: list[t.Event] = []
+    for event in tape:
+        arm = only_arm(unit, event, known) if isinstance(event, t.Branch) else None
+        if arm is not None:
+            found += _shortened(unit, arm, known)
+        else:
+            inside = t.changed_inside(event, lambda inner: _shortened(unit, inner, known))
+            found.append(event._replace(**inside) if inside else event)
+    return tuple(found)
+
+
 def _holds(unit: t.Unit, register: int, known: Mapping[str, t.Const]) -> bool | None:
     """Whether a condition holds; `None` if that is not known."""
     event = unit.definitions[register] if register >= 0 else None
@@ -52,8 +89,12 @@ def _holds(unit: t.Unit, register: int, known: Mapping[str, t.Const]) -> bool | 
 
 
 def _is_none(unit: t.Unit, event: t.Logic, known: Mapping[str, t.Const]) -> bool | None:
-    """Whether `name is None` holds, or `name is not None`."""
+    """Whether `name is None` holds, or `name is not None`; of `out is values`, with `out` being nothing, whoever calls
+    the function passes something for `values`."""
     one, other = (unit.definitions[register] if register >= 0 else None for register in event.operands[:2])
+    if isinstance(one, t.Load) and one.name in known and known[one.name].value is None and isinstance(other, t.Load):
+        required = any(p.name == other.name and not p.has_default and p.kind == "plain" for p in unit.parameters)
+        return event.symbol == "is not" if required and other.name not in known else None
     if isinstance(one, t.Load) and one.name in known and isinstance(other, t.Const) and other.value is None:
         return (known[one.name].value is None) is (event.symbol == "is")
     return None

@@ -46,12 +46,6 @@ class Helpers:
         # A guest has its name elsewhere.
         outermost.sort(key=lambda unit: unit.number not in world.guests.origins)
         self._functions = {unit.name: unit.number for unit in outermost}
-        self._defaults = {
-            event.unit: (unit, event)
-            for unit in world.program.units
-            for event in unit.definitions
-            if isinstance(event, t.Function)
-        }
 
     def concern(self, m: Machine) -> bool:
         """Whether a unit is to be looked at with all its helpers in it: it trains, or writes what others have made."""
@@ -189,10 +183,7 @@ class Helpers:
 
     def default(self, unit: int, name: str) -> t.Const | None:
         """The default of a parameter, if it is a literal."""
-        around, event = self._defaults.get(unit, (None, None))
-        register = dict(event.defaults).get(name, t.NO_REGISTER) if event is not None else t.NO_REGISTER
-        made = around.definitions[register] if around is not None and register >= 0 else None
-        return made if isinstance(made, t.Const) else None
+        return self.world.defaults.get(unit, {}).get(name)
 
 
 def _is_hidden(name: str) -> bool:

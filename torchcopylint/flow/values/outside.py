@@ -343,9 +343,13 @@ class Outside:
         """The summary of a function of another file, with this file's numbers in it."""
         if number not in self._summaries:
             summary = self._function(number).summary
-            parts = tuple(self._localised_part(part) for part in summary.parts)
-            self._summaries[number] = summary._replace(result=self.localised(summary.result), parts=parts)
+            told = tuple(one._replace(summary=self._localised_summary(one.summary)) for one in summary.told)
+            self._summaries[number] = self._localised_summary(summary)._replace(told=told)
         return self._summaries[number]
+
+    def _localised_summary(self, summary: Summary) -> Summary:
+        parts = tuple(self._localised_part(part) for part in summary.parts)
+        return summary._replace(result=self.localised(summary.result), parts=parts)
 
     def _localised_part(self, part: ReturnedPart) -> ReturnedPart:
         inner = tuple(self._localised_part(one) for one in part.inner)
