@@ -164,7 +164,8 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
     if known is None and name in kinds.BUFFER_NAMES and obj.kind in (Kind.MODULE, Kind.UNKNOWN):
         known = Object(Kind.TENSOR, Sure.LIKELY, leaf=Fact.YES, requires_grad=Fact.NO)
     if (known is None or known.kind is Kind.UNKNOWN) and m.world.is_called_module(obj.type, name):
-        known = Object(Kind.MODULE, Sure.LIKELY)
+        off = known is not None and known.requires_grad is Fact.NO
+        known = Object(Kind.MODULE, Sure.LIKELY, requires_grad=Fact.NO if off else Fact.UNKNOWN)
     known = children.marked(m.world, obj.type, name, known) if known else Object()
     local = m.world.local_class(obj.type) if known.kind is Kind.OPTIMIZER else None
     if local is not None and (moved := training_fields.shares_of(m, ref, local, name)):

@@ -54,7 +54,8 @@ def follow(m: Machine, value: Value, path: tuple[str, ...]) -> Value:
             elif (own := slots.own_entry(m, slot)) is not None:
                 values.append(own)
             elif step.startswith("["):
-                values += [slots.slot_value(m, s) for s in m.state.slot_names(ref) if s[1].startswith("[")]
+                held = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
+                values += [slots.slot_value(m, slot) for slot in held if not slots.are_two_keys(slot[1], step)]
         value = slots.join_values(values)
     return value
 

@@ -186,6 +186,11 @@ def _entry(m: Machine, ref: int, obj: Object) -> Object | None:
     return like._replace(shares=(), flags=like.flags - {PLACEHOLDER}) if PLACEHOLDER in like.flags else None
 
 
+def are_two_keys(one: str, other: str) -> bool:
+    """Whether two slots of a container are at keys that are texts, and not the same one."""
+    return one != other and all(key.startswith(("['", '["')) for key in (one, other))
+
+
 def own_entry(m: Machine, slot: Slot) -> Value | None:
     """What a dictionary that a loop has filled has at a key, if nobody but the dictionary holds what was put in: two
     keys have two of them. `rows = {name: torch.zeros(3) for name in names}`; of what has a graph nothing is said."""
