@@ -46,6 +46,9 @@ def each_turn(m: Machine, site: int, loop: int = -1) -> bool:
                 return False
             pending += [bind.value for bind in bound]
             pending += _put_in(m, event.name, loop) if bound else []
+        elif isinstance(event, t.Invoke) and event.name == "scale" and len(event.arguments) == 1:
+            # `scaler.scale(loss)`: what the scaler has been told on earlier turns is no part of a graph.
+            pending.append(event.arguments[0].register)
         elif isinstance(event, t.Attribute | t.Invoke):
             if isinstance(event, t.Attribute) and event.name in m.index.stores:
                 return False
