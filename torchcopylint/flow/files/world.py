@@ -280,10 +280,14 @@ class World(Parameters):
         outer, self._current = self._current, unit.number
         machine = Machine(self, unit, State(self._entry_mode(unit)))
         machine.index = UnitIndex(unit)
+        bound_to = self._bound_to.get(unit.number)
         self._bind_parameters(machine)
         for name, cell in cells.items():
             machine.state.put_cell(name, cell)
         machine.run_unit()
+        if bound_to is not None:
+            # The unit as a whole has been run with what was known of its parameters then.
+            self._bound_to[unit.number] = bound_to
         self._current = outer
         self._running.discard(unit.number)
         self.steps += machine.steps
