@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.tapes import callees, moving
+from torchcopylint.flow.tapes import callees, effects, moving
 from torchcopylint.flow.values import kinds
 from torchcopylint.flow.values.modes import GRAD_MODES
 from torchcopylint.knowledge import table
@@ -16,10 +15,11 @@ if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
 MAX_HELPER = 250
+MAX_DEPTH = 3
+"""So deep, helpers are put into helpers."""
 _BODILY = (t.Class, t.Yield, t.StarImport)
 _OF_ITS_PLACE = frozenset({"super", "locals", "globals", "vars", "eval", "exec", "__class__"})
 _TRAINING = frozenset({"backward", "step", "grad", "zero_grad"})
-_TELLING = _TRAINING | {"data", "detach", "numpy", "from_numpy", "load_state_dict", "state_dict", "copy", "view", "put"}
 _BUILDING = frozenset({"parameters", "named_parameters"})
 """Constructors that deal in these may build optimizers, also by way of a helper."""
 
@@ -41,7 +41,8 @@ class Helpers:
     def __init__(self, world: World) -> None:
         self.world = world
         self._helpers: dict[int, Helper | None] = {}
-        self._telling: dict[int, bool] = {}
+        self._called: dict[int, tuple[int, ...]] = {}
+        self._signs: dict[int, frozenset[effects.Sign]] = {}
         outermost = [unit for unit in world.program.units if unit.kind == "function" and unit.parent == 0]
         # A guest has its name elsewhere.
         outermost.sort(key=lambda unit: unit.number not in world.guests.origins)
@@ -56,28 +57,53 @@ class Helpers:
             self._deals_in(m.unit, names) or self._adds_to_given(m) or self._gives_to_optimizer(m)
         )
 
-    def are_told_by(self, m: Machine) -> bool:
-        """Whether a unit calls something of the file that, by what it does, may tell more where it stands."""
-        if m.unit.kind not in ("function", "module"):
-            return False
-        calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
-        return any(
-            (number := callees.called(m, call)) is not None
-            and self.are_telling([number, *callees.passed_functions(m, call)])
-            for call in calls
-        )
+    def telling(self, m: Machine) -> frozenset[int]:
+        """The helpers that a unit calls, also by way of others, which may tell more where they stand: what they do
+        meets what it does itself, or what another one of them does (`effects`). So do those that call these."""
+        called = self._reached(m) if m.unit.kind in ("function", "module") else {}
+        helpers = {number: self._signs_of(number) for number in called if self._signs_of(number)}
+        calling = (number for number, callees in called.items() if callees)
+        own = self._signs_of(m.unit.number)
+        pending = effects.meeting(own, helpers, calling) if helpers else []
+        found: set[int] = set()
+        while pending:
+            found.update(pending)
+            # What stands in a function sees its names.
+            around = {self.world.program.units[number].parent for number in pending} & called.keys()
+            above = {number for number, callees in called.items() if not found.isdisjoint(callees)}
+            pending = list((around | above) - found)
+        return frozenset(found)
 
-    def are_telling(self, numbers: Iterable[int]) -> bool:
-        """Whether one of some functions is telling."""
-        return any(self.is_telling(number) for number in numbers)
+    def do_nothing(self, m: Machine) -> bool:
+        """Whether a unit calls no helper, or does nothing that a rule speaks of, nor do those that it calls."""
+        called = self._reached(m)
+        return not called or not any(self._signs_of(number) for number in (m.unit.number, *called))
 
-    def is_telling(self, number: int) -> bool:
-        """Whether a function, or one that it calls, trains or writes, or shares memory with something."""
-        if number not in self._telling:
-            self._telling[number] = self.helper(number) is not None and self._deals_in(
-                self.world.program.units[number], _TELLING, stores=True
-            )
-        return self._telling[number]
+    def _reached(self, m: Machine) -> dict[int, tuple[int, ...]]:
+        """The helpers that a unit calls, as deep as they are put in, each with those that it calls."""
+        found: dict[int, tuple[int, ...]] = {}
+        pending = list(self._callees(m.unit.number))
+        for _ in range(MAX_DEPTH):
+            found |= {number: self._callees(number) for number in pending if number not in found}
+            pending = [callee for number in pending for callee in found[number] if callee not in found]
+        found.pop(m.unit.number, None)
+        return found
+
+    def _callees(self, number: int) -> tuple[int, ...]:
+        """The helpers that a unit calls, or passes."""
+        if number not in self._called:
+            m = self.world.machines[number]
+            calls: list[t.Call | t.Invoke | t.Attribute]
+            calls = [*m.index.of(t.Call), *m.index.of(t.Invoke), *m.index.of(t.Attribute)]
+            numbers = [one for call in calls for one in (callees.called(m, call), *callees.passed_functions(m, call))]
+            found = (one for one in dict.fromkeys(numbers) if one is not None and self.helper(one) is not None)
+            self._called[number] = tuple(found)
+        return self._called[number]
+
+    def _signs_of(self, number: int) -> frozenset[effects.Sign]:
+        if number not in self._signs:
+            self._signs[number] = effects.signs(self.world.machines[number])
+        return self._signs[number]
 
     def _calls_trainer(self, m: Machine) -> bool:
         """Whether the body of a module, which is long as a rule, calls something that trains or writes itself."""
@@ -105,13 +131,11 @@ class Helpers:
                     return True
         return False
 
-    def _deals_in(self, unit: t.Unit, names: frozenset[str], *, stores: bool = False) -> bool:
+    def _deals_in(self, unit: t.Unit, names: frozenset[str]) -> bool:
         """Whether a unit, or a function of the file that it calls, uses an attribute or method of one of some names."""
         pending, seen = [unit], {unit.number}
         while pending:
             current = pending.pop()
-            if stores and self._stores(current):
-                return True
             inside = [event.unit for event in self.world.index(current).of(t.Function)]
             seen.update(inside)
             pending += [self.world.program.units[number] for number in inside if current.kind != "module"]
@@ -130,13 +154,6 @@ class Helpers:
                     seen.add(number)
                     pending.append(self.world.program.units[number])
         return False
-
-    def _stores(self, unit: t.Unit) -> bool:
-        """Whether a unit has been seen to write memory, or is a function that sets fields of what it is given."""
-        made = self.world.machines.get(unit.number)
-        return (made is not None and bool(made.writes)) or (
-            unit.owner < 0 and bool(self.world.index(unit).of(t.StoreAttribute))
-        )
 
     def helper(self, number: int) -> Helper | None:
         """What can be put in for a function of this file."""

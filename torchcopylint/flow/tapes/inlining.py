@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import CONTAINERS, LOCAL, Kind
 from torchcopylint.flow.tapes import callees, constants, moving
-from torchcopylint.flow.tapes.helpers import Helper, Helpers
+from torchcopylint.flow.tapes.helpers import MAX_DEPTH, Helper, Helpers
 from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
-MAX_DEPTH = 3
 MAX_EVENTS = 1200
 HELPERS_NAME = "#in"
 """Stands in each name of a helper that was put in, before its number."""
@@ -78,16 +77,20 @@ def is_result(m: Machine, load: t.Load) -> bool:
 def expanded(helpers: Helpers, m: Machine, base: int) -> Expanded | None:
     """A unit with its helpers in it, and its sites from `base` on; `None` if it has none that matter."""
     whole = helpers.concern(m)
-    return _Expansion(helpers, m, whole=whole).result(base) if whole or helpers.are_told_by(m) else None
+    telling = helpers.telling(m)
+    if not telling and (not whole or helpers.do_nothing(m)):
+        return None
+    return _Expansion(helpers, m, telling, whole=whole).result(base)
 
 
 class _Expansion:
     """One unit on its way."""
 
-    def __init__(self, helpers: Helpers, m: Machine, *, whole: bool) -> None:
-        """`whole` is whether helpers are put in that tell nothing by themselves."""
+    def __init__(self, helpers: Helpers, m: Machine, telling: frozenset[int], *, whole: bool) -> None:
+        """`telling` are the helpers that are put in in any case; with `whole`, all of the file's own are."""
         self.helpers = helpers
         self.whole = whole
+        self.telling = telling
         self.scopes: dict[int, Mapping[str, str] | None] = {m.unit.number: {}}
         """The names of each unit that has been put in; `None` if it was so more than once."""
         self.m = m
@@ -163,14 +166,17 @@ class _Expansion:
         if number is None or number in frame.units:
             return None
         helper = self.helpers.helper(number)
-        passed = (
-            callees.passed_functions(frame.m, event, frame.functions) if helper is not None and not self.whole else ()
-        )
-        if helper is None or not (self.whole or self.helpers.are_telling((number, *passed))):
+        if helper is None or not self._is_telling(number, event, frame):
             return None
         outside = self._outside(helper)
         given = self._arguments(helper, event, frame) if outside is not None else None
         return self._put(helper, event, frame, given, outside) if given is not None and outside is not None else None
+
+    def _is_telling(self, number: int, event: t.Call | t.Invoke | t.Attribute, frame: _Frame) -> bool:
+        """Whether a helper is to be put in, or one that it is passed."""
+        if number in self.telling or (self.whole and number not in self.m.world.guests.origins):
+            return True
+        return not self.telling.isdisjoint(callees.passed_functions(frame.m, event, frame.functions))
 
     def _outside(self, helper: Helper) -> dict[str, str] | None:
         """What the names that a helper takes from the function around it are called here; `None` if there is no room
