@@ -28,7 +28,8 @@ class Rule(NamedTuple):
     A rule that goes `into_helpers` sees units a second time, with the functions and methods that they call in them.
     What it reports `at_calls` is wrong for what the caller has done before, and stands where the helper is called; what
     it reports `where_made` is wrong whoever calls the helper, and stands there. One that looks `across_calls` goes into
-    more helpers, for what takes a caller and a helper, or two helpers, to go wrong, and reports it at the call.
+    more helpers, for what takes a caller and a helper, or two helpers, to go wrong, and reports it at the call. These
+    rules, and those `of_guests`, also tell what goes wrong in a function of another file for what this one passes.
     """
 
     page: Page
@@ -39,6 +40,7 @@ class Rule(NamedTuple):
     at_calls: bool = False
     where_made: bool = False
     across_calls: bool = False
+    of_guests: bool = False
 
     def of_file(self, facts: FileFacts, statements: Sequence[int]) -> Iterator[Report]:
         """What the rule reports of a file; of units with their helpers in them, what the units alone do not show.
@@ -46,6 +48,7 @@ class Rule(NamedTuple):
         `statements` are the sites of the statements around the sites of the program.
         """
         found = list(self.reports(facts.units))
+        found += self._of_guests(facts, {statements[report.site] for report in found})
         yield from found
         expanded = facts.expanded
         if not (self.into_helpers or self.across_calls) or not expanded.units:
@@ -75,6 +78,17 @@ class Rule(NamedTuple):
                 spoken.add(statements[way[-1]])
                 lent = way[-1] if self.where_made else _lent(report, facts, self.at_calls or across)
                 yield _placed(report, expanded, lent)
+
+    def _of_guests(self, facts: FileFacts, spoken: set[int]) -> Iterator[Report]:
+        """What goes wrong in functions of other files for what this file passes: it stands at the call. What goes wrong
+        there whatever is passed, that file tells."""
+        for guest in facts.called if self.into_helpers or self.across_calls or self.of_guests else ():
+            told = {report.site for report in self.check(guest.unasked)}
+            for report in self.check(guest.facts):
+                at = facts.statements[guest.call]
+                if report.site not in told and at not in spoken:
+                    spoken.add(at)
+                    yield report._replace(site=guest.call)
 
     def _with_helpers(self, facts: FileFacts) -> Iterator[Report]:
         """What the rule says of units with their helpers in them. What the methods of a class do to one another is told
@@ -112,7 +126,7 @@ def load_rules() -> tuple[Rule, ...]:
         if stem in modules:
             module = importlib.import_module(f"torchcopylint.checks.{stem}")
             others = (getattr(module, "check_class", None), getattr(module, "check_file", None))
-            names = ("INTO_HELPERS", "AT_CALLS", "WHERE_MADE", "ACROSS_CALLS")
+            names = ("INTO_HELPERS", "AT_CALLS", "WHERE_MADE", "ACROSS_CALLS", "OF_GUESTS")
             ways = [getattr(module, name, False) for name in names]
             found.append(Rule(page, module.check, *others, *ways))
     return tuple(found)

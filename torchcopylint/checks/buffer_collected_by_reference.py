@@ -22,6 +22,8 @@ from torchcopylint.checks._common import (
 from torchcopylint.flow.facts import Collected, FieldCollected, UnitFacts, Write
 from torchcopylint.flow.model import FIELD, Kind
 
+OF_GUESTS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report where the buffer is put in, once a place, if the elements are read later or seen from outside."""

@@ -24,6 +24,8 @@ from torchcopylint.checks._common import (
 from torchcopylint.flow.facts import DataAccess, FieldRead, Link, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import FIELD, How
 
+OF_GUESTS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report writes through a named `detach()` whose source is read later, or belongs to the caller."""

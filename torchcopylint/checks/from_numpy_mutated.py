@@ -9,6 +9,8 @@ from torchcopylint.checks import _arrays
 from torchcopylint.flow.facts import UnitFacts
 from torchcopylint.flow.model import How
 
+OF_GUESTS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report writes on either side of `from_numpy` and its like."""

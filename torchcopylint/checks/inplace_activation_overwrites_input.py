@@ -17,6 +17,8 @@ from torchcopylint.checks._common import (
 )
 from torchcopylint.flow.facts import ReadAfter, UnitFacts, Write
 
+OF_GUESTS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each activation in place whose input is read later, under another name or under its own."""

@@ -10,6 +10,8 @@ from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import Constructed, UnitFacts
 from torchcopylint.flow.model import TENSORS, Fact, Kind
 
+OF_GUESTS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report `torch.Tensor(x)`, `torch.FloatTensor(x)` and `t.new(x)` where they share memory, or may.

@@ -10,6 +10,8 @@ from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import Constructed, UnitFacts
 from torchcopylint.flow.model import TENSORS, Fact, Sure
 
+OF_GUESTS = True
+
 CONSTRUCTORS = frozenset({"torch.tensor", "torch.Tensor.new_tensor"})
 
 

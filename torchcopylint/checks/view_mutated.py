@@ -37,6 +37,8 @@ from torchcopylint.flow.facts import (
 )
 from torchcopylint.flow.model import FIELD, How
 
+OF_GUESTS = True
+
 _FORMS = DIRECT_FORMS | {"statistics"}
 _WANTED = frozenset({"operand", "argument", "return"})
 PARTS = frozenset({How.INDEX, How.ROW})

@@ -21,6 +21,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+from torchcopylint.flow.networks import modules
 from torchcopylint.flow.program import ownership, training_returns
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, reading, slots
@@ -54,7 +55,21 @@ def _enter(m: Machine, event: t.Enter) -> None:
     elif _is_called_like_a_mode(m, event.manager):
         # Somebody's own, which may do what torch's does, or switch off something else.
         m.state.put(MODE, Mode(Fact.UNKNOWN))
-    m.set(event.out, _entered(m, manager))
+    entered = _run_own(m, event.manager, "__enter__", event.site)
+    m.set(event.out, entered if entered is not None else _entered(m, manager))
+
+
+def _run_own(m: Machine, register: int, name: str, site: int) -> Value | None:
+    """What a class of the file does where its object is entered or left: `with Noisy(model):`. What it returns that is
+    known, else nothing."""
+    manager = m.value(register)
+    obj = m.state.object(manager.refs[0]) if len(manager.refs) == 1 else None
+    if obj is None or obj.kind is not Kind.INSTANCE or m.world.method_of(obj, name) is None:
+        return None
+    left = [UNKNOWN] * (3 if name == "__exit__" else 0)
+    result = modules.call_instance(m, manager, Arguments([manager, *left], {}), site, naming.text_of(m, register), name)
+    known = any(m.state.object(ref).kind is not Kind.UNKNOWN for ref in result.refs)
+    return result if known else None
 
 
 def _entered(m: Machine, manager: Value) -> Value:
@@ -76,6 +91,7 @@ def _exit(m: Machine, event: t.Exit) -> None:
     m.guards -= raises_on_purpose(m, event.manager)
     m.on_purpose -= raises_on_purpose(m, event.manager)
     m.failing -= _expects_failure(m, event.manager)
+    _run_own(m, event.manager, "__exit__", event.site)
     if event.manager in m.entered:
         m.state.put(MODE, m.entered[event.manager])
 

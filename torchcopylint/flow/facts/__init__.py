@@ -88,7 +88,7 @@ from torchcopylint.flow.facts.training import (
     PartReplaced,
     StateItemLost,
 )
-from torchcopylint.flow.facts.unit import FileFacts, Place, Relation, UnitFacts, WithHelpers
+from torchcopylint.flow.facts.unit import FileFacts, Guest, Place, Relation, UnitFacts, WithHelpers
 
 __all__ = [
     "Accumulated",
@@ -120,6 +120,7 @@ __all__ = [
     "FieldRead",
     "FieldsPaired",
     "FileFacts",
+    "Guest",
     "FunctionInput",
     "GeneratorReused",
     "GradModeUnused",

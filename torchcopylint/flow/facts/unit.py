@@ -169,13 +169,23 @@ class WithHelpers(NamedTuple):
     partly: frozenset[int] = frozenset()
 
 
+class Guest(NamedTuple):
+    """A function of another file: what is found in it with what this file passes, first by the call at a site, and what
+    its own file finds in it, which does not know that."""
+
+    facts: UnitFacts
+    unasked: UnitFacts
+    call: int
+
+
 class FileFacts(NamedTuple):
     """Everything found out about one file. `gaps` pair a reason with a site; `steps` counts the events run, in every
     run of every unit.
 
     `elsewhere` says, for calls of functions of other files that write what they are given, where those do so.
     `expanded` are units once more, with what they call in them. `statements` are the sites of the statements around all
-    sites, and `guests` the paths and sites of those, behind the file's own, that stand in other files.
+    sites, and `guests` the paths and sites of those, behind the file's own, that stand in other files; `called` are the
+    functions there.
     """
 
     units: tuple[UnitFacts, ...]
@@ -185,3 +195,4 @@ class FileFacts(NamedTuple):
     expanded: WithHelpers = WithHelpers()
     statements: tuple[int, ...] = ()
     guests: Mapping[int, tuple[str, int]] = MappingProxyType({})
+    called: tuple[Guest, ...] = ()

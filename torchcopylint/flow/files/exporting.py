@@ -10,7 +10,7 @@ from torchcopylint.flow.files.world import World
 from torchcopylint.flow.interprocedural.returned import ReturnedPart
 from torchcopylint.flow.interprocedural.summaries import Summary, summarise
 from torchcopylint.flow.model import Kind, Object
-from torchcopylint.flow.program import apart, hollow
+from torchcopylint.flow.program import apart, hollow, ties
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.tape import Dotted
@@ -148,6 +148,7 @@ def _class(world: World, info: t.ClassInfo, home: Home) -> ClassFacts:
         hollow=hollow.has_no_parameters(world, info.number),
         apart=apart.fields(world, info.number),
         body=class_body_of(home, info, decorators) if plain else None,
+        ties=tuple(tie[:4] for tie in ties.of(world, info.number) if not tie.when),
     )
 
 

@@ -89,6 +89,8 @@ class World(Parameters):
         self._for_constructors: set[int] = set()
         self._seen_arguments: dict[int, dict[str, Object]] = {}
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
+        self.called_at: dict[int, int] = {}
+        """Where in this file a guest is first given something of which it is known what it is."""
 
     def place(self, site: int) -> tuple[str, int] | None:
         """The file, and the site there, of what is a guest's; `None` for a site of this file."""
@@ -311,6 +313,27 @@ class World(Parameters):
         """A summary for other files, with what the function does as calls tell it."""
         return self._told.exported(unit, summary, self.outside.path)
 
+    def run_unasked(self, number: int) -> Machine:
+        """Run a guest once more, as its own file does, which does not know what others pass."""
+        passed = self._arguments.pop(number, {})
+        outer, self._current = self._current, number
+        machine = Machine(self, self.program.units[number], State(self._entry_mode(self.program.units[number])))
+        self._bind_parameters(machine)
+        machine.run_unit()
+        self._current = outer
+        self._arguments[number] = passed
+        self.steps += machine.steps
+        return machine
+
+    def note_arguments(self, m: Machine, unit: int, bound: dict[str, Value], site: int = -1) -> None:
+        """See `Parameters`. Of guests, it is kept where this file calls them, or the guest that does."""
+        super().note_arguments(m, unit, bound, site)
+        if unit in self.guests.origins and unit not in self.called_at:
+            at = site if self.is_of_file(m.unit.number) else self.called_at.get(m.unit.number, -1)
+            known = (m.state.object(ref).kind in _TELLING for value in bound.values() for ref in value.refs)
+            if 0 <= at < self.guests.first and any(known):
+                self.called_at[unit] = at
+
     def machine_of(self, number: int) -> Machine | None:
         """The machine of a unit, which is run now if it has not been; `None` if it is running, or too deep, or of
         another file."""
@@ -521,7 +544,12 @@ class World(Parameters):
                 return self.outside.summary(unit)
             if unit not in self._running and len(self._running) < MAX_NESTED_RUNS:
                 self.run_unit(unit)
-        return self._summaries.get(unit)
+        known, summary = self.outside.summary(unit), self._summaries.get(unit)
+        if known is not None and summary is not None and not set(known.pairs) <= set(summary.pairs):
+            # Of what a constructor keeps, its own file knows which methods let it meet.
+            summary = summary._replace(pairs=tuple(sorted({*summary.pairs, *known.pairs})))
+            self._summaries[unit] = summary
+        return summary
 
     def runs_over_returned(self, unit: t.Unit) -> bool:
         """Whether who calls a unit runs backward over what it returns: see `training_returns`."""

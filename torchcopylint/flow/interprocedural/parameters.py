@@ -9,6 +9,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.graphs import differentiated
 from torchcopylint.flow.interprocedural import partials
 from torchcopylint.flow.interprocedural.classes import MAX_ELEMENTS, SELF, Classes
+from torchcopylint.flow.interprocedural.newest import Newest
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARCHIVE,
@@ -50,6 +51,7 @@ class Parameters(Classes):
     def __init__(self, program: t.Program, outside: Outside) -> None:
         super().__init__(program, outside)
         self._arguments: dict[int, dict[str, Object]] = {}
+        self._newest: dict[tuple[int, str], Newest] = {}
         self._given: dict[int, dict[str, bool]] = {}
         self._bound_to: dict[int, list[tuple[t.Parameter, Object]]] = {}
         self._defaults: dict[int, dict[str, Object]] = {}
@@ -251,12 +253,11 @@ class Parameters(Classes):
                     # The function runs in that mode as well, where nothing has to be kept.
                     template = template._replace(flags=template.flags - {INFERENCE})
                 obj = template if number == 0 else join_objects(obj, template)
-            known[name] = join_objects(known.get(name, obj), obj)
+            known[name] = self._newest.setdefault((unit, name), Newest()).note(m, site, obj)
             if known[name].kind in CONTAINERS:
                 element = common_element(m, value.refs) or Object()
-                self._passed_elements[unit, name] = join_objects(
-                    self._passed_elements.get((unit, name), element), element
-                )
+                newest = self._newest.setdefault((unit, f"{name}[...]"), Newest())
+                self._passed_elements[unit, name] = newest.note(m, site, element)
 
     def given_away(self, unit: int) -> frozenset[str]:
         """The parameters for which every call in the file passes what nobody else holds, or looks at again:

@@ -99,10 +99,29 @@ def _expression(b: UnitBuilder, node: Node) -> None:
 
 
 def _assign(b: UnitBuilder, node: Node) -> None:
+    if (pairs := _fields_from_names(node)) is not None:
+        values = [expressions.lower_expression(b, item) for _, item in pairs]
+        for (target, _), value in zip(pairs, values, strict=True):
+            expressions.lower_target(b, target, value)
+        return
     record = records.lower_record(b, node.value)
     value = record if record is not None else expressions.lower_expression(b, node.value)
     for target in node.targets:
         expressions.lower_target(b, target.target, value)
+
+
+def _fields_from_names(node: Node) -> list[tuple[Node, Node]] | None:
+    """`self.net, self.target = net, target`: which field gets what which name holds; `None` of any other assignment."""
+    target, value = node.targets[0].target, node.value
+    if len(node.targets) != 1 or kind(target) != "Tuple" or kind(value) != "Tuple":
+        return None
+    pairs = list(zip(target.elements, value.elements, strict=False))
+    alike = len(target.elements) == len(value.elements) and all(
+        kind(one) == "Element" for pair in pairs for one in pair
+    )
+    if not alike or any(kind(one.value) != "Attribute" or kind(other.value) != "Name" for one, other in pairs):
+        return None
+    return [(one.value, other.value) for one, other in pairs]
 
 
 def _annotated(b: UnitBuilder, node: Node) -> None:

@@ -24,11 +24,34 @@ class Tie(NamedTuple):
 
 
 def of(world: Classes, number: int) -> list[Tie]:
-    """The ties that the constructor of a class of this file makes, whichever way it goes or as a parameter says."""
+    """The ties that the constructor of a class makes, whichever way it goes or as a parameter says; of a class of
+    another file, those that it makes in any case."""
     initial = world.method(number, "__init__")
-    if initial is None or not world.is_own(initial):
+    if initial is None:
         return []
+    if not world.is_own(initial):
+        if world.is_own_class(number):
+            return []
+        known = world.outside.class_facts(number)
+        return [Tie(*names, "") for names in known.ties] if known is not None else []
+    found = _made_by(world, world.unit(initial))
+    for method in _called_surely(world, number, initial):
+        found += [tie for tie in _made_by(world, world.unit(method)) if not tie.when]
+    return found
+
+
+def _called_surely(world: Classes, number: int, initial: int) -> list[int]:
+    """The methods that a constructor calls on its object on all paths: `self.tie_weights()`."""
     unit = world.unit(initial)
+    index = world.index(unit)
+    calls = [call for call in index.of(t.Invoke) if call.site not in index.on_arms]
+    bases = ((call, unit.definitions[call.base]) for call in calls if call.base >= 0)
+    named = [call.name for call, base in bases if isinstance(base, t.Load) and base.name == unit.first]
+    methods = (world.method(number, name) for name in named)
+    return [method for method in methods if method is not None and world.is_own(method) and method != initial]
+
+
+def _made_by(world: Classes, unit: t.Unit) -> list[Tie]:
     index = world.index(unit)
     found = []
     for store in index.of(t.StoreAttribute):

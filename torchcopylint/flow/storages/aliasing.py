@@ -100,7 +100,17 @@ def pair_arguments(m: Machine, pairs: Iterable[tuple[str, str, str]], bound: dic
     """A call hands modules to a function in which they meet: `soft_update(self.net, self.target)`."""
     for one, other, form in pairs:
         if one in bound and other in bound:
+            told = len(m.facts.get(site, ()))
             note_pair(m, bound[one], bound[other], site, form)
+            refs = bound[one].refs if form in (AVERAGE, "mix", "load") else ()
+            if refs == bound[other].refs and len(m.facts.get(site, ())) == told and _is_one_model(m, refs):
+                # It has no second name here: it is passed for both, and one is to become what the other is.
+                obj = m.state.object(refs[0])
+                m.fact(ModulePaired(site, one, obj.text or other, site, form, max(Sure.LIKELY, obj.sure)))
+
+
+def _is_one_model(m: Machine, refs: tuple[int, ...]) -> bool:
+    return len(refs) == 1 and not refs[0] & 1 and m.state.object(refs[0]).kind is Kind.MODULE
 
 
 def _called(m: Machine, value: Value, depth: int) -> str:

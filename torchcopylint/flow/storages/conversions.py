@@ -21,6 +21,7 @@ from torchcopylint.flow.model import (
     READ_ONLY,
     REVERSED,
     SEALED,
+    SURELY_PASSED,
     TENSORS,
     TESTED,
     Fact,
@@ -320,7 +321,7 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
             scalar=obj.scalar,
             recording=m.state.mode.recording,
             traced=arguments.flag("requires_grad") is True,
-            declared=any(o.owner == ARGUMENT and TESTED not in o.flags for o in objects),
+            declared=_is_declared(m, value.refs),
             temporary=value.root is None
             or not _given(event)
             or _is_converted(m, value, event)
@@ -337,6 +338,14 @@ def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.
 
 
 _CONVERTED = frozenset({How.OWN, How.CONDITIONAL, How.FROM_NUMPY})
+
+
+def _is_declared(m: Machine, refs: tuple[int, ...]) -> bool:
+    """Whether an argument is a tensor by what the function says of it, and neither by a test nor by what is passed."""
+    given = [(ref, obj) for ref in refs if (obj := m.state.object(ref)).owner == ARGUMENT]
+    return any(
+        TESTED not in obj.flags and SURELY_PASSED not in m.evidence.get(ref | 1, frozenset()) for ref, obj in given
+    )
 
 
 def _is_converted(m: Machine, value: Value, event: t.Call | t.Invoke) -> bool:

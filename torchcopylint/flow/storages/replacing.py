@@ -43,7 +43,7 @@ def of(m: Machine) -> tuple[Replaced, ...]:
         return ()
     found: dict[Replaced, None] = {}
     for site, (base, part, text, sure) in m.replaced.items():
-        if uses.on_some_paths(m, site):
+        if uses.on_some_paths(m, site) and not exclusion.is_told_by_itself(m, site, text):
             continue
         for owner, within in _handed(m, base):
             name = m.state.object(owner).text
@@ -83,7 +83,9 @@ def found(m: Machine) -> Iterator[Relation]:
     for site, (base, part, text, sure) in sorted(m.replaced.items()):
         field = aliasing.field_of(m, frozenset({base})) or _field_of_whole(m, base)
         new = part.kind == "field" and base == me and _is_made_here(m, (me, f".{part.value}"))
-        if (field or (new and not _tells_optimizer(m))) and exclusion.is_told_by_kind(m, site):
+        if (field or (new and not _tells_optimizer(m))) and (
+            exclusion.is_told_by_kind(m, site) or exclusion.is_told_by_itself(m, site, text)
+        ):
             yield PartReplaced(site, text, field, m.unit.name, m.unit.qualname, sure)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import COMPARISONS
 from torchcopylint.flow.tapes import turns, uses
 from torchcopylint.flow.values import naming
 
@@ -80,6 +81,18 @@ def is_told_by_kind(m: Machine, site: int) -> bool:
 
 
 _KIND_TESTS = frozenset({"isinstance", "hasattr"})
+
+
+def is_told_by_itself(m: Machine, site: int, place: str) -> bool:
+    """Whether a site is reached wherever what stands at a place is not as it is wanted, as a comparison of it says:
+    `if model.fc.out_features != n: model.fc = ...`."""
+    asked = [m.unit.definitions[one.register] for one in _assumed(m, site)]
+    return bool(asked) and all(
+        isinstance(event, t.Operate)
+        and event.symbol in COMPARISONS
+        and any(naming.text_of(m, operand).startswith(f"{place}.") for operand in event.operands)
+        for event in asked
+    )
 
 
 def is_of_one_turn(m: Machine, site: int) -> bool:

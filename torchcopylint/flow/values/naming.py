@@ -35,6 +35,9 @@ def _text_of(m: Machine, register: int) -> str:
         return f"{text_of(m, event.base)}[{index_text(m, event.subscript)}]"
     if isinstance(event, t.Unpack):
         return f"{text_of(m, event.value)}[{event.position if event.position >= 0 else '...'}]"
+    if isinstance(event, t.Import):
+        # In a function of another file, what it takes from its module.
+        return event.dotted.rpartition("#")[2].rpartition(".")[2] or "..."
     if isinstance(event, t.Const):
         return repr(event.value) if event.value is not ... else "..."
     if isinstance(event, t.Operate) and len(event.operands) == 1:

@@ -96,8 +96,8 @@ class Base(NamedTuple):
 class ClassFacts(NamedTuple):
     """A class, for those who use it from elsewhere: its methods by the numbers of their functions, what its fields are,
     which of them `__init__` surely sets to parameters, and which fields its own code reads. `hollow` is whether its
-    instances hold numbers and texts only, and `apart` names the layers that learn apart (see the modules of those
-    names)."""
+    instances hold numbers and texts only, `apart` names the layers that learn apart, and `ties` are the parameters that
+    its constructor ties in any case (see the modules of those names)."""
 
     name: str
     bases: tuple[Base, ...]
@@ -108,6 +108,7 @@ class ClassFacts(NamedTuple):
     hollow: bool = False
     apart: frozenset[str] = frozenset()
     body: ClassBody | None = None
+    ties: tuple[tuple[str, str, str, str], ...] = ()
 
 
 class ModuleFacts(NamedTuple):

@@ -1,0 +1,38 @@
+"""What all calls pass for a parameter: of a call in a unit that is run again, what the last run has passed."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.model import Object, join_objects
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+MAX_CALLS = 30
+"""Of a parameter that more calls pass something for, all that any run has passed counts."""
+
+
+class Newest:
+    """The objects that some calls pass for one parameter, each with the machine that has run the call."""
+
+    def __init__(self) -> None:
+        self._calls: dict[tuple[int, int], tuple[Machine, Object]] = {}
+        self._joined: Object | None = None
+
+    def note(self, m: Machine, site: int, obj: Object) -> Object:
+        """The call at a site passes such an object; returns what all calls do."""
+        key = (m.unit.number, site)
+        before = self._calls.get(key)
+        if len(self._calls) > MAX_CALLS or before is None or before[0] is m:
+            # Another call, or another turn of a loop.
+            own = obj if before is None else join_objects(before[1], obj)
+            joined = obj if self._joined is None else join_objects(self._joined, obj)
+        else:
+            own = obj
+            rest = (one for other, (_, one) in self._calls.items() if other != key)
+            joined = reduce(join_objects, rest, obj)
+        self._calls[key] = (m, own)
+        self._joined = joined
+        return joined
