@@ -41,6 +41,7 @@ OF_GUESTS = True
 
 _FORMS = DIRECT_FORMS | {"statistics"}
 _WANTED = frozenset({"operand", "argument", "return"})
+_KEPT = _WANTED | {"store", "yield"}
 PARTS = frozenset({How.INDEX, How.ROW})
 _SHARING = PLAIN_HOWS | {How.CONDITIONAL, How.ASSIGNED, How.PARAMETER}
 """Ways to share of which a pair is told: of a detached one another rule tells."""
@@ -60,15 +61,16 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         reads = [read for read in others.get(write.site, []) if _plain(read) and not kept_gradient(unit, read)]
         reads = [read for read in reads if not read.asked]
         ours = {other.site for other in unit.writes.values() if other.root == write.root}
-        wanted = [read for read in reads if _wanted_apart(read, owns.get(write.site, []), ours)]
-        if write.site in handed_out and not wanted and _goes_on_with_part(unit, write, reads, owns.get(write.site, [])):
+        own = owns.get(write.site, [])
+        wanted = [read for read in reads if _wanted_apart(read, own, ours) or _is_lost(write, read)]
+        if write.site in handed_out and not wanted and _goes_on_with_part(unit, write, reads, own):
             # By its own name, if it is read by that, and not as what the next call hands out.
             wanted = [read for read in reads if not read.name.endswith(")")] or reads
         if wanted:
             found.append((write, min(wanted, key=order_of)))
-        elif _reaches_caller(unit, write, owns.get(write.site, []), reads):
+        elif _reaches_caller(unit, write, own, reads):
             reaching.append((write, links_of(write)))
-        elif write.site in alone and _edits_whole_field(unit, write, owns.get(write.site, [])):
+        elif write.site in alone and _edits_whole_field(unit, write, own):
             edits.append((write, links_of(write)))
     for write, links in first_of_each(edits):
         points = (*shared_points(links), written_point(write))
@@ -171,6 +173,17 @@ def _wanted_apart(read: ReadAfter, owns: list[ReadAfter], ours: set[int]) -> boo
     if any(link.how in PARTS for link in read.below_written):
         return False
     return any(own.site not in ours for own in owns)
+
+
+def _is_lost(write: Write, read: ReadAfter) -> bool:
+    """Whether a part was taken, and is read after its base has got something else just there: `old = buf[i];
+    buf[i] = new; return old`. Whoever wants the new one has it already."""
+    parted = any(link.how in PARTS for link in read.below_read)
+    return parted and not read.below_written and read.replaced and _sets(write) and read.consumer in _KEPT
+
+
+def _sets(write: Write) -> bool:
+    return write.form == "item" and write.op == "[...] =" and not write.reads_old
 
 
 def _goes_on_with_part(unit: UnitFacts, write: Write, reads: list[ReadAfter], owns: list[ReadAfter]) -> bool:

@@ -27,9 +27,34 @@ def overlap(a: Region, b: Region) -> Fact:
             continue
         if _disjoint(one, two) or _disjoint(two, one):
             return Fact.NO
-        if not _surely_meet(one, two):
+        if not (_surely_meet(one, two) or _lies_in(one, two) or _lies_in(two, one)):
             answer = Fact.UNKNOWN
     return answer
+
+
+def covers(a: Region, b: Region) -> bool:
+    """Whether one part of a storage surely holds all of another, though it is not the whole storage.
+
+    What is named by the same expression is the same part, as in `overlap`.
+    """
+    if all(part.kind in WHOLE for part in a) or any(part.kind not in WHOLE for part in a[len(b) :]):
+        return False
+    return all(_holds(one, two) for one, two in zip(a, b, strict=False))
+
+
+def _holds(one: Part, two: Part) -> bool:
+    if one.kind == "all" or (one == two and Bound.UNTOLD not in one and one.kind in ("int", "name", "slice", "stride")):
+        return True
+    if two.kind != "slice" or one.kind not in ("int", "slice"):
+        return False
+    lower, upper = (one.value, one.upper) if one.kind == "slice" else (one.value, _next(one.value))
+    below = two.value or 0
+    from_there = not lower or (_is_count(lower) and _is_count(below) and lower <= below)
+    return from_there and (upper is None or (_is_count(upper) and _is_count(two.upper) and two.upper <= upper))
+
+
+def _next(value: object) -> object:
+    return value + 1 if _is_count(value) else Bound.UNTOLD
 
 
 def _behind_dots(one: Part, two: Part) -> Fact:
@@ -83,6 +108,14 @@ def _surely_meet(one: Part, two: Part) -> bool:
     slices = one.kind == two.kind == "slice"
     known = one.value is not Bound.UNTOLD, one.upper is not Bound.UNTOLD
     return slices and ((known[0] and one.value == two.value) or (known[1] and one.upper == two.upper))
+
+
+def _lies_in(one: Part, two: Part) -> bool:
+    """Whether an index is one of those that a slice goes over."""
+    if one.kind != "int" or two.kind != "slice" or not _is_count(one.value):
+        return False
+    lower, upper = two.value or 0, two.upper
+    return _is_count(lower) and lower <= one.value and (upper is None or (_is_count(upper) and one.value < upper))
 
 
 def _is_count(value: object) -> TypeGuard[int]:

@@ -73,7 +73,8 @@ class ReadAfter(NamedTuple):
     nothing to convert, `partly` whether they do on one of the paths on which `name` got what it holds.
     `place` is the storage that was written and the part of it that is read, `bound` the site where `name` was bound, or
     -1. `asked` is whether somebody asks if the two are one: see `identity`. `put` is, for a value of a parameter, the
-    site of the write that puts what is computed from it into something, or -1.
+    site of the write that puts what is computed from it into something, or -1. `replaced` is whether all of the part
+    that is read is of what was written, and that is a part, too.
     """
 
     write: int
@@ -95,6 +96,7 @@ class ReadAfter(NamedTuple):
     partly: bool = False
     asked: bool = False
     put: int = -1
+    replaced: bool = False
 
     @property
     def links(self) -> tuple[Link, ...]:

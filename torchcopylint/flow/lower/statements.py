@@ -240,6 +240,12 @@ def _class(b: UnitBuilder, node: Node) -> None:
 
 
 def _if(b: UnitBuilder, node: Node) -> None:
+    if node.orelse is None and _always_holds(b, node.test):
+        # Nothing in it is done on some paths only.
+        _head(b, node.test)
+        b.emit(t.Test(expressions.lower_expression(b, node.test), b.site(node.test)))
+        lower_body(b, node.body)
+        return
     # A chain of `elif` is walked, not recursed into: each `else` is a bracket inside the one before.
     opened: list[tuple[Node, tuple[t.Event, ...], list[t.Event], int]] = []
     current: Node = node
@@ -264,10 +270,26 @@ def _if(b: UnitBuilder, node: Node) -> None:
         b.emit(t.Branch((arm, otherwise), b.site(chained)))
 
 
+def _always_holds(b: UnitBuilder, test: Node) -> bool:
+    """Whether a test is a constant, or asks whether the file is run as a program, which is what it is looked at as."""
+    if _is_true(test):
+        return True
+    if b.kind != "module" or kind(test) != "Comparison" or len(test.comparisons) != 1:
+        return False
+    compared = test.comparisons[0]
+    sides = (test.left, compared.comparator)
+    names = [side.value for side in sides if kind(side) == "Name"]
+    texts = [value_of(side) for side in sides if kind(side) == "SimpleString"]
+    return kind(compared.operator) == "Equal" and names == ["__name__"] and texts == ["__main__"]
+
+
+def _is_true(test: Node) -> bool:
+    return (kind(test) == "Name" and test.value == "True") or (kind(test) == "Integer" and value_of(test) != 0)
+
+
 def _while(b: UnitBuilder, node: Node) -> None:
     _head(b, node.test)
-    endless = kind(node.test) == "Name" and node.test.value == "True"
-    endless = endless or (kind(node.test) == "Integer" and value_of(node.test) != 0)
+    endless = _is_true(node.test)
     with b.block() as head:
         test = expressions.lower_expression(b, node.test)
         b.emit(t.Test(test, b.site(node.test)))

@@ -16,7 +16,7 @@ from torchcopylint.flow.facts import Saved, Write
 from torchcopylint.flow.graphs import last_turn
 from torchcopylint.flow.graphs.runs import Runs
 from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Fact, Key, Kind, Object, Part, Region, Slot, Sure, Value
-from torchcopylint.flow.tapes import after_turns, come_round, turns
+from torchcopylint.flow.tapes import after_turns, come_round, converted, turns
 from torchcopylint.flow.tapes.settling import has_settled
 from torchcopylint.flow.values.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
@@ -224,6 +224,7 @@ class Machine:
                 others = [ref for arm, made in enumerate(arms) for ref in made if arm != number]
                 deltas[number] = self.state.left_over(delta, others)
         self.state.merge(deltas)
+        converted.take_as_one(self, deltas)
         if self._loops and (event.site in self.index.counting or event.site in self.index.holding_later):
             self.state.join_runs(deltas)
 

@@ -22,7 +22,7 @@ from torchcopylint.flow.model import (
     Share,
     Value,
 )
-from torchcopylint.flow.regions import overlap
+from torchcopylint.flow.regions import covers, overlap
 from torchcopylint.flow.storages import aliasing, transfers
 from torchcopylint.flow.tapes import alternatives, exclusion, first_turns, over_turns, turns, uses
 from torchcopylint.flow.values import memory, naming
@@ -230,9 +230,11 @@ def _read_after(
         # Their parameters are read one by one, or by calling them, which is what they were written for.
         return None
     written = {storage | 1 for storage in write.storages}
-    share = next((share for share in obj.shares if share.storage | 1 in written), None)
-    if share is None:
+    sharing = [share for share in obj.shares if share.storage | 1 in written]
+    if not sharing:
         return None
+    # What a conversion has returned is written whether it has copied or not.
+    share = next((share for share in sharing if share.sure), sharing[0])
     chain = held_part(m, value.root, chain_of(m, ref, share))
     certain = share.storage in m.certain_storages[mark.write]
     below_written, below_read = relation(m, write, share.storage | 1, chain, value.root)
@@ -279,6 +281,7 @@ def _read_after(
         and not derived
         and value.root is not None
         and _but_for_a_condition(below_written, below_read),
+        replaced=met and covers(region, share.region),
     )
 
 
