@@ -159,6 +159,9 @@ def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
         made_value = memory.fresh(m, event.site, Object(obj.kind, obj.sure, text=text))
         containers.copy_elements(m, source.refs[0], made_value.refs[0], event.site)
         return made_value
+    if obj.kind in (Kind.MODULE, Kind.INSTANCE) and m.world.method_of(obj, "__copy__") is not None:
+        # What such a copy shares is up to the class.
+        return memory.fresh(m, event.site, obj._replace(text=text, owner="", saved=frozenset(), flags=frozenset()))
     if obj.kind is Kind.MODULE:
         return memory.alias(m, source, event.site, How.COPY, obj._replace(text=text, owner="", shares=()))
     reading.read(m, source, event.site, "argument", name)
