@@ -202,11 +202,15 @@ def _put_at(m: Machine, containers: tuple[int, ...], item: int, site: int) -> in
 
 
 def _is_once_a_call(m: Machine, slot: Slot, site: int) -> bool:
-    """Whether each call puts one thing at the end of a list that it leaves as it was otherwise."""
+    """Whether each call puts one thing at the end of a list that it leaves as it was otherwise.
+
+    Who puts several things there, such as a weight and its bias, makes a list of parameters, and no history of one.
+    """
     if slot[1] != ANY_ELEMENT or m.state.object(slot[0]).kind is not Kind.LIST or uses.loops_around(m, site):
         return False
     holder = naming.key_text(m, slot).partition("[")[0]
-    return not any(event.name == "clear" and naming.text_of(m, event.base) == holder for event in m.index.of(t.Invoke))
+    done = [event.name for event in m.index.of(t.Invoke) if naming.text_of(m, event.base) == holder]
+    return "clear" not in done and done.count("append") < 2
 
 
 def _is_read_elsewhere(m: Machine, field: str) -> bool:
