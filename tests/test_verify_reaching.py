@@ -157,6 +157,37 @@ total = kept  # <- shared
 kept.add_(1)  # <- TCL501, written
 print(total)  # <- read
 """
+BEST = """\
+import torch
+from torch import nn
+
+
+def train(net: nn.Module, loader, measure):
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    highest, count = 0.0, 0
+    for x in loader:
+        count += 1
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()  # <- written
+        reached = measure(net)
+        if reached >= highest and count >= 3 * len(loader):
+            highest = reached
+            best = net.state_dict()  # <- TCL701, shared
+    torch.save(best, "best.pt")  # <- read
+"""
+OPTIONS = """\
+import torch
+from torch import nn
+
+
+def build(args, net: nn.Module):
+    torch.manual_seed(args.seed)
+    print(args.name, args.reset, args.rate * 2)
+    weight = net(torch.ones(1, 4)).detach()
+    weight.mul(args.rate)  # <- TCL602, discarded
+    return weight
+"""
 PROGRAMS = {
     "a hook": HOOK,
     "under a condition": UNDER_CONDITION,
@@ -167,6 +198,8 @@ PROGRAMS = {
     "arrays from elsewhere": CONVERTED,
     "settings in a base": SETTINGS,
     "loaded": LOADED,
+    "the best": BEST,
+    "options": OPTIONS,
 }
 
 

@@ -26,8 +26,8 @@ _NO_TENSOR = re.compile(
     r"'Tensor' object has no attribute '(?P<attribute>\w+)'|Tensor(?:Base)?\.(?P<method>\w+)\(\) (?:takes|missing|got)"
 )
 """What is asked for something that tensors do not have, or not in this form, is none: a logger, a writer."""
-_LACKING = re.compile(r"'(?:Model\d+|SGD)' object has no attribute '(?P<attribute>\w+)'")
-"""What stands in for a module or an optimizer is asked for something else."""
+_LACKING = re.compile(r"'(?:Model\d+|SGD|Environment)' object has no attribute '(?P<attribute>\w+)'")
+"""What stands in for a module, an optimizer or an environment is asked for something else."""
 _OWN = re.compile(r"^'[A-Z]\w*' object has no attribute '\w+'$")
 """An object of a class has not what its `__init__` would have set: what stands for it is made with its fields."""
 _KINDS = {"Tensor": "tensor", "Number": "number", "float": "number", "int": "number", "bool": "bool"}
@@ -60,6 +60,7 @@ class Learner:
         self._rows = rows
         self._spans = [(node.lineno, node.end_lineno or node.lineno) for node in inside]
         self._blocks = [node for node in ast.walk(tree) if isinstance(node, _BLOCKS)]
+        self._ends = {node.lineno: node.end_lineno or node.lineno for node in self._blocks}
         self._top = tree.body
         self._at: dict[int, list[ast.stmt]] = {}
         for part in inside or tree.body:
@@ -74,10 +75,12 @@ class Learner:
             return None
         if not run.ended:
             reached = run.reached(len(marks))
-            return _otherwise(lesson) if reached else self._untaken(lesson, run, marks)
+            return self._otherwise(lesson) if reached else self._untaken(lesson, run, marks)
         rows = [row_of.get(row, 0) for row in (run.raised[-1].rows if run.raised else ())]
         mine = [row for row in rows if row in self._heads and self._is_inside(row)]
         if run.raised and run.raised[-1].kind in ("NameError", "UnboundLocalError"):
+            if self._is_left_unbound(run, marks) and (untaken := self._untaken(lesson, run, marks)) is not None:
+                return untaken
             names = frozenset(_QUOTED.findall(run.raised[-1].message)) - lesson.without.names
             if names:
                 return replace(lesson, without=replace(lesson.without, names=lesson.without.names | names))
@@ -178,6 +181,12 @@ class Learner:
                     found[_last_name(node)] = "bool"
         return tuple(sorted(found.items()))
 
+    def _is_left_unbound(self, run: Run, marks: Collection[Mark]) -> bool:
+        """Whether what a run lacked is bound by a step that it did not get to."""
+        missed = [mark.user_row for mark, times in zip(marks, run.passes, strict=False) if not times]
+        bound = {name for row in missed for node in self._at.get(row, ()) for name in bound_by(node)}
+        return not bound.isdisjoint(_QUOTED.findall(run.raised[-1].message))
+
     def _untaken(self, lesson: Lesson, run: Run, marks: Collection[Mark]) -> Lesson | None:
         """The conditions, and then the loops, around what was not reached."""
         missed = [mark.user_row for mark, times in zip(marks, run.passes, strict=False) if not times]
@@ -190,6 +199,18 @@ class Learner:
         if loops:
             return replace(lesson, without=replace(without, rows=without.rows | loops))
         return None
+
+    def _otherwise(self, lesson: Lesson) -> Lesson:
+        """What to do where a run got to the steps and showed nothing: take conditions the first time alone, keep more,
+        else make other inputs."""
+        without = lesson.without
+        forced = {node.lineno for node in self._blocks if isinstance(node, ast.If)} & (without.taken | without.rows)
+        once = {row for row in forced if any(row < step <= self._ends[row] for step in self._rows)}
+        if once - without.once:
+            return replace(lesson, without=replace(without, once=frozenset(once)))
+        if not lesson.changes:
+            return replace(lesson, changes=True)
+        return replace(lesson, setting=lesson.setting + 1)
 
     def _before(self, row: int) -> frozenset[int]:
         """The rows of the statements that last bound what the statement of a row reads, but for steps."""
@@ -213,13 +234,6 @@ class Learner:
 
     def _is_step(self, row: int) -> bool:
         return any(row <= step <= self._heads[row] for step in self._rows)
-
-
-def _otherwise(lesson: Lesson) -> Lesson:
-    """What to do where a run got to the steps and showed nothing: keep more, else make other inputs."""
-    if not lesson.changes:
-        return replace(lesson, changes=True)
-    return replace(lesson, setting=lesson.setting + 1)
 
 
 def _end_of_head(node: ast.stmt) -> int:

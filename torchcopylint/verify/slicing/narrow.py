@@ -23,11 +23,13 @@ class Without:
     """What runs have shown not to run, by rows of the user's file.
 
     `rows` are those of statements that raised, and of conditions that cannot be asked; `taken` those of conditions that
-    did not lead to the steps. `names` were not bound when they were needed, so they are made.
+    did not lead to the steps, and `once` those that are to lead there the first time alone: who keeps the best of many
+    rounds does so in some of them. `names` were not bound when they were needed, so they are made.
     """
 
     rows: frozenset[int] = frozenset()
     taken: frozenset[int] = frozenset()
+    once: frozenset[int] = frozenset()
     names: frozenset[str] = frozenset()
 
 
@@ -215,8 +217,20 @@ class Narrower:
         """The branch with a step in it, or else the first."""
         first = not any(self._has_step(part) for part in other) or any(self._has_step(part) for part in inner)
         taken = inner if inner and first else other or inner
-        self.assumed.append(f"the {'first' if taken is inner else 'other'} branch of line {node.lineno} is taken")
-        return taken
+        once = node.lineno in self._without.once
+        which = f"the {'first' if taken is inner else 'other'} branch of line {node.lineno}"
+        self.assumed.append(f"{which} is taken the first time alone" if once else f"{which} is taken")
+        return [_first_time(node, taken)] if once and taken else taken
+
+
+def _first_time(node: ast.stmt, body: list[ast.stmt]) -> ast.stmt:
+    """Statements that are run the first time alone that somebody comes to them: where a name is not bound yet, which
+    they bind."""
+    name = f"come_to_line_{node.lineno}"
+    bound = ast.Assign([ast.Name(name, ast.Store())], ast.Constant(True))
+    handler = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [bound, *body])
+    made = ast.Try([ast.Expr(ast.Name(name, ast.Load()))], [handler], [], [])
+    return ast.fix_missing_locations(ast.copy_location(made, node))
 
 
 def narrowed(function: FunctionNode, narrower: Narrower) -> FunctionNode | None:

@@ -214,7 +214,7 @@ class Location(str):
 class Anything:
     """Stands in for something from elsewhere of which nothing is known."""
 
-    def __init__(self, name, **fields):
+    def __init__(self, name, /, **fields):
         self.__dict__["standin_name"] = name
         self.__dict__.update(fields)
 

@@ -309,7 +309,9 @@ MODULE = frozenset(
 OPTIMIZER = frozenset(["param_groups", "zero_grad", "add_param_group", "step"])
 DICT = frozenset(["items", "keys", "values", "get", "setdefault"])
 LIST = frozenset(["append", "extend", "insert"])
-ENVIRONMENT = frozenset(["reset", "action_space", "observation_space", "render", "seed"])
+ENVIRONMENT = frozenset(["action_space", "observation_space"])
+ENVIRONMENT_CALLED = frozenset(["reset", "render", "seed"])
+"""Methods of environments whose names options have, too: `args.seed`."""
 STRING = frozenset(
     ["split", "lower", "upper", "startswith", "endswith", "format", "strip", "join", "replace", "rstrip", "lstrip"]
 )

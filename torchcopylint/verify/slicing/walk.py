@@ -23,6 +23,7 @@ class Walk:
         self.world = world
         self.calls = Calls(world)
         self.names = names
+        self._called: set[ast.expr] = set()
         self.result = result
         self.outer = outer if outer is not None else {}
         self.first: dict[str, Thing] = {}
@@ -265,6 +266,8 @@ class Walk:
         ):
             if name in names:
                 owner.vote(kind, USED if name != "step" else WEAK)
+        if name in tables.ENVIRONMENT_CALLED and node in self._called:
+            owner.vote("environment", USED)
         if name in ("data", "grad", "T", "mT"):
             result = Thing(near=[owner], dimensions=owner.dimensions, last=owner.last)
             result.vote("tensor", WEAK)
@@ -453,6 +456,7 @@ class Walk:
         if None in named:
             named[None].vote("dict", USED)
         func = node.func
+        self._called.add(func)
         if isinstance(func, ast.Attribute):
             if isinstance(func.value, ast.Call) and ast.unparse(func.value.func) == "super":
                 by_name: dict[str | None, Thing] = {}
