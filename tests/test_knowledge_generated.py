@@ -19,7 +19,7 @@ from torchcopylint.knowledge.generate import arrays, calls, document, modules, o
 from torchcopylint.knowledge.generate.rows import NoRow, cells, observe_all
 from torchcopylint.knowledge.generate.samples import BASELINE
 
-FILES = ("tensor.md", "functions.md", "modules.md", "numpy.md", "names.md")
+FILES = ("tensor.md", "functions.md", "modules.md", "numpy.md", "names.md", "owners.md")
 
 
 @pytest.fixture(scope="module")

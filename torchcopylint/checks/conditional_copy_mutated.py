@@ -72,7 +72,8 @@ def _outside(unit: UnitFacts, facts: list[ConditionalWrite], owns: dict[int, lis
         write = unit.writes[fact.site]
         if fact.storage in seen or not owns.get(fact.site) or not {link.how for link in fact.links} <= HOWS:
             continue
-        variant = "field" if fact.own else "caller" if _suffers_caller(unit, fact, write) else ""
+        field = fact.own or _is_measured(unit, fact, write)
+        variant = "field" if field else "caller" if _suffers_caller(unit, fact, write) else ""
         if not variant or (fact.own and write.dropped and not write.named):
             # `self.count.reshape(-1).add_(x)` has no other purpose than to change the attribute.
             continue
@@ -84,6 +85,13 @@ def _outside(unit: UnitFacts, facts: list[ConditionalWrite], owns: dict[int, lis
             confidence=confidence(write.sure, fact.sure),
             variant=variant,
         )
+
+
+def _is_measured(unit: UnitFacts, fact: ConditionalWrite, write: Write) -> bool:
+    """Whether a function that changes nothing else makes something of a gradient, which stays where it is: its norm in
+    other units, say."""
+    alone = all(other.root == write.root and other.storages == write.storages for other in unit.writes.values())
+    return alone and not fact.owner and fact.source.endswith(".grad") and unit.returns_value and write.reads_old
 
 
 def _suffers_caller(unit: UnitFacts, fact: ConditionalWrite, write: Write) -> bool:

@@ -311,6 +311,13 @@ def evidence(attribute_name: str) -> str:
 
 
 @cache
+def owners(method: str) -> frozenset[str]:
+    """Which other objects have a method of tensors that is not evidence by itself; nothing of any other name."""
+    row = _cells("owners.md", method)
+    return frozenset(row[0].split()) if row else frozenset()
+
+
+@cache
 def torch_version() -> str:
     """The version of torch that the generated tables come from, without a local part: `2.13.0`."""
     return _text("tensor.md").partition("\ntorch ")[2].partition(",")[0]

@@ -108,9 +108,28 @@ def _copy_in_order(m: Machine, source: int, target: int, site: int) -> None:
 @special("itertools.chain")
 def _chain(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     items = [iterate(m, v, event.site, "...", str(i)) for i, v in enumerate(arguments.positional)]
-    made = containers.iterator(m, event.site, slots.join_values(items))
+    made = containers.iterator(m, event.site, _alike(m, items) or slots.join_values(items))
+    if any(ref | 1 in m.wholes for value in arguments.positional for ref in value.refs):
+        generators.note_made(m, made, event.site)
     ownership.note_taken(m, arguments.positional, made)
     return made
+
+
+@special("itertools.chain.from_iterable")
+def _chain_of(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    inner = iterate(m, arguments.at(0), event.site, "...", "inner")
+    made = containers.iterator(m, event.site, iterate(m, inner, event.site, "...", "item"))
+    ownership.note_taken(m, [inner], made)
+    return made
+
+
+def _alike(m: Machine, items: list[Value]) -> Value | None:
+    """Parameters of several modules, one after the other, of which as much is known: what holds for one of them holds
+    for each."""
+    objects = [m.state.object(item.refs[0]) if len(item.refs) == 1 else None for item in items]
+    known = {(obj.kind, obj.requires_grad, obj.leaf) if obj is not None else None for obj in objects}
+    same = len(items) > 1 and len(known) == 1 and objects[0] is not None and objects[0].kind is Kind.PARAMETER
+    return items[0] if same else None
 
 
 @special("itertools.repeat")
@@ -165,6 +184,22 @@ def _dict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
         if key != "**":
             slots.bind_slot(m, (made.refs[0], f"[{key!r}]"), value, event.site)
     return made
+
+
+@special("types.SimpleNamespace", "argparse.Namespace")
+def _namespace(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """An object that has under its names what it is given by them."""
+    made = memory.fresh(m, event.site, Object(text=naming.text_of(m, event.out)))
+    for key, value in arguments.keywords.items():
+        if key != "**":
+            slots.bind_slot(m, (made.refs[0], f".{key}"), value, event.site)
+    return made
+
+
+@special("queue.Queue", "queue.LifoQueue", "queue.SimpleQueue")
+def _queue(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    """A queue between threads is a list: what is put there is what is taken out."""
+    return memory.fresh(m, event.site, Object(Kind.LIST, Sure.PROVEN, type=kinds.OF_THREADS, text="..."))
 
 
 @special("collections.deque")

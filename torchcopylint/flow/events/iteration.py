@@ -97,6 +97,8 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
         parts = summaries.handed_out(m, summary, bound, site, text)
         if parts is not None:
             return slots.element(m, parts, None, site, f"{text}[...]")
+    if number is not None and (field := _gone_through(m, number)) and m.state.cell((ref, f".{field}")) is not None:
+        return iterate(m, slots.slot_value(m, (ref, f".{field}")), site, f"{text}.{field}", tag)
     if obj.kind is Kind.MODULE:
         return slots.child_module(m, ref, site, f"{text}[...]", f"child{tag}")
     if obj.type in (containers.ZIP, containers.NUMBERED, containers.NAMED):
@@ -110,6 +112,28 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
     if m.state.cell(slot) is not None:
         return slots.slot_value(m, slot)
     return memory.fresh(m, site, Object(text=f"{text}[...]", flags=obj.flags & {OUTPUT}), f"element{tag}")
+
+
+def _gone_through(m: Machine, number: int) -> str:
+    """The field that an `__iter__` hands out one by one: `return iter(self.items)`, `yield from self.items`."""
+    if not m.world.is_own(number):
+        return ""
+    unit = m.world.unit(number)
+    index = m.world.index(unit)
+    handed = [event.value for event in index.of(t.Return)] + [event.value for event in index.of(t.Yield)]
+    made = [unit.definitions[register] for register in handed if register >= 0]
+    if len(made) != 1:
+        return ""
+    event = made[0]
+    if isinstance(event, t.Call) and len(event.arguments) == 1:
+        function = unit.definitions[event.function]
+        called = isinstance(function, t.Load) and function.name == "iter"
+        event = unit.definitions[event.arguments[0].register] if called else None
+    elif isinstance(event, t.Iterate):
+        event = unit.definitions[event.iterable]
+    base = unit.definitions[event.base] if isinstance(event, t.Attribute) and event.base >= 0 else None
+    own = isinstance(base, t.Load) and base.name == unit.first
+    return event.name if own and isinstance(event, t.Attribute) else ""
 
 
 def _is_handed_in(m: Machine, ref: int, obj: Object) -> bool:

@@ -33,6 +33,7 @@ from torchcopylint.flow.tapes import layout, numbers
 from torchcopylint.flow.values import callforms, devices, dtypes, kinds, memory, naming
 from torchcopylint.flow.values.modes import MODES_BY_NAME
 from torchcopylint.flow.values.sites import Arguments, Site
+from torchcopylint.flow.values.state import kind_of
 from torchcopylint.knowledge import table
 from torchcopylint.knowledge.table import Op
 
@@ -129,6 +130,11 @@ def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
     elif table.array_method(name) is not None and ARCHIVE in m.state.object(base.refs[0]).flags:
         # An archive of several arrays has none of their methods.
         memory.evidence_array(m, base)
+    elif isinstance(made, t.Invoke) and kinds.are_tensors_alone(frozenset({made.name, name})):
+        # `x.float().abs()`: what the one gives has the other.
+        memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
+        if kind_of(source := m.value(made.base), m.state) is Kind.UNKNOWN and source.refs:
+            memory.refine(m, source, Kind.TENSOR, Sure.LIKELY)
     else:
         obj = m.state.object(base.refs[0])
         computed = isinstance(made, t.Operate) and name in OF_COMPUTED

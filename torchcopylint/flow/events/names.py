@@ -76,6 +76,9 @@ def _bind(m: Machine, event: t.Bind) -> None:
     uses = m.unit.uses.get(f"{event.name}@{event.site}")
     if uses is not None and kind_of(value, m.state) is Kind.UNKNOWN and not kinds.named_otherwise(event.name):
         kind, sure = kinds.from_uses(uses)
+        if kind is Kind.UNKNOWN and (source := _converted(m, event.value, uses)) is not None:
+            kind, sure = Kind.TENSOR, Sure.LIKELY
+            memory.refine(m, source, kind, sure)
         if kind is not Kind.UNKNOWN:
             memory.refine(m, value, kind, sure)
             if kind is Kind.OPTIMIZER:
@@ -111,6 +114,17 @@ def _bind(m: Machine, event: t.Bind) -> None:
         aliasing.note_use(m, value, event.site, "look")
     memory.bind(m, event.name, value, event.site)
     m.world.bound(m, event.name)
+
+
+def _converted(m: Machine, register: int, uses: frozenset[str]) -> Value | None:
+    """What a method was called on whose result is used as only a tensor can be that has this method as well: `y =
+    x.float()`, and `y.abs()`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(made, t.Invoke) or not table.owners(made.name):
+        return None
+    source = m.value(made.base)
+    kind, _ = kinds.from_uses(uses | {f"{made.name}()"})
+    return source if kind is Kind.TENSOR and source.refs and kind_of(source, m.state) is Kind.UNKNOWN else None
 
 
 def _is_instance(m: Machine, value: Value, number: int) -> None:

@@ -26,6 +26,7 @@ from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
     GLOBAL,
+    PARTIAL,
     Cell,
     Fact,
     How,
@@ -461,6 +462,8 @@ class World(Parameters):
             if export.obj is not None and export.obj.kind in CONTAINERS:
                 refs = m.state.refs_of(name)
                 exports[name] = export._replace(element=common_element(m, refs), called=tables.called_in(m, refs))
+            elif export.obj is not None and export.obj.type == PARTIAL:
+                exports[name] = export._replace(called=tables.called_in(m, m.state.refs_of(name)))
             elif export.obj is not None and export.obj.kind is Kind.MODULE:
                 refs = m.state.refs_of(name)
                 if refs and all(frozen.is_frozen(m, ref) for ref in refs):

@@ -138,15 +138,19 @@ def _text(m: Machine, event: t.Call | t.Invoke) -> str:
 
 
 def _called(m: Machine, event: t.Call | t.Invoke) -> int | None:
-    """The unit of this file that a call runs: a function, a method, or the `forward` of a module."""
+    """The unit of this file that a call runs: a function, a method, the `forward` of a module, or the `__call__` of
+    anything else."""
     if isinstance(event, t.Invoke):
         owners = m.value(event.base).refs
         return m.world.method_of(m.state.object(owners[0]), event.name) if len(owners) == 1 else None
     function = m.value(event.function)
     if isinstance(function.const, FunctionReference):
         return function.const.unit
-    number = m.world.local_class(m.state.object(function.refs[0]).type) if len(function.refs) == 1 else None
-    return m.world.method(number, "forward") if number is not None else None
+    obj = m.state.object(function.refs[0]) if len(function.refs) == 1 else None
+    number = m.world.local_class(obj.type) if obj is not None else None
+    if obj is None or number is None:
+        return None
+    return m.world.method(number, "forward" if obj.kind is Kind.MODULE else "__call__")
 
 
 def _is_constant(m: Machine, register: int) -> bool:

@@ -302,7 +302,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     leaving.tie(m, summary.left, bound, result, site)
     if summary.carries:
         carrying.take(m, summary.carries, unit, bound.get(unit.first, UNKNOWN), result, site)
-    return memos.take(m, reference.unit, name, lending.take(m, summary.lent, bound.get("self"), result), site)
+    return memos.take(m, reference.unit, name, lending.take(m, summary.lent, bound.get(unit.first), result, site), site)
 
 
 def _hands_back(summary: Summary, parameter: str) -> bool:
@@ -387,7 +387,7 @@ def _result(
             slots.bind_slot(m, (result.refs[0], part.slot), function, site)
             continue
         held = one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot, order)
-        held = lending.take(m, part.lent, bound.get("self"), held)
+        held = lending.take(m, part.lent, bound.get("self"), held, site)
         slots.bind_slot(m, (result.refs[0], part.slot), held, site)
         for inner in part.inner if len(held.refs) == 1 else ():
             tag = f"{part.slot}{inner.slot}"

@@ -32,6 +32,10 @@ _EXTENDING = frozenset({"extend", "extendleft"})
 _TAKING = frozenset({"pop", "popleft", "popitem"})
 
 
+_BETWEEN_THREADS = {"put": "append", "put_nowait": "append", "get": "pop", "get_nowait": "pop"}
+"""What the methods of a queue between threads do to a list."""
+
+
 def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
     """The result of a method of one container."""
     ref = base.refs[0]
@@ -43,6 +47,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         if name in queues.PUTTING and len(arguments.positional) > 1:
             queues.put(m, ref, arguments.at(1), event.site, naming.spelling(m, event.arguments[0].register))
         return unknowns.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
+    if obj.type == kinds.OF_THREADS:
+        name = _BETWEEN_THREADS.get(name, name)
     if name in _ADDING and len(arguments.positional) > _ADDING[name]:
         item = arguments.positional[_ADDING[name]]
         register = event.arguments[_ADDING[name] - 1].register

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import AccumulatedOnce, Truncated
 from torchcopylint.flow.model import BUFFERS, REPEATS, REPEATS_LIKELY, How, Kind, Sure, Value
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import dtypes, naming
 from torchcopylint.flow.values.state import kind_of
 
@@ -25,6 +26,35 @@ def note_stored(m: Machine, target: Value, value: Value, op: str, site: int, nam
         return
     if isinstance(value.const, float) and not value.refs and not value.const.is_integer():
         m.fact(Truncated(site, name, op, found[0], found[1], "stored", found[2]))
+    elif found[0] != "bool" and _has_fractions(m, value, _made(m, target)):
+        m.fact(Truncated(site, name, op, found[0], found[1], "stored", min(found[2], Sure.LIKELY)))
+
+
+_FLOATS = frozenset({*dtypes.FLOATS, dtypes.FLOATING, dtypes.DEFAULT})
+_LIKE = frozenset({"zeros_like", "ones_like", "empty_like", "full_like", "one_hot"})
+"""What makes a tensor of a dtype that nobody has named."""
+
+
+def _made(m: Machine, value: Value) -> t.Event | None:
+    site = m.state.object(value.refs[0]).site if len(value.refs) == 1 else -1
+    return m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+
+
+def _has_fractions(m: Machine, value: Value, target: t.Event | None) -> bool:
+    """Whether a tensor surely has fractions that are wanted: a quotient or a mean; or a product with some, where nobody
+    has asked for the integers that it is stored into."""
+    if len(value.refs) != 1 or m.state.object(value.refs[0]).dtype not in _FLOATS:
+        return False
+    ref = value.refs[0]
+    made = m.index.operations.get(m.state.object(ref).site) or _made(m, value)
+    asked = isinstance(target, t.Call | t.Invoke) and any(one.keyword == "dtype" for one in target.arguments)
+    by_name = m.dotted_of(target).rpartition(".")[2] if isinstance(target, t.Call | t.Invoke) else ""
+    if isinstance(made, t.Operate):
+        return made.symbol == "/" or (made.symbol in ("*", "+", "-") and by_name in _LIKE and not asked)
+    if not isinstance(made, t.Call | t.Invoke):
+        return False
+    name = made.name if isinstance(made, t.Invoke) else m.dotted_of(made).rpartition(".")[2]
+    return name in dtypes.FRACTIONAL and not any(one.keyword == "rounding_mode" for one in made.arguments)
 
 
 def note_arithmetic(m: Machine, target: Value, value: Value, op: str, site: int, name: str) -> None:
@@ -64,9 +94,36 @@ def note_accumulated(m: Machine, item: t.Item, symbol: str, site: int, text: str
         return
     parts = [_repeats(m, m.value(part)) for part in item.subscript if not isinstance(part, t.Slice)]
     sures = [sure for sure in parts if sure is not None]
+    if parts == [Sure.NOT] and _is_count(m, item, site):
+        sures = [Sure.LIKELY]
     if sures and min(sures) is not Sure.NOT:
         index = naming.index_text(m, item.subscript)
         m.fact(AccumulatedOnce(site, text, index, symbol, min(sures)))
+
+
+def _is_count(m: Machine, item: t.Item, site: int) -> bool:
+    """Whether zeros that have just been made get 1 added where a row of a table of indices says: who wants to know
+    which there are writes `= 1`, and who adds wants to know how many. `degree = zeros(n)`, `source, target = edges`,
+    `degree[target] += 1`."""
+    base = m.unit.definitions[item.base]
+    bound = uses.bindings_before(m, base) if isinstance(base, t.Load) else []
+    made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    if not isinstance(made, t.Call | t.Invoke) or m.dotted_of(made) not in ("torch.zeros", "numpy.zeros"):
+        return False
+    added = next((event.value for event in m.index.of(t.Augment) if event.site == site), t.NO_REGISTER)
+    once = added >= 0 and m.value(added).const in (1, 1.0) and not m.value(added).refs
+    part = item.subscript[0]
+    register = part if isinstance(part, int) else t.NO_REGISTER
+    taken = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(taken, t.Load):
+        rows = uses.bindings_before(m, taken)
+        taken = m.unit.definitions[rows[0]] if len(rows) == 1 and rows[0] >= 0 else None
+    if register >= 0 and any(m.state.object(ref).dtype == "bool" for ref in m.value(register).refs):
+        return False
+    table = isinstance(taken, t.Unpack) or (isinstance(taken, t.Item) and m.value(taken.out).kind is not Kind.NUMBER)
+    straight = uses.loops_around(m, site) == uses.loops_around(m, made.site)
+    turn = isinstance(taken, t.Unpack | t.Item) and uses.from_iteration(m, taken.out)
+    return once and straight and table and not turn
 
 
 def _repeats(m: Machine, value: Value) -> Sure | None:

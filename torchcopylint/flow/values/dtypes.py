@@ -83,7 +83,7 @@ def of_constant(value: Value) -> str:
 def made(m: Machine, name: str, arguments: Arguments) -> str:
     """The dtype of what a factory (by its full name) makes without being told a dtype; else an empty text."""
     short = name.rpartition(".")[2].partition("(")[0]
-    if short in ("randint", "randperm"):
+    if short in ("randint", "randperm", "one_hot"):
         return "int64"
     if short in ("arange", "range"):
         literal = _literal(m, list(arguments.positional)) if short == "arange" else ""

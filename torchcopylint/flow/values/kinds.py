@@ -70,6 +70,8 @@ MULTIPROCESSING = ("torch.multiprocessing", "multiprocessing")
 QUEUES = frozenset(
     f"{package}.{name}" for package in MULTIPROCESSING for name in ("Queue", "SimpleQueue", "JoinableQueue")
 )
+OF_THREADS = "queue of threads"
+"""The type of a list that is a queue between threads, which share what stands in it."""
 QUEUE = "queue"
 """The type of a list that is a queue between processes."""
 
@@ -287,10 +289,19 @@ def from_uses(uses: frozenset[str]) -> tuple[Kind, Sure]:
         return Kind.OPTIMIZER, Sure.LIKELY
     if found <= {"module"} and "step()" not in uses and sum(not uses.isdisjoint(some) for some in _OF_MODULES) > 1:
         return Kind.MODULE, Sure.LIKELY
+    if not found and are_tensors_alone(frozenset(use.removesuffix("()") for use in uses if use.endswith("()"))):
+        return (Kind.UNKNOWN, Sure.NOT) if used_otherwise(uses) else (Kind.TENSOR, Sure.LIKELY)
     if len(found) != 1:
         return Kind.UNKNOWN, Sure.NOT
     kinds = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
     return kinds[found.pop()], Sure.LIKELY
+
+
+@lru_cache(maxsize=4096)
+def are_tensors_alone(methods: frozenset[str]) -> bool:
+    """Whether tensors have some methods that others have as well, and nobody else has all of them: `float`, `abs`."""
+    owners = [table.owners(name) for name in methods]
+    return len(owners) > 1 and all(owners) and not frozenset.intersection(*owners)
 
 
 def used_otherwise(uses: frozenset[str]) -> bool:

@@ -16,6 +16,7 @@ _ABOUT = {
     "numpy.md": "The methods of `numpy.ndarray` and the functions of numpy that deal in arrays. Arrays have no\n"
     f"version counter and no graph; `view` means that memory is shared.\n\n{document.LEGEND}",
     "names.md": names.LEGEND,
+    "owners.md": names.OWNERS_LEGEND,
 }
 
 
@@ -30,6 +31,7 @@ def generate() -> dict[str, str]:
         "modules.md": ("What modules do", modules.module_sections(skipped), modules.COLUMNS),
         "numpy.md": ("What numpy does", arrays.array_sections(skipped), document.COLUMNS),
         "names.md": ("Names that are evidence", names.name_sections(), names.COLUMNS),
+        "owners.md": ("Who has methods of tensors", names.owner_sections(), names.OWNER_COLUMNS),
     }
     return {
         file: document.document(title, _ABOUT[file], sections, columns)

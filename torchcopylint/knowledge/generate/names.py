@@ -82,15 +82,48 @@ def evidence() -> dict[str, str]:
     return found
 
 
+OWNER_COLUMNS = ("name", "owners")
+
+OWNERS_LEGEND = """\
+The methods of tensors that other objects have as well, with all others that do, out of those that `names.md` compares.
+What two such methods are called on is a tensor, if no other kind of object has both.
+"""
+
+_HOLDERS = frozenset(
+    {"to", "cpu", "cuda", "half", "float", "double", "bfloat16", "type", "clone", "detach", "contiguous", "pin_memory"}
+    | {"share_memory_", "size", "dim", "numel", "apply", "view", "reshape", "expand", "split", "chunk", "squeeze"}
+    | {"unsqueeze", "permute", "transpose", "gather", "repeat", "flip", "index_select", "masked_fill"}
+)
+"""Methods that objects made of tensors have, too: PyG's `Data`, TensorDict, batches of tokens, boxes."""
+
+
+def owner_sections() -> dict[str, list[str]]:
+    """The table of `owners.md`."""
+    owners: dict[str, set[str]] = {"holders of tensors": set(_HOLDERS), "torch.nn.Module": _public(torch.nn.Module())}
+    owners |= {"optimizer": _public(torch.optim.SGD([torch.zeros(1)])), "numpy.ndarray": _public(np.ndarray)}
+    owners |= {one.__name__: _public(one) for one in _OTHERS}
+    owners |= {"distribution": set().union(*_distributions()), "storage": _of_storages()}
+    owners |= dict(_rows_elsewhere())
+    telling = evidence()
+    rows = []
+    for name in sorted(_public(torch.Tensor) - telling.keys()):
+        theirs = sorted(owner.replace(" ", "-") for owner, names in owners.items() if name in names)
+        if theirs and callable(getattr(torch.Tensor, name, None)):
+            rows.append(f"| `{name}` | {' '.join(theirs)} |")
+    return {"Owners": rows}
+
+
 def elsewhere() -> set[str]:
     """The names in `elsewhere.md`."""
-    found: set[str] = set()
+    return set().union(*(names for _, names in _rows_elsewhere()))
+
+
+def _rows_elsewhere() -> Iterable[tuple[str, set[str]]]:
     with open(os.path.join(DIRECTORY, "elsewhere.md"), encoding="utf-8") as file:
         for row in file:
             cells = row.split(" | ")
             if row.startswith("| ") and len(cells) == 3 and not row.startswith(("| owner", "| ---")):
-                found.update(cells[1].split())
-    return found
+                yield cells[0].strip("| `").partition(",")[0], set(cells[1].split())
 
 
 def _public(owner: Any) -> set[str]:
