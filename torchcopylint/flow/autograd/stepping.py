@@ -10,6 +10,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import How, Kind, Sure, Value
 from torchcopylint.flow.program import ownership
 from torchcopylint.flow.storages import writing
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import kinds, memory, naming
 
 if TYPE_CHECKING:
@@ -42,15 +43,34 @@ def step(m: Machine, optimizer: Value, site: int, text: str) -> None:
     # where nobody else steps.
     unknown = not known and optimizer.refs[0] | 1 not in m.optimizers
     single = unknown and len(reached) == 1
-    every = single or (unknown and _steps_alone(m))
+    through = known and _goes_through_all(m, optimizer, site)
+    every = single or (unknown and _steps_alone(m)) or through
     if single:
         # What gradients have gone through, and an optimizer moves, is a network, whatever it is called.
         memory.refine(m, Value(tuple(reached)), Kind.MODULE, Sure.LIKELY)
-    writing.write(m, target, site, op="step()", form="step", name=text, cause=f"{text}.step()", every=every)
+    # Where each of several optimizers steps, what the ones before have written was written too.
+    also = through and m.lane % 100 > 0
+    cause = f"{text}.step()"
+    writing.write(m, target, site, op="step()", form="step", name=text, cause=cause, every=every, also=also)
     if single:
         for share in m.state.object(next(iter(reached))).shares:
             writing.spoil_saved(m, share, site, certain=True)
     m.reached_since = None
+
+
+def _goes_through_all(m: Machine, optimizer: Value, site: int) -> bool:
+    """Whether a loop goes through several optimizers, and each of them steps: `for opt in optimizers.values():`."""
+    cell = m.state.cell(optimizer.root) if isinstance(optimizer.root, str) else None
+    if cell is None or uses.on_some_paths(m, site):
+        return False
+    bound = [bind.value for bind in m.index.binds.get(str(optimizer.root), ()) if bind.site == cell.site]
+    made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    while isinstance(made, t.Unpack):
+        made = m.unit.definitions[made.value]
+    through = m.unit.definitions[made.iterable] if isinstance(made, t.Iterate) else None
+    return isinstance(through, t.Load | t.Attribute | t.Make | t.Call) or (
+        isinstance(through, t.Invoke) and through.name in ("values", "items")
+    )
 
 
 def _handed_in(m: Machine, optimizer: str) -> set[int]:

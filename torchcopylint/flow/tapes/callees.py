@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Kind
 from torchcopylint.flow.references import FunctionReference
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.values import imports
 
 if TYPE_CHECKING:
     from torchcopylint.flow.files.world import World
@@ -41,6 +43,11 @@ def called(m: Machine, event: t.Call | t.Invoke | t.Attribute, known: Mapping[st
     if isinstance(event, t.Call):
         return function_in(m, event.function, known)
     value = m.value(event.base)
+    if isinstance(value.const, Dotted):
+        # `helpers.step(model)`
+        reference = imports.member(m, value.const, event.name).const if isinstance(event, t.Invoke) else None
+        number = reference.unit if isinstance(reference, FunctionReference) else None
+        return number if number is not None and _is_ready(world, number) else None
     if len(value.refs) != 1:
         return None
     obj = m.state.object(value.refs[0])

@@ -214,7 +214,8 @@ class _Expansion:
             return None
         positional, named = passed
         static = "staticmethod" in self.helpers.world.decorators(unit.number)
-        if isinstance(event, t.Invoke | t.Attribute) and not static:
+        if isinstance(event, t.Invoke | t.Attribute) and not static and unit.owner >= 0:
+            # Of a function of a module, that is where it stands: `helpers.step(model)`.
             positional = [event.base, *positional]
         plain = [one for one in unit.parameters if one.kind == "plain"]
         by_place = [one.name for one in plain if not one.by_name]
