@@ -75,8 +75,8 @@ def _region(m: Machine, written: Share) -> Region:
 
 
 def _called_by(m: Machine, network: Object) -> Mapping[str, bool] | None:
-    """The fields that a network uses when it is called, each with whether it does nothing but call it; `None` if nobody
-    knows. What a `forward` of another file uses it can but call."""
+    """The fields that a network uses with recording on when it is called, each with whether it only calls it;
+    `None` if nobody knows. What a `forward` of another file uses it can but call."""
     forward = m.world.method_of(network, "forward")
     if forward is None or not m.world.is_own(forward):
         return None
@@ -86,10 +86,13 @@ def _called_by(m: Machine, network: Object) -> Mapping[str, bool] | None:
     found: dict[str, bool] = {}
     pending, seen = [forward], {forward}
     while pending:
-        used = m.world.index(m.world.unit(pending.pop())).used_fields
+        index = m.world.index(m.world.unit(pending.pop()))
+        used = index.used_fields
         if used is None:
             return None
         for name, called in used.items():
+            if name in index.unrecorded_fields:
+                continue
             number = m.world.method_of(network, name)
             if number is not None and number not in seen:
                 if not m.world.is_own(number):
