@@ -277,13 +277,11 @@ def parsed(text: str) -> libcst.Module:
 def told_of(facts: FileFacts) -> list[Told]:
     """Every rule's reports over every unit."""
     from torchcopylint.narrate import Told
-    from torchcopylint.registry import load_rules
+    from torchcopylint.registry import reported
 
-    statements = facts.statements
     return [
-        Told(rule.page, report, statements[report.site])
-        for rule in load_rules()
-        for report in rule.of_file(facts, statements)
+        Told(rule.page, report, facts.statements[report.site])
+        for rule, report in reported(facts)
         # What goes wrong in another file is told there.
         if report.site not in facts.guests
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
@@ -21,6 +21,10 @@ Check: TypeAlias = "Callable[[UnitFacts], Iterator[Report]]"
 ClassCheck: TypeAlias = "Callable[[Sequence[UnitFacts]], Iterator[Report]]"
 
 
+Spoken: TypeAlias = "Mapping[int, Sequence[Page]]"
+"""The pages of the rules that tell something of a statement, by the site of that."""
+
+
 class Rule(NamedTuple):
     """A page and the check that goes with it.
 
@@ -28,8 +32,9 @@ class Rule(NamedTuple):
     A rule that goes `into_helpers` sees units a second time, with the functions and methods that they call in them.
     What it reports `at_calls` is wrong for what the caller has done before, and stands where the helper is called; what
     it reports `where_made` is wrong whoever calls the helper, and stands there. One that looks `across_calls` goes into
-    more helpers, for what takes a caller and a helper, or two helpers, to go wrong, and reports it at the call. These
-    rules, and those `of_guests`, also tell what goes wrong in a function of another file for what this one passes.
+    more helpers, for what takes a caller and a helper, or two helpers, to go wrong, and reports it at the call; one of
+    `own_places` judges there what stands in the caller itself, since a helper may have others. Rules that look there,
+    and those `of_guests`, also tell what goes wrong in a function of another file for what this one passes.
     """
 
     page: Page
@@ -41,41 +46,44 @@ class Rule(NamedTuple):
     where_made: bool = False
     across_calls: bool = False
     of_guests: bool = False
+    own_places: bool = False
 
-    def of_file(self, facts: FileFacts, statements: Sequence[int]) -> Iterator[Report]:
-        """What the rule reports of a file; of units with their helpers in them, what the units alone do not show.
-
-        `statements` are the sites of the statements around the sites of the program.
-        """
+    def alone(self, facts: FileFacts) -> list[Report]:
+        """What the rule reports of a file's units by themselves, and of functions of other files that they call."""
         found = list(self.reports(facts.units))
-        found += self._of_guests(facts, {statements[report.site] for report in found})
-        yield from found
-        expanded = facts.expanded
+        return [*found, *self._of_guests(facts, {facts.statements[report.site] for report in found})]
+
+    def with_helpers(self, facts: FileFacts, found: Sequence[Report], spoken: Spoken) -> Iterator[Report]:
+        """What units with their helpers in them show beyond what the rule has found in the units alone. `spoken` are
+        the rules that tell something of a statement, of the units alone."""
+        expanded, statements = facts.expanded, facts.statements
         if not (self.into_helpers or self.across_calls) or not expanded.units:
             return
         told = {site for report in found for site in (report.site, *(point.site for point in report.points))}
         # What goes wrong in a helper of another file whoever calls it is told there.
         told |= {report.site for report in self.reports(expanded.guests)}
         # What is told where a helper is called is not told once more where the helper does it, nor beside it.
-        spoken = {statements[report.site] for report in found}
+        named = {statements[report.site] for report in found}
         for report in self._with_helpers(facts):
             way = expanded.places.get(report.site, (report.site,))
             put = {report.site, *(point.site for point in report.points if point.role in _PUTTING)}
-            known = way[-1] in told or any(statements[site] in spoken for site in way)
+            known = way[-1] in told or any(statements[site] in named for site in way)
             # Nor what goes wrong in a place in a helper where, by what is told, it goes wrong anyway.
             reads = {expanded.places.get(p.site, (p.site,)) for p in report.points if p.role is Role.READ}
             known = known or (bool(reads) and all(len(read) > 1 and read[-1] in told for read in reads))
             # What a caller suffers is told of the function that does it to what it is given.
             known = known or report.variant == "caller"
+            known = known or (self.own_places and len(way) > 1)
             across = not self.into_helpers or report.site in expanded.partly
             if across:
-                # What stands in one function as a whole is that function's, which knows what it is about.
                 ways = [expanded.places.get(site, (site,)) for site in (report.site, *(p.site for p in report.points))]
-                known = known or not self.across_calls or len({one[:-1] for one in ways}) == 1
-                known = known or any(statements[one[-1]] in spoken for one in ways)
+                known = known or not self.across_calls or not _takes_two(report, facts)
+                # A condition would have to do with what the helper knows.
+                known = known or report.variant == "conditional" or self._is_told(report, facts, spoken)
+                known = known or any(statements[one[-1]] in named for one in ways)
             if not known and put.isdisjoint(expanded.handed):
                 told.add(way[-1])
-                spoken.add(statements[way[-1]])
+                named.add(statements[way[-1]])
                 lent = way[-1] if self.where_made else _lent(report, facts, self.at_calls or across)
                 yield _placed(report, expanded, lent)
 
@@ -89,6 +97,13 @@ class Rule(NamedTuple):
                 if report.site not in told and at not in spoken:
                     spoken.add(at)
                     yield report._replace(site=guest.call)
+
+    def _is_told(self, report: Report, facts: FileFacts, spoken: Spoken) -> bool:
+        """Whether another rule tells something of where the fault comes about, which it would tell if this one did."""
+        points = (point.site for point in report.points if point.role in _STEPS)
+        ways = (facts.expanded.places.get(site, (site,)) for site in (report.site, *points))
+        pages = [page for way in ways for page in spoken.get(facts.statements[way[-1]], ())]
+        return any(page.code not in (self.page.code, *self.page.supersedes) for page in pages)
 
     def _with_helpers(self, facts: FileFacts) -> Iterator[Report]:
         """What the rule says of units with their helpers in them. What the methods of a class do to one another is told
@@ -116,6 +131,20 @@ class Rule(NamedTuple):
             yield from self.check_file(units)
 
 
+def reported(facts: FileFacts) -> list[tuple[Rule, Report]]:
+    """What every rule reports of a file, in order of code: of its units, and of units with their helpers in them what
+    the units alone do not show."""
+    plain = [(rule, rule.alone(facts)) for rule in load_rules()]
+    spoken: dict[int, list[Page]] = {}
+    for rule, reports in plain if facts.expanded.units else ():
+        for report in reports:
+            spoken.setdefault(facts.statements[report.site], []).append(rule.page)
+    found = []
+    for rule, reports in plain:
+        found += [(rule, report) for report in (*reports, *rule.with_helpers(facts, reports, spoken))]
+    return found
+
+
 @cache
 def load_rules() -> tuple[Rule, ...]:
     """Every rule that has a check, in order of code."""
@@ -126,7 +155,7 @@ def load_rules() -> tuple[Rule, ...]:
         if stem in modules:
             module = importlib.import_module(f"torchcopylint.checks.{stem}")
             others = (getattr(module, "check_class", None), getattr(module, "check_file", None))
-            names = ("INTO_HELPERS", "AT_CALLS", "WHERE_MADE", "ACROSS_CALLS", "OF_GUESTS")
+            names = ("INTO_HELPERS", "AT_CALLS", "WHERE_MADE", "ACROSS_CALLS", "OF_GUESTS", "OWN_PLACES")
             ways = [getattr(module, name, False) for name in names]
             found.append(Rule(page, module.check, *others, *ways))
     return tuple(found)
@@ -134,6 +163,28 @@ def load_rules() -> tuple[Rule, ...]:
 
 _PUTTING = frozenset({Role.SHARED, Role.KEPT})
 """Steps that put something aside, which who hands it to a helper does not."""
+_STEPS = _PUTTING | {Role.WRITTEN}
+
+
+def _takes_two(report: Report, facts: FileFacts) -> bool:
+    """Whether more than one function has a part in it. What stands in one of them as a whole is that function's, which
+    knows what it is about; who reads what it has changed reads what it was there to change, and what is made for it in
+    the call of it (`fill(x[0])`) is made to be changed."""
+    places, statements = facts.expanded.places, facts.statements
+    reads = {point.site for point in report.points if point.role is Role.READ} - {report.site}
+    sites = {report.site, *(point.site for point in report.points)}
+    if len({places.get(site, (site,))[:-1] for site in sites}) == 1:
+        return False
+    frames = set()
+    for way in (places.get(site, (site,)) for site in sites - reads):
+        handed = any(one[:-1] == way[:-1] and statements[one[-1]] == statements[way[-1]] for one in _handed(facts))
+        frames |= set() if handed else {way[:-1]}
+    return () in frames or len(frames) > 1
+
+
+def _handed(facts: FileFacts) -> Iterator[tuple[int, ...]]:
+    """Where helpers are given something."""
+    return (facts.expanded.places[site] for site in facts.expanded.handed)
 
 
 def _placed(report: Report, expanded: WithHelpers, lent: int) -> Report:

@@ -22,7 +22,7 @@ from torchcopylint.checks._common import (
 from torchcopylint.flow.facts import Collected, FieldCollected, UnitFacts, Write
 from torchcopylint.flow.model import FIELD, Kind
 
-OF_GUESTS = True
+ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

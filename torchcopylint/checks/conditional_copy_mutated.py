@@ -20,7 +20,7 @@ from torchcopylint.checks._common import (
 from torchcopylint.flow.facts import ConditionalWrite, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import ARGUMENT, TENSORS, How
 
-OF_GUESTS = True
+ACROSS_CALLS = True
 
 HOWS = PLAIN_HOWS | {How.CONDITIONAL}
 

@@ -8,6 +8,8 @@ from torchcopylint.base.report import Report
 from torchcopylint.checks._common import refused_view
 from torchcopylint.flow.facts import UnitFacts, ViewRefused
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each such write that some evidence places in grad mode."""

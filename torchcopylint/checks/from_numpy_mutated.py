@@ -9,7 +9,7 @@ from torchcopylint.checks import _arrays
 from torchcopylint.flow.facts import UnitFacts
 from torchcopylint.flow.model import How
 
-OF_GUESTS = True
+ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

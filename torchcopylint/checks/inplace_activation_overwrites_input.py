@@ -17,7 +17,7 @@ from torchcopylint.checks._common import (
 )
 from torchcopylint.flow.facts import ReadAfter, UnitFacts, Write
 
-OF_GUESTS = True
+ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

@@ -9,6 +9,8 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import Constructed, UnitFacts
 
+ACROSS_CALLS = True
+
 NOT_SLOW = frozenset({"torch.autograd.Variable"})
 
 

@@ -10,6 +10,8 @@ from torchcopylint.checks._common import confidence
 from torchcopylint.flow.facts import DataAccess, UnitFacts
 from torchcopylint.flow.model import Fact, Sure
 
+ACROSS_CALLS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report `.data[0]` on a loss or another full reduction, or on something named as one."""

@@ -12,6 +12,7 @@ from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleShallow, 
 from torchcopylint.flow.model import TENSORS, Sure
 
 ACROSS_CALLS = True
+OWN_PLACES = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

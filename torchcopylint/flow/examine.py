@@ -147,11 +147,13 @@ def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
     places: dict[int, tuple[int, ...]] = {}
     handed: set[int] = set()
     partly: set[int] = set()
+    constructing: set[int] = set()
     for number in sorted(number for number in world.machines if world.is_of_file(number)):
         expanded = inlining.expanded(helpers, world.machines[number], len(world.program.statements) + len(places))
         if expanded is not None:
             places |= expanded.places
             handed |= expanded.handed
+            constructing |= expanded.constructing
             partly |= set() if expanded.whole else expanded.places.keys()
             m = world.run_expanded(expanded.unit)
             if handed_networks.learn(world, m):
@@ -161,7 +163,7 @@ def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
     others = [world.machines[number] for number in sorted(world.machines) if not world.is_of_file(number)]
     guests = tuple(_unit_facts(world, m, (), shielding) for m in others) if found else ()
     return WithHelpers(
-        tuple(found), places, frozenset(handed), frozenset[int]().union(*dropped), guests, frozenset(partly)
+        tuple(found), places, frozenset(handed), frozenset(constructing).union(*dropped), guests, frozenset(partly)
     )
 
 

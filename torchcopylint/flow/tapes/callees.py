@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import Kind
-from torchcopylint.flow.references import FunctionReference
+from torchcopylint.flow.model import LOCAL, Kind, Sure
+from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.values import imports
 
@@ -37,31 +37,85 @@ def passed_functions(
     return [number for number in found if number is not None]
 
 
-def called(m: Machine, event: t.Call | t.Invoke | t.Attribute, known: Mapping[str, int] = NOTHING_KNOWN) -> int | None:
-    """The function of this file that surely is called: a property, a method, or a function of the module."""
-    world = m.world
+class Called(NamedTuple):
+    """What a call surely calls: a function of the file, the register of its object, or -1, and the class that this
+    surely is of. A call of a class `constructs`: it calls the constructor with what it makes."""
+
+    number: int
+    base: int = t.NO_REGISTER
+    receiver: int = -1
+    constructs: bool = False
+
+
+def called(
+    m: Machine, event: t.Call | t.Invoke | t.Attribute, known: Mapping[str, int] = NOTHING_KNOWN, receiver: int = -1
+) -> Called | None:
+    """What a call surely calls: a property, a method, a constructor, a function of the module, or none of the file's.
+
+    `receiver` is the class that the object of the unit, if it is a method, surely is of.
+    """
     if isinstance(event, t.Call):
-        return function_in(m, event.function, known)
-    value = m.value(event.base)
-    if isinstance(value.const, Dotted):
+        number = function_in(m, event.function, known)
+        if number is not None:
+            return Called(number)
+        const = m.value(event.function).const
+        if isinstance(const, ClassReference):
+            return _constructor(m, event, const.number)
+        return _method(m, event, event.function, "__call__", receiver)
+    const = m.value(event.base).const
+    if isinstance(const, ClassReference):
+        return _of_class(m, event, const.number) if isinstance(event, t.Invoke) else None
+    if isinstance(const, Dotted):
         # `helpers.step(model)`
-        reference = imports.member(m, value.const, event.name).const if isinstance(event, t.Invoke) else None
-        number = reference.unit if isinstance(reference, FunctionReference) else None
-        return number if number is not None and _is_ready(world, number) else None
-    if len(value.refs) != 1:
+        reference = imports.member(m, const, event.name).const if isinstance(event, t.Invoke) else None
+        return _ready(m.world, Called(reference.unit)) if isinstance(reference, FunctionReference) else None
+    return _method(m, event, event.base, event.name, receiver)
+
+
+def _constructor(m: Machine, event: t.Call, number: int) -> Called | None:
+    """The constructor of a class that is no module, of which all is known."""
+    found = m.world.method(number, "__init__")
+    if found is None or m.world.instance(number).kind is not Kind.INSTANCE:
         return None
-    obj = m.state.object(value.refs[0])
+    return _ready(m.world, Called(found, event.out, number, True))
+
+
+def _of_class(m: Machine, event: t.Invoke, number: int) -> Called | None:
+    """A static method, or one of the class, that is called by way of the class."""
+    found = m.world.method(number, event.name)
+    decorators = m.world.decorators(found) if found is not None else ()
+    if found is None or not {"staticmethod", "classmethod"} & set(decorators):
+        return None
+    return _ready(m.world, Called(found, event.base if "classmethod" in decorators else t.NO_REGISTER))
+
+
+def _method(m: Machine, event: t.Event, base: int, name: str, receiver: int) -> Called | None:
+    """The method, or property, of that name of the object of a register."""
+    world = m.world
+    refs = m.value(base).refs
+    if len(refs) != 1:
+        return None
+    obj = m.state.object(refs[0])
     owner = world.local_class(obj.type)
     if owner is None or obj.kind not in (Kind.INSTANCE, Kind.MODULE):
         return None
-    if obj.kind is Kind.MODULE and event.name in ("forward", "__call__"):
+    if obj.kind is Kind.MODULE and name in ("forward", "__call__"):
         # What a network returns has a graph over all of it.
         return None
-    number = world.method(owner, event.name)
-    if number is None or not _is_ready(world, number) or world.overriding(number):
+    made = m.unit.definitions[base] if base >= 0 else None
+    of_self = isinstance(made, t.Load) and made.name == m.unit.first and m.unit.owner >= 0
+    exact = receiver if of_self else owner if obj.owner in ("", LOCAL) and obj.sure is Sure.PROVEN else -1
+    number = world.method(exact if exact >= 0 else owner, name)
+    if number is None or (exact < 0 and world.overriding(number)):
         return None
-    is_property = "property" in world.decorators(number)
-    return number if is_property is isinstance(event, t.Attribute) else None
+    decorators = world.decorators(number)
+    if ("property" in decorators) is not isinstance(event, t.Attribute):
+        return None
+    return _ready(world, Called(number, t.NO_REGISTER if "staticmethod" in decorators else base, exact))
+
+
+def _ready(world: World, found: Called) -> Called | None:
+    return found if _is_ready(world, found.number) else None
 
 
 def _is_ready(world: World, number: int) -> bool:

@@ -41,7 +41,7 @@ class Helpers:
     def __init__(self, world: World) -> None:
         self.world = world
         self._helpers: dict[int, Helper | None] = {}
-        self._called: dict[int, tuple[int, ...]] = {}
+        self._called: dict[tuple[int, int], tuple[callees.Called, ...]] = {}
         self._signs: dict[int, frozenset[effects.Sign]] = {}
         outermost = [unit for unit in world.program.units if unit.kind == "function" and unit.parent == 0]
         # A guest has its name elsewhere.
@@ -81,24 +81,34 @@ class Helpers:
 
     def _reached(self, m: Machine) -> dict[int, tuple[int, ...]]:
         """The helpers that a unit calls, as deep as they are put in, each with those that it calls."""
-        found: dict[int, tuple[int, ...]] = {}
-        pending = list(self._callees(m.unit.number))
+        found: dict[int, dict[int, None]] = {}
+        seen: set[callees.Called] = set()
+        pending = list(self._callees(m.unit.number, -1))
         for _ in range(MAX_DEPTH):
-            found |= {number: self._callees(number) for number in pending if number not in found}
-            pending = [callee for number in pending for callee in found[number] if callee not in found]
+            seen.update(pending)
+            below = [(one, callee) for one in pending for callee in self._callees(one.number, one.receiver)]
+            for one in pending:
+                found.setdefault(one.number, {})
+            for one, callee in below:
+                found[one.number][callee.number] = None
+            pending = list(dict.fromkeys(callee for _, callee in below if callee not in seen))
         found.pop(m.unit.number, None)
-        return found
+        return {number: tuple(called) for number, called in found.items()}
 
-    def _callees(self, number: int) -> tuple[int, ...]:
-        """The helpers that a unit calls, or passes."""
-        if number not in self._called:
+    def _callees(self, number: int, receiver: int) -> tuple[callees.Called, ...]:
+        """The helpers that a unit calls, or passes, if its object is of a class for sure, or -1."""
+        if (number, receiver) not in self._called:
             m = self.world.machines[number]
             calls: list[t.Call | t.Invoke | t.Attribute]
             calls = [*m.index.of(t.Call), *m.index.of(t.Invoke), *m.index.of(t.Attribute)]
-            numbers = [one for call in calls for one in (callees.called(m, call), *callees.passed_functions(m, call))]
-            found = (one for one in dict.fromkeys(numbers) if one is not None and self.helper(one) is not None)
-            self._called[number] = tuple(found)
-        return self._called[number]
+            found: list[callees.Called] = []
+            for call in calls:
+                called = callees.called(m, call, receiver=receiver)
+                found += [called] if called is not None else []
+                found += [callees.Called(one) for one in callees.passed_functions(m, call)]
+            own = {(one.number, one.receiver): one for one in found if self.helper(one.number) is not None}
+            self._called[number, receiver] = tuple(own.values())
+        return self._called[number, receiver]
 
     def _signs_of(self, number: int) -> frozenset[effects.Sign]:
         if number not in self._signs:
@@ -108,7 +118,7 @@ class Helpers:
     def _calls_trainer(self, m: Machine) -> bool:
         """Whether the body of a module, which is long as a rule, calls something that trains or writes itself."""
         calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
-        numbers = {number for call in calls if (number := callees.called(m, call)) is not None}
+        numbers = {called.number for call in calls if (called := callees.called(m, call)) is not None}
         units = [self.world.program.units[number] for number in numbers if self.helper(number) is not None]
         return any(self._deals_in(unit, _TRAINING) for unit in units)
 
@@ -187,7 +197,7 @@ class Helpers:
             resolved = table.canonical(self.world.resolve_name(decorator.partition("(")[0]))
             if resolved in GRAD_MODES:
                 found = resolved
-            elif decorator not in ("property", "staticmethod") and not self._is_wrapper(decorator):
+            elif decorator not in ("property", "staticmethod", "classmethod") and not self._is_wrapper(decorator):
                 return None
         return found
 

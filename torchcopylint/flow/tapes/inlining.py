@@ -43,13 +43,15 @@ class Expanded(NamedTuple):
 
     `places` are the sites of the program by the sites of its events: that of the event, behind those of the calls that
     lead to it. `handed` are the sites at which a helper is given something: nobody puts that aside. `whole` is
-    whether helpers are in it that tell nothing by themselves.
+    whether helpers are in it that tell nothing by themselves. `constructing` are the sites of the program that call a
+    constructor, which returns nothing.
     """
 
     unit: t.Unit
     places: Mapping[int, tuple[int, ...]]
     handed: frozenset[int]
     whole: bool
+    constructing: frozenset[int]
 
 
 class _Frame(NamedTuple):
@@ -66,6 +68,8 @@ class _Frame(NamedTuple):
     """The places or keys of what stands in the parameters that gather what is left."""
     functions: Mapping[str, int]
     """The functions of the file that parameters are."""
+    receiver: int = -1
+    """The class that the object of a method surely is of, or -1."""
 
 
 def is_result(m: Machine, load: t.Load) -> bool:
@@ -100,6 +104,7 @@ class _Expansion:
         self.bound = set(m.unit.bound) | {parameter.name for parameter in m.unit.parameters}
         self.count = 0
         self.handed: set[int] = set()
+        self.constructing: set[int] = set()
         self.events = len(m.index.events)
 
     def result(self, base: int) -> Expanded | None:
@@ -113,7 +118,8 @@ class _Expansion:
         tape = moving.placed(tape, ranks, definitions)
         uses = {moving.placed_use(use, ranks): names for use, names in self.uses.items()}
         expanded = unit._replace(tape=tape, definitions=tuple(definitions), uses=uses, bound=frozenset(self.bound))
-        return Expanded(expanded, places, frozenset(ranks[site] for site in self.handed if site >= 0), self.whole)
+        handed = frozenset(ranks[site] for site in self.handed if site >= 0)
+        return Expanded(expanded, places, handed, self.whole, frozenset(self.constructing))
 
     def _site(self, site: int, frame: _Frame) -> int:
         return self.keys.setdefault((*frame.prefix, site), len(self.keys)) if site >= 0 else site
@@ -162,15 +168,17 @@ class _Expansion:
     def _instead(self, event: t.Call | t.Invoke | t.Attribute, frame: _Frame) -> list[t.Event] | None:
         if len(frame.units) > MAX_DEPTH:
             return None
-        number = callees.called(frame.m, event, frame.functions)
-        if number is None or number in frame.units:
+        called = callees.called(frame.m, event, frame.functions, frame.receiver)
+        if called is None or called.number in frame.units:
             return None
-        helper = self.helpers.helper(number)
-        if helper is None or not self._is_telling(number, event, frame):
+        helper = self.helpers.helper(called.number)
+        if helper is None or not self._is_telling(called.number, event, frame):
             return None
         outside = self._outside(helper)
-        given = self._arguments(helper, event, frame) if outside is not None else None
-        return self._put(helper, event, frame, given, outside) if given is not None and outside is not None else None
+        given = self._arguments(helper, event, frame, called) if outside is not None else None
+        if given is None or outside is None:
+            return None
+        return self._put(helper, event, frame, given, outside, called)
 
     def _is_telling(self, number: int, event: t.Call | t.Invoke | t.Attribute, frame: _Frame) -> bool:
         """Whether a helper is to be put in, or one that it is passed."""
@@ -205,7 +213,7 @@ class _Expansion:
         return names
 
     def _arguments(
-        self, helper: Helper, event: t.Call | t.Invoke | t.Attribute, frame: _Frame
+        self, helper: Helper, event: t.Call | t.Invoke | t.Attribute, frame: _Frame, called: callees.Called
     ) -> dict[str, Given] | None:
         """What stands for each parameter: a register of the frame's unit, several for `*rest`, or a default."""
         unit = helper.unit
@@ -213,10 +221,8 @@ class _Expansion:
         if passed is None:
             return None
         positional, named = passed
-        static = "staticmethod" in self.helpers.world.decorators(unit.number)
-        if isinstance(event, t.Invoke | t.Attribute) and not static and unit.owner >= 0:
-            # Of a function of a module, that is where it stands: `helpers.step(model)`.
-            positional = [event.base, *positional]
+        if called.base >= 0:
+            positional = [called.base, *positional]
         plain = [one for one in unit.parameters if one.kind == "plain"]
         by_place = [one.name for one in plain if not one.by_name]
         found: dict[str, Given] = dict(zip(by_place, positional, strict=False))
@@ -263,13 +269,20 @@ class _Expansion:
         frame: _Frame,
         given: Mapping[str, Given],
         outside: Mapping[str, str],
+        called: callees.Called,
     ) -> list[t.Event]:
         self.count += 1
         mark = f"{HELPERS_NAME}{self.count}"
         names = {**outside, **{name: name + mark for name in helper.own}}
         text = naming.text_of(frame.m, event.out)
+        user = frame.m.index.consumers.get(event.out) if called.constructs else None
+        mine = user.name if isinstance(user, t.Bind) else ""
         site = self._site(event.site, frame)
         made: list[t.Event] = []
+        if called.constructs:
+            # A constructor is given what the call makes.
+            made.append(self._moved(event, frame))
+            self.constructing.add(event.site)
         me = helper.unit.first if helper.unit.owner >= 0 else ""
         for name, value in given.items():
             root = frame.m.unit.definitions[value] if isinstance(value, int) else None
@@ -278,7 +291,7 @@ class _Expansion:
                 names[name] = frame.names.get(root.name, root.name)
                 continue
             if name == me and isinstance(value, int):
-                names[me] = naming.text_of(frame.m, value) + mark
+                names[me] = (mine or naming.text_of(frame.m, value)) + mark
             self.handed.add(site)
             register = self._given(value, site, frame, made)
             annotation = next(p.annotation for p in helper.unit.parameters if p.name == name)
@@ -301,13 +314,15 @@ class _Expansion:
                 if name not in helper.binds and isinstance(value, int)
                 if (number := callees.function_in(frame.m, value, frame.functions)) is not None
             },
+            called.receiver,
         )
         self.scopes[helper.unit.number] = names if helper.unit.number not in self.scopes else None
         entered = self._entered(helper, site, made)
         made += self._tape(helper.tape, inner)
         made += [t.Exit(entered, site)] if entered >= 0 else []
         self.bound |= {*names.values(), text + mark}
-        made.append(self._defined(t.Load(event.out + frame.shift, text + mark, site)))
+        if not called.constructs:
+            made.append(self._defined(t.Load(event.out + frame.shift, text + mark, site)))
         return made
 
     def _given(self, value: Given, site: int, frame: _Frame, made: list[t.Event]) -> int:
