@@ -237,6 +237,26 @@ CARRIED: Mapping[str, Way] = {
         "from contextlib import contextmanager\n\n@contextmanager\ndef held_(value):\n    yield value",
         "with held_({value}) as {name}:\n    pass",
     ),
+    "a move to a device": Way("import torch", "{name} = ({value}).to(torch.device('cpu'))"),
+    "a move to a device, if there is one": Way(
+        "import torch", "{binds}{value}\nif torch.cuda.is_available():\n    {name} = {name}.cuda()"
+    ),
+    "a move to the device of something": Way(
+        "import torch\n\ndef device_of_(other):\n    return getattr(other, 'device', 'cpu')",
+        "{binds}{value}\n{name} = {name}.to(device_of_({name}))",
+    ),
+    "one of two, by a test": Way(
+        "import torch", "{binds}{value}\nif torch.cuda.device_count() > 64:\n    {name} = torch.zeros(1)"
+    ),
+    "an early end": Way("import os", "if os.environ.get('NOBODY_SETS_THIS'):\n    raise SystemExit\n{binds}{value}"),
+    "a value that is made twice": Way("", "{binds}None\nif {name} is None:\n    {binds}{value}"),
+    "an attempt": Way("", "try:\n    {binds}{value}\nexcept KeyError:\n    raise"),
+    "a walrus": Way("", "if ({name} := {value}) is not None:\n    pass"),
+    "a choice that is no choice": Way("", "{binds}{value} if True else None"),
+    "a default": Way("", "{binds}{value}\n{name} = {name} if {name} is not None else None"),
+    "`cast`": Way("import typing", "{name} = typing.cast('object', {value})"),
+    "an annotation": Way("from typing import Any", "{name}: Any = {value}"),
+    "an assertion": Way("", "{binds}{value}\nassert {name} is not None"),
     "a function that gives it back": Way(
         "def same_(value, empty=False):\n    if empty:\n        return None\n    return value",
         "{binds}same_({value})",

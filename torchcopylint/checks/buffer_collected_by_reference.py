@@ -47,9 +47,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 written_since(write, fact.site),
                 *((read_point(read, write),) if read is not None else ()),
             ),
-            values={"name": fact.name, "cause": write.cause or write.op},
+            values={"name": fact.name, "cause": write.cause or write.op, "when": fact.when},
             confidence=at_most(Confidence.HIGH if read is not None else Confidence.MEDIUM, confidence(fact.sure)),
-            variant="yielded" if fact.form == "yield" else "",
+            variant="conditional" if fact.when else "yielded" if fact.form == "yield" else "",
         )
 
 

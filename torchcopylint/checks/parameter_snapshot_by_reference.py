@@ -103,7 +103,7 @@ def _collected(unit: UnitFacts, fact: Collected, seen: set[int]) -> Iterator[Rep
     if (read is None and not fact.outside) or fact.site in seen:
         return
     seen.add(fact.site)
-    link = fact.links[0]
+    link = next((link for link in fact.links if link.how in KEEPING), fact.links[0])
     taken = link.site if link.site >= 0 else fact.site
     phrase = f"shared.{link.how.value}" if link.site >= 0 and link.how is not None else "shared.parameters"
     names = {"source": link.source, "result": fact.name, "when": ""}
@@ -115,9 +115,14 @@ def _collected(unit: UnitFacts, fact: Collected, seen: set[int]) -> Iterator[Rep
             written_since(write, fact.site),
             *((read_point(read, write),) if read is not None else ()),
         ),
-        values={"name": fact.container or fact.name, "source": link.source, "cause": write.cause or write.op},
+        values={
+            "name": fact.container or fact.name,
+            "source": link.source,
+            "cause": write.cause or write.op,
+            "when": fact.when,
+        },
         confidence=at_most(Confidence.HIGH if read is not None else Confidence.MEDIUM, confidence(fact.sure)),
-        variant="tensor",
+        variant="conditional" if fact.when else "tensor",
     )
 
 
@@ -222,7 +227,9 @@ def _by_moment(unit: UnitFacts) -> list[list[ReadAfter]]:
 
 def _kept(read: ReadAfter) -> Link | None:
     """Where a read value was taken from its parameter, if it has been kept since before the write."""
-    if read.own or not read.certain or not {link.how for link in read.below_read} <= PLAIN:
+    if read.own or not (read.certain or read.conditional):
+        return None
+    if not {link.how for link in read.below_read} <= (PLAIN | {How.CONDITIONAL} if read.conditional else PLAIN):
         return None
     taken = [link for link in read.below_read if link.how in KEEPING]
     if not taken:
@@ -242,7 +249,7 @@ def _meets_itself(unit: UnitFacts, kept: ReadAfter, reads: list[ReadAfter]) -> b
         return written.form in ("method", "item", "assign") and written.name != kept.name and not written.reads_old
     return any(
         other.name != kept.name
-        and other.certain
+        and (other.certain or kept.conditional)
         and other.place[0] == storage
         and overlap(other.place[1], region) is Fact.YES
         and (other.own or _kept(other) is None)
@@ -265,7 +272,12 @@ def _report(write: Write, read: ReadAfter, link: Link, limit: Confidence) -> Rep
     return Report(
         site=link.site,
         points=(Point(Role.SHARED, link.site, phrase, names), written_point(write), read_point(read, write)),
-        values={"name": name, "source": source, "cause": write.cause or write.op},
+        values={
+            "name": name,
+            "source": source,
+            "cause": write.cause or write.op,
+            "when": next((above.when for above in read.below_read if above.when), ""),
+        },
         confidence=at_most(limit, confidence(max(write.sure, read.sure), read.sure)),
-        variant="" if whole else "tensor",
+        variant="conditional" if not read.certain else "" if whole else "tensor",
     )

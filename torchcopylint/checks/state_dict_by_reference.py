@@ -120,9 +120,14 @@ def _collected(unit: UnitFacts, fact: Collected, taken: Link) -> Iterator[Report
             written_since(write, fact.site),
             *((read_point(read, write),) if read is not None else ()),
         ),
-        values={"name": fact.container or fact.name, "source": source, "cause": write.cause or write.op},
+        values={
+            "name": fact.container or fact.name,
+            "source": source,
+            "cause": write.cause or write.op,
+            "when": fact.when,
+        },
         confidence=at_most(Confidence.HIGH if read is not None else Confidence.MEDIUM, confidence(fact.sure)),
-        variant="collected",
+        variant="conditional" if fact.when else "collected",
     )
 
 

@@ -26,6 +26,15 @@ from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.flow.values.state import kind_of
 
+PROGRESS = (
+    *(
+        f"tqdm.{name}"
+        for name in ("tqdm", "auto.tqdm", "notebook.tqdm", "autonotebook.tqdm", "tqdm_notebook", "std.tqdm")
+    ),
+    *("tqdm.rich.tqdm", "rich.progress.track", "fastprogress.progress_bar", "alive_progress.alive_it"),
+)
+"""Functions that show how far a loop has come, and hand out what they are given."""
+
 
 @special("builtins.isinstance", "builtins.hasattr", "builtins.callable", "builtins.issubclass", "builtins.id")
 def _metadata(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
@@ -64,7 +73,12 @@ def _range(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
     return containers.iterator(m, event.site, Value(kind=Kind.NUMBER))
 
 
-@special("builtins.enumerate", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "builtins.reversed")
+@special("typing.cast", "typing_extensions.cast")
+def _cast(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return arguments.at(1)
+
+
+@special("builtins.enumerate", "builtins.reversed", *PROGRESS)
 def _enumerate(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     if name.rpartition(".")[2] == "enumerate":
         generators.note_taken(m, arguments.at(0), event.site)

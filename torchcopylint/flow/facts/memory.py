@@ -320,7 +320,7 @@ class Collected(NamedTuple):
 
     `source` owns the memory, which is `storage`, and `links` lead from `name` up to it. `put` are the sites where the
     elements were put in, `outside` is whether others than this unit see the container. `form`: `append`, `item` or
-    `yield`.
+    `yield`. `when` says when a conversion on the way does not copy, if there is one.
     """
 
     site: int
@@ -335,6 +335,7 @@ class Collected(NamedTuple):
     form: str
     kind: Kind
     sure: Sure
+    when: str = ""
 
 
 class SentAndWritten(NamedTuple):

@@ -177,11 +177,17 @@ def _leaves(m: Machine, cell: Cell, depth: int) -> Iterator[Cell]:
 
 
 def _shares(m: Machine, cell: Cell) -> Iterator[Share]:
-    """The storages that what a cell holds surely sits on; those of a loop's earlier turns are several."""
+    """The storages that what a cell holds surely sits on, or unless a conversion has copied it; those of a loop's
+    earlier turns are several."""
     for ref in cell.refs:
         for share in m.state.object(ref).shares:
-            if share.sure and not share.when and share.storage & 1 == 0:
+            if share.storage & 1 == 0 and ((share.sure and not share.when) or _condition(m, ref, share)):
                 yield share
+
+
+def _condition(m: Machine, ref: int, share: Share) -> str:
+    """When an object sits on a storage, if that hangs on a conversion."""
+    return reading.condition_of(tuple(link for _, link in reading.chain_of(m, ref, share)))
 
 
 def _overwritten(m: Machine, earlier: Cell, sat_on: Share, cell: Cell, share: Share) -> Mark | None:
@@ -241,6 +247,7 @@ def _note(m: Machine, slot: Slot, cell: Cell, share: Share, mark: Mark, first: i
             form=form,
             kind=obj.kind,
             sure=obj.sure,
+            when="" if share.sure else reading.condition_of(tuple(link for _, link in chain)),
         )
     )
     return True

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Order: TypeAlias = "tuple[int | str, ...]"
 """Which dimension of the memory each one is; or `swap` and two of them, `reverse`, or `?` for some other order."""
+_KEEPING_ORDER = frozenset(
+    ["clone", "to", "cpu", "cuda", "float", "double", "half", "bfloat16", "long", "int", "bool", "type", "type_as"]
+)
 PERMUTED, EXPANDED, COUNT, UNIT = "permuted", "expanded", "dimensions", "one of size one"
 UNFOLDED = "cut into windows"
 LIKE = "like what is permuted"
@@ -104,7 +107,18 @@ def _exchanges_batch(order: Order) -> bool:
 def counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
     """What is known of the dimensions of an operation's result: how many there are, if one is of size one, and if they
     may be out of order."""
-    return (*_counted(m, name, arguments), *(((DENSE, True),) if _is_made_dense(m, name, arguments) else ()))
+    dense = ((DENSE, True),) if _is_made_dense(m, name, arguments) else ()
+    return (*_counted(m, name, arguments), *dense, *_order_kept(m, name, arguments))
+
+
+def _order_kept(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
+    """The order that a copy or a conversion has from what it was made from: that format is preserved by default."""
+    if name not in _KEEPING_ORDER or "memory_format" in arguments.keywords or not arguments.positional:
+        return ()
+    refs = arguments.positional[0].refs
+    orders = {dict(m.state.object(ref).config).get(PERMUTED) for ref in refs}
+    order = next(iter(orders)) if len(orders) == 1 else None
+    return ((PERMUTED, order),) if order else ()
 
 
 def _is_made_dense(m: Machine, name: str, arguments: Arguments) -> bool:
