@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, ModuleShallow
-from torchcopylint.flow.model import ARGUMENT, CONTAINERS, How, Key, Kind, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, CONTAINERS, FIELD, How, Key, Kind, Sure, Value
 from torchcopylint.flow.program import unwrapping
 from torchcopylint.flow.storages import keeping
 from torchcopylint.flow.tapes import next_turn, turns
@@ -65,7 +65,7 @@ def note_met(
     if first == second:
         called = {_called(m, one, MAX_DEPTH), _called(m, other, MAX_DEPTH)}
         names = [place for place in _names_of(m, first) if place[1] in called]
-        if len(names) > 1:
+        if len(names) > 1 and not any(_is_any_of_several(m, ref) for ref in first):
             (_, source), (bound, name) = names[0], names[-1]
             sure = max(Sure.LIKELY, min(m.state.object(ref).sure for ref in first))
             m.fact(ModulePaired(site, name, source, bound, form, sure))
@@ -109,8 +109,15 @@ def pair_arguments(m: Machine, pairs: Iterable[tuple[str, str, str]], bound: dic
                 m.fact(ModulePaired(site, one, obj.text or other, site, form, max(Sure.LIKELY, obj.sure)))
 
 
+def _is_any_of_several(m: Machine, ref: int) -> bool:
+    """Whether an object stands for each element of a field's list: two that are taken out are two."""
+    obj = m.state.object(ref)
+    return obj.owner == FIELD and obj.text.endswith("[...]")
+
+
 def _is_one_model(m: Machine, refs: tuple[int, ...]) -> bool:
-    return len(refs) == 1 and not refs[0] & 1 and m.state.object(refs[0]).kind is Kind.MODULE
+    one = len(refs) == 1 and not refs[0] & 1 and m.state.object(refs[0]).kind is Kind.MODULE
+    return one and not _is_any_of_several(m, refs[0])
 
 
 def _called(m: Machine, value: Value, depth: int) -> str:
