@@ -54,11 +54,15 @@ class ToldSummaries:
 
     def flags(self, number: int, summary: Summary) -> tuple[Flag, ...]:
         """The parameters of a function that decide by themselves what it does to what it is given."""
-        if not summary.writes and len(summary.returned) < 2 and not summary.kept:
+        if not summary.writes and len(summary.returned) < 2 and not self._keeps(number, summary):
             return ()
         if number not in self._flags:
             self._flags[number] = self._flags_of(number)
         return self._flags[number]
+
+    def _keeps(self, number: int, summary: Summary) -> bool:
+        """Whether a function puts something away. Constructors do, and that is no news."""
+        return bool(summary.kept) and self.world.program.units[number].name != "__init__"
 
     def exported(self, number: int, summary: Summary, file: str) -> Summary:
         """A summary with all that a call from another file may tell the function."""
