@@ -244,7 +244,7 @@ KNOWN: tuple[Entry, ...] = (
             ("data-write bad 5", "TCL103[idiom] in statement 5 info/high"),
             ("data-read bad 2", "TCL104 in statement 12 warning/high"),
             ("loss-data-index good 5", "TCL104 in statement 6 warning/high"),
-            ("parameter-snapshot-by-reference good 9", "TCL104 in statement 7 warning/high"),
+            ("parameter-snapshot-by-reference good 10", "TCL104 in statement 7 warning/high"),
         )
     ),
     Entry(

@@ -237,13 +237,8 @@ CARRIED: Mapping[str, Way] = {
         "from contextlib import contextmanager\n\n@contextmanager\ndef held_(value):\n    yield value",
         "with held_({value}) as {name}:\n    pass",
     ),
-    "a move to a device": Way("import torch", "{name} = ({value}).to(torch.device('cpu'))"),
     "a move to a device, if there is one": Way(
         "import torch", "{binds}{value}\nif torch.cuda.is_available():\n    {name} = {name}.cuda()"
-    ),
-    "a move to the device of something": Way(
-        "import torch\n\ndef device_of_(other):\n    return getattr(other, 'device', 'cpu')",
-        "{binds}{value}\n{name} = {name}.to(device_of_({name}))",
     ),
     "one of two, by a test": Way(
         "import torch", "{binds}{value}\nif torch.cuda.device_count() > 64:\n    {name} = torch.zeros(1)"
