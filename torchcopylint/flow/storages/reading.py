@@ -230,11 +230,9 @@ def _read_after(
         # Their parameters are read one by one, or by calling them, which is what they were written for.
         return None
     written = {storage | 1 for storage in write.storages}
-    sharing = [share for share in obj.shares if share.storage | 1 in written]
-    if not sharing:
+    share = _written_share(obj, written)
+    if share is None:
         return None
-    # What a conversion has returned is written whether it has copied or not.
-    share = next((share for share in sharing if share.sure), sharing[0])
     chain = held_part(m, value.root, chain_of(m, ref, share))
     certain = share.storage in m.certain_storages[mark.write]
     below_written, below_read = relation(m, write, share.storage | 1, chain, value.root)
@@ -283,6 +281,13 @@ def _read_after(
         and _but_for_a_condition(below_written, below_read),
         replaced=met and covers(region, share.region),
     )
+
+
+def _written_share(obj: Object, written: set[int]) -> Share | None:
+    """How an object sits on what was written: surely, if it does so somewhere. What a conversion has returned is
+    written whether it has copied or not."""
+    sharing = [share for share in obj.shares if share.storage | 1 in written]
+    return next((share for share in sharing if share.sure), next(iter(sharing), None))
 
 
 def _goes_through_all(m: Machine, value: Value) -> bool:

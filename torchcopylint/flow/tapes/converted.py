@@ -9,29 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import BUFFERS, Cell, How, Share, join_objects
+from torchcopylint.flow.model import TENSORS, Cell, How, Share, join_objects
 from torchcopylint.flow.values.state import Delta
+from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
-_CONVERSIONS = frozenset(
-    {
-        "cuda",
-        "cpu",
-        "to",
-        "float",
-        "double",
-        "half",
-        "bfloat16",
-        "long",
-        "int",
-        "type",
-        "type_as",
-        "contiguous",
-        "astype",
-    }
-)
 OTHERWISE = "on some paths"
 """When what a test has converted is what it was: where the test fails."""
 
@@ -51,14 +35,17 @@ def take_as_one(m: Machine, deltas: list[Delta]) -> None:
 def _is_converted(m: Machine, name: str, whole: int, made: int) -> bool:
     """Whether one object is what a conversion of the other has returned, and nothing else holds it."""
     one, other = m.state.object(whole), m.state.object(made)
-    if one.kind not in BUFFERS or other.kind is not one.kind or made & 1 or whole & 1:
+    if one.kind not in TENSORS or other.kind is not one.kind or made & 1 or whole & 1:
+        return False
+    if any(key != name and made in m.state.refs_of(key) for key in m.state.holders.get(made, ())):
         return False
     events = m.unit.definitions
     for bind in m.index.binds.get(name, ()):
         event = events[bind.value]
         if isinstance(event, t.Invoke) and event.site == other.site:
-            base = events[event.base]
-            return event.name in _CONVERSIONS and isinstance(base, t.Load) and base.name == name
+            base, op = events[event.base], table.tensor_method(event.name)
+            converts = op is not None and op.shares == "maybe" and op.may_be_same
+            return converts and isinstance(base, t.Load) and base.name == name
     return False
 
 
