@@ -210,7 +210,7 @@ def _is_sum(m: Machine, event: t.Augment, target: Value, value: Value) -> bool:
     if form == "collected":
         value = slots.join_values([slots.slot_value(m, slot) for ref in value.refs for slot in m.state.slot_names(ref)])
     if form == "sum":
-        gathered.note(m, event.site, value, name, source)
+        gathered.note(m, event.site, event.target, value, source)
     lasting = runs.stands_in_field(m, event.target)
     return runs.accumulate(m, event.site, target, value, name, source, form, lasting=lasting)
 

@@ -11,7 +11,7 @@ from torchcopylint.flow.graphs.earlier import is_begun_on_arms
 from torchcopylint.flow.graphs.figures import Looks, is_figure_for_callers
 from torchcopylint.flow.model import PART, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.tapes.loops import Loops
-from torchcopylint.flow.values import kinds
+from torchcopylint.flow.values import kinds, naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
 
-def note(m: Machine, site: int, value: Value, name: str, source: str) -> None:
-    """At `site`, in a loop, `value` is added to the sum `name`."""
+def note(m: Machine, site: int, own: int, value: Value, source: str) -> None:
+    """At `site`, in a loop, `value` is added to the sum that stands in the register `own`."""
     m.gathered.pop(site, None)
     if not m.in_loop or m.state.mode.recording is not Fact.YES or not value.refs:
         return
@@ -31,8 +31,8 @@ def note(m: Machine, site: int, value: Value, name: str, source: str) -> None:
         return
     if all(_carries_network(m, obj, f"{source} {obj.text}") for obj in objects):
         sure = min(obj.sure if obj.kind in TENSORS else Sure.LIKELY for obj in objects)
-        fact = Accumulated(site, name, source, "figure", -1, sure, m.state.mode.assumed)
-        m.gathered[site] = fact
+        name = naming.text_of(m, own)
+        m.gathered[site] = own, Accumulated(site, name, source, "figure", -1, sure, m.state.mode.assumed)
 
 
 def _carries_network(m: Machine, obj: Object, text: str) -> bool:
@@ -50,13 +50,16 @@ def _carries_network(m: Machine, obj: Object, text: str) -> bool:
 def found(m: Machine, known: set[int]) -> Iterator[Relation]:
     """The sums of a unit that nobody uses but as numbers; not those at the sites `known`."""
     loops = Loops(m.unit.tape) if m.gathered else None
-    for site, fact in sorted(m.gathered.items()):
-        if loops is None or site in known or not fact.name.isidentifier() or is_begun_on_arms(m, site, fact.name):
+    for site, (own, fact) in sorted(m.gathered.items()):
+        loaded = m.unit.definitions[own] if own >= 0 else None
+        if loops is None or site in known or not isinstance(loaded, t.Load) or not fact.name.isidentifier():
+            continue
+        if is_begun_on_arms(m, site, loaded.name):
             continue
         if not passes.outlives_turn(m, fact, loops.around(site)) or _ends_loop(m.unit.tape, site):
             continue
         looks = Looks(m.unit, m)
-        if not looks.is_figure(fact.name) or not (looks.looked or looks.returned):
+        if not looks.is_figure(loaded.name) or not (looks.looked or looks.returned):
             continue
         if looks.returned and not is_figure_for_callers(m.world, m.unit.number, looks.returned):
             continue

@@ -30,7 +30,7 @@ def note(m: Machine, event: t.Bind | t.StoreAttribute | t.StoreItem, value: Valu
     site, held, name = found.place.site, m.value(found.own), naming.text_of(m, found.own)
     lasting = runs.stands_in_field(m, found.own)
     for other in found.others:
-        gathered.note(m, site, m.value(other), name, naming.spelling(m, addends.carried(m, other)))
+        gathered.note(m, site, found.own, m.value(other), naming.spelling(m, addends.carried(m, other)))
         if site in m.gathered:
             break
     for other in found.others:

@@ -74,7 +74,7 @@ class Machine:
         self.facts: dict[int, list[Relation]] = {}
         self.writes: dict[int, Write] = {}
         self.pairs: set[tuple[str, str, str]] = set()
-        self.gathered: dict[int, Accumulated] = {}
+        self.gathered: dict[int, tuple[int, Accumulated]] = {}
         self.loaded_fields: set[tuple[str, str]] = set()
         self.tied: dict[tuple[int, int], int] = {}
         self.called_fields: dict[tuple[str, str], dict[Fact, int]] = {}

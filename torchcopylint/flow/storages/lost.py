@@ -114,10 +114,19 @@ def _may_be_nothing(m: Machine, local: int, name: str) -> bool:
         if unit.name == "__init__" and unit.owner in lineage:
             index = m.world.index(unit)
             for event in index.stores.get(name, ()):
-                made = unit.definitions[event.value] if event.value >= 0 else None
-                if isinstance(made, t.Const) and made.value is None and event.site in index.on_arms:
+                if event.site in index.on_arms and _is_nothing(unit, event.value):
                     return True
     return False
+
+
+def _is_nothing(unit: t.Unit, register: int) -> bool:
+    """Whether a register holds `None`, alone or as its part of `self.u, self.w = None, None`."""
+    made = unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Unpack) and made.position >= 0:
+        several = unit.definitions[made.value]
+        items = several.items if isinstance(several, t.Make) else ()
+        made = unit.definitions[items[made.position]] if made.position < len(items) else None
+    return isinstance(made, t.Const) and made.value is None
 
 
 def _taken_off(m: Machine, name: str) -> bool:

@@ -24,7 +24,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.regions import covers, overlap
 from torchcopylint.flow.storages import aliasing, transfers
-from torchcopylint.flow.tapes import alternatives, exclusion, first_turns, over_turns, turns, uses
+from torchcopylint.flow.tapes import alternatives, begun_at_first, exclusion, first_turns, over_turns, turns, uses
 from torchcopylint.flow.values import memory, naming
 
 if TYPE_CHECKING:
@@ -129,6 +129,8 @@ def _apart(m: Machine, fact: ReadAfter, site: int) -> bool:
     shared = {fact.bound, *(link.site for link in fact.links)} - {-1}
     holder = fact.name.partition("[")[0].partition(".")[0]
     if any(turns.of_other_elements(m, fact.write, one, holder) for one in shared):
+        return True
+    if begun_at_first.is_of_earlier_turn(m, fact):
         return True
     if any(fact.write < one < site and exclusion.goes_with_flag(m, holder, one, site) for one in shared):
         return True
