@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen, gradients, grads
 from torchcopylint.flow.facts import AttributeSet, DataAccess, VolatileUsed
@@ -36,9 +38,10 @@ from torchcopylint.flow.storages import (
 )
 from torchcopylint.flow.values import idioms, kinds, memory, naming
 
-_MISSPELT = frozenset(
-    {"require_grad", "requires_gard", "required_grad", "requires_grads", "requiers_grad", "require_grads"}
-)
+_FLAG = "requires_grad"
+_ALIKE = 0.9
+"""So much of a word has to be that flag (as `difflib` measures it) for it to be a slip: one letter more, one less, two
+exchanged."""
 
 
 @handles(t.StoreAttribute)
@@ -59,7 +62,7 @@ def store(m: Machine, event: t.StoreAttribute) -> None:
             _set_requires_grad(m, event, ref, obj, value, text)
         elif event.name == "volatile" and obj.kind in TENSORS:
             m.fact(VolatileUsed(event.site, f"{text}.{event.name}", obj.sure))
-        elif _is_misspelt(m, obj, event.name):
+        elif _is_misspelt(m, event, obj):
             m.fact(AttributeSet(event.site, text, event.name, _constant_text(value), obj.kind, obj.sure))
         _store_field(m, event, ref, obj, value)
         callbacks.note_context(m, obj, event.name, value, event.site)
@@ -69,9 +72,13 @@ def store(m: Machine, event: t.StoreAttribute) -> None:
         gradients.dropped_in_loop(m)
 
 
-def _is_misspelt(m: Machine, obj: Object, name: str) -> bool:
+def _is_misspelt(m: Machine, event: t.StoreAttribute, obj: Object) -> bool:
     """Whether `requires_grad` is meant by what is set on a tensor or module, and nothing there goes by that name."""
-    return name in _MISSPELT and obj.kind in (*TENSORS, Kind.MODULE) and not attributes.is_property(m, obj, name)
+    name = event.name
+    if name == _FLAG or not name.startswith("re") or obj.kind not in (*TENSORS, Kind.MODULE):
+        return False
+    alike = difflib.SequenceMatcher(None, _FLAG, name).ratio() >= _ALIKE
+    return alike and not attributes.is_property(m, obj, name) and not _keeps_option(m, event, obj)
 
 
 def _flagged(m: Machine, register: int) -> Value:

@@ -12,6 +12,7 @@ from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
     FIELD,
+    OPTIMIZER_STATE,
     OUTPUT,
     PART,
     PLACEHOLDER,
@@ -33,6 +34,9 @@ from torchcopylint.flow.tapes import dimensions, uses
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.flow.values.state import kind_of
+
+_OPTIONS = "param_groups"
+"""Under this key of an optimizer's state stand numbers alone: its options, and which parameters they are for."""
 
 
 @handles(t.Item)
@@ -76,6 +80,8 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         asked = Arguments([single, index[0] if len(index) == 1 else UNKNOWN], {})
         return modules.call_instance(m, single, asked, event.site, naming.text_of(m, event.base), "__getitem__")
     key = indexing.constant(m, event.subscript)
+    if OPTIMIZER_STATE in obj.flags and key == _OPTIONS:
+        return UNKNOWN
     if obj.kind in (Kind.LIST, Kind.TUPLE):
         if len(event.subscript) == 1 and isinstance(event.subscript[0], t.Slice):
             return containers.part_of(m, single, event.subscript[0], event.site, text)

@@ -209,6 +209,9 @@ def _is_sum(m: Machine, event: t.Augment, target: Value, value: Value) -> bool:
     form = "collected" if kind_of(target, m.state) in CONTAINERS else "sum"
     if form == "collected":
         value = slots.join_values([slots.slot_value(m, slot) for ref in value.refs for slot in m.state.slot_names(ref)])
+    if form == "sum" and m.state.mode.recording is Fact.NO:
+        # The sum has no graph behind it, whatever is added to it.
+        return False
     if form == "sum":
         gathered.note(m, event.site, event.target, value, source)
     lasting = runs.stands_in_field(m, event.target)

@@ -141,8 +141,10 @@ class Looks:
 def is_figure_for_callers(world: World, number: int, returned: set[int]) -> bool:
     """Whether every call of a function in its file takes what it returns at some places for numbers.
 
-    False if there is no call, or if a caller hands the result on.
+    False if there is no call, or if a caller hands the result on, and of `forward`, which nobody calls by that name.
     """
+    if world.unit(number).name == "forward" and world.unit(number).owner >= 0:
+        return False
     called = {caller for caller, _ in world.call_modes.get(number, ())}
     if not called or not called <= world.machines.keys():
         return False

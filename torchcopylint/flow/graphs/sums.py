@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.graphs import addends, gathered, runs
+from torchcopylint.flow.model import Fact
 from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ _JOINING = frozenset(
 def note(m: Machine, event: t.Bind | t.StoreAttribute | t.StoreItem, value: Value) -> None:
     """A name, field or item is set: `total = total + loss`, `mean = 0.9 * mean + 0.1 * loss` and
     `outputs = torch.cat([outputs, y])` are sums that go on."""
+    if m.state.mode.recording is Fact.NO:
+        # What is computed there has no graph, whatever it is computed from.
+        return
     made = m.unit.definitions[event.value] if event.value >= 0 else None
     if isinstance(made, t.Call | t.Invoke):
         _note_joined(m, event, _joined(m, made), value)
