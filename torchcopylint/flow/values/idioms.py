@@ -26,7 +26,7 @@ _AVERAGE = re.compile(
 )
 _AVERAGE_CLASS = re.compile(r"EMA|MovingAverage|Polyak|Averag|SWA|Lookahead", 0)
 _CONVERSION = re.compile(
-    r"(?:^|_)(?:convert|conversion|load|from|fuse|fold|(?:un)?merge|export|import|port|tie|prune|mask|quantize|dequantize|deploy|reparam\w*|resize|expand|transfer|copy|clone|surgery|remap|rename|inflate|set_weights?|switch_to_deploy|to_fp\w*|cast|upcast|offload|unload|flatten|unflatten|shard|broadcast|sync\w*|set_flat\w*|set_param\w*)(?:_|$)",
+    r"(?:^|_)(?:convert|conversion|load|from|fuse|fold|(?:un)?merge|export|import|port|tie|prune|mask|quantize|dequantize|deploy|reparam\w*|resize|expand|(?<!style_)transfer|copy|clone|surgery|remap|rename|inflate|set_weights?|switch_to_deploy|to_fp\w*|cast|upcast|offload|unload|flatten|unflatten|shard|broadcast|sync\w*|set_flat\w*|set_param\w*)(?:_|$)",
     re.I,
 )
 _CONVERTS = re.compile(
