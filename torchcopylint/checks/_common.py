@@ -176,12 +176,13 @@ def writes_of_argument(unit: UnitFacts) -> Iterator[Write]:
             yield write
 
 
-def suffers_caller(unit: UnitFacts, write: Write, *, shown: bool = False) -> bool:
+def suffers_caller(unit: UnitFacts, write: Write, *, shown: bool = False, part: bool = False) -> bool:
     """Whether a write reaches memory of the caller's, who gets a value back and not that memory.
 
-    `shown` is whether the unit itself looks at what it has written, so that it need not be there to write it.
+    `shown` is whether the unit itself looks at what it has written, so that it need not be there to write it; `part`
+    whether that is known to be an element of what was passed.
     """
-    if write.owner != ARGUMENT or unit.kind != "function" or not (unit.returns_value or shown):
+    if (write.owner != ARGUMENT and not part) or unit.kind != "function" or not (unit.returns_value or shown):
         return False
     if write.owner_name in unit.given_away:
         return False

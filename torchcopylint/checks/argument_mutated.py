@@ -19,7 +19,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             continue
         write = unit.writes[fact.site]
         plain = {link.how for link in write.chain} <= PLAIN_HOWS | {How.PARAMETER}
-        if write.kind not in TENSORS or not plain or not suffers_caller(unit, write):
+        if write.kind not in TENSORS or not plain or not suffers_caller(unit, write, part=fact.name.endswith("]")):
             continue
         seen.add(fact.name)
         names = {"name": fact.name, "source": fact.passed, "op": fact.op, "target": unit.name, "result": fact.name}

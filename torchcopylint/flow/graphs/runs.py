@@ -34,7 +34,7 @@ from torchcopylint.flow.tapes import exclusion
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
-_BRANCHES, _CALLS = 1 << 48, 1 << 47
+BRANCHES, _CALLS = 1 << 48, 1 << 47
 MAX_OUTPUTS = 64
 _FREED, _RAN, _ADDED, _HELD = 1, 2, 3, 4
 MAX_DEPTH = 2
@@ -118,7 +118,7 @@ def branch(m: Machine, number: int, group: int) -> int:
 
     The graphs of all of them have the `number`, that of the network.
     """
-    made = _BRANCHES + number * MAX_OUTPUTS + group % MAX_OUTPUTS
+    made = BRANCHES + number * MAX_OUTPUTS + group % MAX_OUTPUTS
     m.runs.branches[made] = number
     return made
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _SPELT_OUT = frozenset({"method", "augmented", "item", "out", "call", "operator"})
+_NOTHING: tuple[int, str, bool, str, tuple[str, ...]] = (-1, "", False, "", ())
 MAX_DEPTH = 3
 """So many functions may hand a parameter on to the one that writes it."""
 
@@ -36,23 +37,24 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
                     continue
                 if fact.write in m.argument_writes and _goes_back(m, fact.write):
                     continue
-                unit, parameter, returned, passed = m.argument_writes.get(fact.write, (-1, "", False, ""))
-                handed_on = _handed_on(world, unit, parameter)
+                unit, parameter, returned, passed, path = m.argument_writes.get(fact.write, _NOTHING)
+                handed_on = _handed_on(world, unit, parameter) if not path else None
                 if handed_on is not None:
                     unit, parameter, returned = handed_on
                 callee = world.machines.get(unit)
                 for_effect = fact.write in dropped and handed_on is None
-                write = _first_write(callee, parameter) if callee is not None and not for_effect else None
+                write = _first_write(callee, parameter, path) if callee is not None and not for_effect else None
                 if callee is None or write is None or (passed and fact.name != passed):
                     # A call that writes two of its arguments is told of the one whose parameter is known.
                     continue
-                worked = not _is_filled(m, fact) and _is_worked_on(callee, write, parameter)
-                second = "" if returned else _second_name(write, parameter)
+                worked = not path and not _is_filled(m, fact) and _is_worked_on(callee, write, parameter)
+                second = "" if returned or path else _second_name(write, parameter)
                 if returned or second or worked:
                     # What is written is known for what it is on that path, whatever is known where others join it.
                     wrote = m.writes.get(fact.write)
                     sure = min(write.sure, max(fact.sure, wrote.sure) if wrote is not None else fact.sure)
-                    suffers = CallerSuffers(write.site, parameter, write.op, fact.write, fact.name, site, sure, second)
+                    name = f"{parameter}{''.join(path)}"
+                    suffers = CallerSuffers(write.site, name, write.op, fact.write, fact.name, site, sure, second)
                     suffers = suffers._replace(worked=worked and not (returned or second))
                     found.setdefault(unit, []).append(suffers)
         for call in sorted(m.argument_writes) if m.unit.name == "__init__" else ():
@@ -71,9 +73,9 @@ def _handed_on(world: World, unit: int, parameter: str) -> tuple[int, str, bool]
         write = _first_write(m, parameter) if m is not None else None
         if m is None or write is None or write.site not in m.argument_writes or write.site in m.index.dropped:
             return found
-        unit, parameter, returned, _passed = m.argument_writes[write.site]
+        unit, parameter, returned, _passed, path = m.argument_writes[write.site]
         callee = world.machines.get(unit)
-        if callee is None or callee is m or callee.unit.name == "forward" or _goes_back(m, write.site):
+        if path or callee is None or callee is m or callee.unit.name == "forward" or _goes_back(m, write.site):
             # What a network does to its input is told where it is called.
             return found
         found = unit, parameter, returned
@@ -82,8 +84,8 @@ def _handed_on(world: World, unit: int, parameter: str) -> tuple[int, str, bool]
 
 def _in_other_methods(m: Machine, call: int) -> CallerSuffers | None:
     """What a constructor keeps in a field, it hands to a function that works on it; other methods read the field."""
-    unit, parameter, returned, _ = m.argument_writes[call]
-    callee, wrote = m.world.machines.get(unit), m.writes.get(call)
+    unit, parameter, returned, _, path = m.argument_writes[call]
+    callee, wrote = m.world.machines.get(unit) if not path else None, m.writes.get(call)
     write = _first_write(callee, parameter) if callee is not None else None
     if callee is None or wrote is None or write is None or not wrote.name.startswith(f"{m.unit.first}."):
         return None
@@ -216,8 +218,10 @@ def _is_filled(m: Machine, fact: ReadAfter) -> bool:
     return not any(loops[-1] in use.loops for use in uses.of_name(m, fact.name) if not use.loads)
 
 
-def _first_write(callee: Machine, parameter: str) -> Write | None:
-    """The first write that surely reaches a parameter."""
+def _first_write(callee: Machine, parameter: str, path: tuple[str, ...] = ()) -> Write | None:
+    """The first write that surely reaches a parameter, or the part of it at the end of a path."""
     storage = callee.number("argument", parameter)
+    for step in path:
+        storage = callee.number("slot", (storage, step))
     hits = [w for w in callee.writes.values() if w.storages == (storage,) and all(link.sure for link in w.chain)]
     return min(hits, key=lambda write: write.site, default=None)

@@ -35,7 +35,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.program import memos
 from torchcopylint.flow.references import FunctionReference
-from torchcopylint.flow.storages import aliasing, field_uses, reading, renewing, replacing, slots, writing
+from torchcopylint.flow.storages import aliasing, field_uses, own_entries, reading, renewing, replacing, slots, writing
 from torchcopylint.flow.tapes import outer
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import STATISTICS, Arguments
@@ -284,11 +284,13 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         written = _apply_write(m, item, bound, site, name, also=written) or written
         if item.path:
             m.part_writes[site] = (reference.unit, item.parameter, item.path)
-        else:
-            other = m.argument_writes.get(site, (0, item.parameter, False, ""))[1] != item.parameter
+        if not item.path or (
+            len(item.path) == 1 and own_entries.is_place(item.path[0]) and site not in m.argument_writes
+        ):
+            other = m.argument_writes.get(site, (0, item.parameter))[1] != item.parameter
             passed = naming.key_text(m, bound[item.parameter].root) if other and item.parameter in bound else ""
-            back = _hands_back(summary, item.parameter)
-            m.argument_writes[site] = (reference.unit, item.parameter, back, passed)
+            back = _hands_back(summary, item.parameter, item.path)
+            m.argument_writes[site] = (reference.unit, item.parameter, back, passed, item.path)
     aliasing.pair_arguments(m, summary.pairs, bound, site)
     replacing.by_call(m, summary.replaced, bound, site)
     renewing.by_call(m, summary.renewed, bound, site)
@@ -305,10 +307,10 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     return memos.take(m, reference.unit, name, lending.take(m, summary.lent, bound.get(unit.first), result, site), site)
 
 
-def _hands_back(summary: Summary, parameter: str) -> bool:
-    """Whether a function returns a parameter itself or an alias of it, alone or with other things."""
+def _hands_back(summary: Summary, parameter: str, path: tuple[str, ...]) -> bool:
+    """Whether a function returns a parameter, or a part of it, itself or an alias of it, alone or with other things."""
     returned = (*summary.returned, *(one for part in summary.parts for one in part.returned))
-    return any(one.parameter == parameter and not one.path and not one.when for one in returned)
+    return any(one.parameter == parameter and one.path == path and not one.when for one in returned)
 
 
 def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site: int, name: str, *, also: bool) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import unknowns
 from torchcopylint.flow.graphs import runs
@@ -18,7 +20,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import brought, collecting, queues, slots
+from torchcopylint.flow.storages import brought, collecting, own_entries, queues, slots
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
@@ -142,8 +144,10 @@ def element_of(m: Machine, base: Value, ref: int, site: int, text: str) -> Value
     return slots.element(m, base, None, site, text)
 
 
-def copy_elements(m: Machine, source: int, target: int, site: int) -> None:
-    """The elements of one container are elements of another as well."""
+def copy_elements(
+    m: Machine, source: int, target: int, site: int, without: Callable[[int], bool] | None = None
+) -> None:
+    """The elements of one container are elements of another as well, but for those at places that are left out."""
     obj = m.state.object(source)
     if obj.kind is Kind.STATE_DICT and m.state.object(target).kind is Kind.DICT:
         one = element_of(m, Value((source,)), source, site, f"{obj.text}[...]")
@@ -152,6 +156,8 @@ def copy_elements(m: Machine, source: int, target: int, site: int) -> None:
     for slot in m.state.slot_names(source):
         cell = m.state.cell(slot)
         if cell is not None and slot[1].startswith("["):
+            if without is not None and own_entries.is_place(slot[1]) and without(int(slot[1][1:-1])):
+                continue
             held = Value(cell.refs, cell.kind, cell.const, cell.marks)
             name = slot[1] if keyed else ANY_ELEMENT
             slots.bind_slot(m, (target, name), held, site, weak=name == ANY_ELEMENT)
@@ -183,7 +189,7 @@ def part_of(m: Machine, base: Value, bounds: t.Slice, site: int, text: str) -> V
         # `losses[1:]`: whatever else may stand there, it is not the one that is known.
         return made
     if length is None or len(whole) != sum(register >= 0 for register in bounds):
-        copy_elements(m, ref, made.refs[0], site)
+        copy_elements(m, ref, made.refs[0], site, _left_out(numbers))
         return made
     for position, index in enumerate(range(length)[_slice(bounds, whole)]):
         cell = m.state.cell((ref, f"[{index}]"))
@@ -191,6 +197,18 @@ def part_of(m: Machine, base: Value, bounds: t.Slice, site: int, text: str) -> V
         held = Value(cell.refs, cell.kind, cell.const, cell.marks)
         slots.bind_slot(m, (made.refs[0], f"[{position}]"), held, site)
     return made
+
+
+def _left_out(numbers: Sequence[object]) -> Callable[[int], bool]:
+    """Whether a slice of a list, with those bounds that are known, surely leaves out what stands at a place."""
+    lower, upper, step = (number if isinstance(number, int) else None for number in numbers)
+    upward = numbers[2] is None or (step is not None and step > 0)
+
+    def is_left_out(place: int) -> bool:
+        before = lower is not None and 0 <= place < lower
+        return upward and (before or (upper is not None and 0 <= upper <= place))
+
+    return is_left_out
 
 
 def _holds_one(m: Machine, ref: int) -> bool:

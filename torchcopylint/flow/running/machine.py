@@ -141,7 +141,7 @@ class Machine:
         self.computed_fields: dict[str, int] = {}
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.taken_away: set[int] = set()
-        self.argument_writes: dict[int, tuple[int, str, bool, str]] = {}
+        self.argument_writes: dict[int, tuple[int, str, bool, str, tuple[str, ...]]] = {}
         self.part_writes: dict[int, tuple[int, str, tuple[str, ...]]] = {}
         self.gradients: set[int] = set()
         self.unexplained_gradients: set[int] = set()

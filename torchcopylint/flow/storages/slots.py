@@ -17,6 +17,7 @@ from torchcopylint.flow.model import (
     FIELD,
     LISTS,
     LOCAL,
+    NO_MARKS,
     PARTS,
     PLACEHOLDER,
     SWITCHED,
@@ -41,7 +42,7 @@ from torchcopylint.flow.program import children, hollow, tables
 from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import reading
+from torchcopylint.flow.storages import own_entries, reading
 from torchcopylint.flow.tapes import alternatives, item_stores, uses
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.kinds import MODULE_BASES
@@ -125,7 +126,7 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
         by_name = obj.kind is Kind.DICT and isinstance(key, str) and LISTS not in obj.flags
         if m.state.cell((ref, ANY_ELEMENT)) is None and (obj.kind not in CONTAINERS or by_name):
             return slot_value(m, slot)
-        entry = _entry(m, ref, obj) if isinstance(key, str) else None
+        entry = _entry(m, ref, obj, key)
         if entry is not None:
             return slot_value(m, slot, entry)
         if (own := own_entry(m, slot)) is not None:
@@ -176,14 +177,18 @@ def _is_fetched(m: Machine, ref: int, obj: Object, key: object) -> bool:
     return obj.kind is Kind.UNKNOWN and asked and m.state.cell((ref, ANY_ELEMENT)) is None
 
 
-def _entry(m: Machine, ref: int, obj: Object) -> Object | None:
-    """What an entry of a dictionary that was handed in, or stands in a field, is like, as those are that the caller or
-    the constructor knows: by its key, it is one."""
-    cell = m.state.cell((ref, ANY_ELEMENT)) if obj.kind is Kind.DICT else None
+def _entry(m: Machine, ref: int, obj: Object, key: object) -> Object | None:
+    """What an entry of a dictionary or list that was handed in, or stands in a field, is like, as those are that the
+    caller or the constructor knows: by its key, it is one."""
+    by_key = (
+        isinstance(key, str) if obj.kind is Kind.DICT else obj.kind is Kind.LIST and own_entries.is_place(f"[{key}]")
+    )
+    cell = m.state.cell((ref, ANY_ELEMENT)) if by_key else None
     if cell is None or cell.site >= 0 or len(cell.refs) != 1:
         return None
     like = m.state.object(cell.refs[0])
-    return like._replace(shares=(), flags=like.flags - {PLACEHOLDER}) if PLACEHOLDER in like.flags else None
+    known = PLACEHOLDER in like.flags and (obj.kind is Kind.DICT or like.kind is not Kind.UNKNOWN)
+    return like._replace(shares=(), flags=like.flags - {PLACEHOLDER}) if known else None
 
 
 def are_two_keys(one: str, other: str) -> bool:
@@ -192,22 +197,12 @@ def are_two_keys(one: str, other: str) -> bool:
 
 
 def own_entry(m: Machine, slot: Slot) -> Value | None:
-    """What a dictionary that a loop has filled has at a key, if nobody but the dictionary holds what was put in: two
-    keys have two of them. `rows = {name: torch.zeros(3) for name in names}`; of what has a graph nothing is said."""
-    ref, key = slot
-    obj = m.state.object(ref)
-    one = m.state.cell((ref, ANY_ELEMENT)) if obj.kind is Kind.DICT and obj.owner in ("", LOCAL) else None
-    if one is None or not one.refs or not key.startswith(("['", '["')):
+    """What a container that a loop has filled has at a key, if that is an object of its own."""
+    like = own_entries.like(m, slot)
+    if like is None:
         return None
-    held = [m.state.object(inner) for inner in one.refs]
-    like = held[0]._replace(shares=())
-    shared = any(other != (ref, ANY_ELEMENT) for inner in one.refs for other, _ in m.state.holders_of(inner))
-    owned = all(share.how is How.OWN for inner in held for share in inner.shares)
-    if shared or not owned or like.kind not in BUFFERS or like.requires_grad > 0:
-        return None
-    if any(inner._replace(shares=()) != like for inner in held):
-        return None
-    return slot_value(m, slot, like)._replace(marks=one.marks)
+    marks = m.state.cell((slot[0], ANY_ELEMENT))
+    return slot_value(m, slot, like)._replace(marks=marks.marks if marks is not None else NO_MARKS)
 
 
 def _part(m: Machine, base: Value, obj: Object, key: object, site: int, text: str) -> Value:
