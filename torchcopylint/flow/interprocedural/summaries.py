@@ -36,7 +36,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.program import memos
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.storages import aliasing, field_uses, own_entries, reading, renewing, replacing, slots, writing
-from torchcopylint.flow.tapes import outer
+from torchcopylint.flow.tapes import outer, undone
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import STATISTICS, Arguments
 
@@ -170,7 +170,10 @@ def _argument_writes(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], 
     switch = bool(m.writes) and bool(_switch(m.unit))
     inside = m.index.on_arms if switch else frozenset()
     reached = paths if file or not m.writes else paths | outer.paths(m)
+    restored = undone.sites(m) if m.writes else frozenset()
     for write in m.writes.values():
+        if write.site in restored:
+            continue
         hit = [storage for storage in write.storages if storage in reached and not _is_added(m, write, storage)]
         hits = [reached[storage] for storage in hit]
         # Whatever has `parameters()` that can be written is a module.
