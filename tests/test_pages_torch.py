@@ -24,7 +24,7 @@ def runner() -> Iterator[Runner]:
     ("page", "example"), EXAMPLES, ids=[f"{page.name}:{example.row}" for page, example in EXAMPLES]
 )
 def test_example_does_what_its_page_says(page: Page, example: Example, runner: Runner) -> None:
-    outcome = runner.run(example.code, seed=ANOTHER_SEED)
+    outcome = runner.run(example.code, seed=ANOTHER_SEED, needs=page.keys.get("needs", ""))
     lacking = runner.lacks(page.keys.get("needs", ""))
     if lacking or (example.observed or "").startswith(NOT_RUN):
         # It cannot be run here, or has been run nowhere yet: then it does ask for what is lacking, or runs to its end.

@@ -6,6 +6,7 @@ What cannot be confirmed is listed with the reason, so that it is known when it 
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from torchcopylint.analysis import analyse
 from torchcopylint.base.finding import Finding
 from torchcopylint.base.verification import Verdict
 from torchcopylint.pages import Page, load_pages
+from torchcopylint.verify import client
 from torchcopylint.verify.judge import EFFECTLESS
 from torchcopylint.verify.model import Attempt
 from torchcopylint.verify.run import Verifier
@@ -376,8 +378,7 @@ def test_on_a_gpu_inputs_and_modules_are_made_there_and_calls_are_kept() -> None
     assert ".cuda()" not in here.script
     assert "cuda" not in here.script
     assert "x.cuda()" in there.script
-    assert "device='cuda'" in there.script
-    assert ".to('cuda')" in there.script
+    assert "torch.set_default_device('cuda')" in there.script
 
 
 def test_without_a_gpu_everything_that_is_to_run_there_is_unsupported() -> None:
@@ -412,3 +413,27 @@ def test_what_only_goes_wrong_in_blocks_is_not_refuted(verifier: Verifier) -> No
     assert verifier.counted is not None
     assert answer.verdict is Verdict.CONFIRMED or "64, 64" in str(verifier.counted.assumed)
     assert answer.verdict is not Verdict.REFUTED
+
+
+def test_before_scripts_are_forked_that_use_a_gpu_nothing_asks_for_it_and_its_seed_stays() -> None:
+    # torch 2.11 with a GPU: after one backward, no fork has autograd or the GPU; without a seed, no two runs are alike.
+    program = (
+        "import torch\nfrom torchcopylint.verify.child import running\n"
+        "seeding, calls = torch.cuda.manual_seed_all, []\n"
+        "for kind, name in ((torch.Tensor, 'backward'), (torch.optim.SGD, 'step'), (torch.cuda, 'init')):\n"
+        "    setattr(kind, name, lambda *_, name=name, **__: calls.append(name))\n"
+        "running.warm({device!r}, forks=True)\n"
+        "print(torch.cuda.manual_seed_all is seeding, sorted(set(calls)))\n"
+    )
+    told = {
+        device: subprocess.run(
+            [sys.executable, "-c", program.format(device=device)], capture_output=True, text=True, check=True
+        ).stdout
+        for device in ("cpu", "cuda")
+    }
+    assert told == {"cpu": "False ['backward', 'step']\n", "cuda": "True []\n"}
+
+
+def test_a_gpu_is_hidden_from_what_runs_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    assert [client._environment("/tmp", device)["CUDA_VISIBLE_DEVICES"] for device in ("cpu", "cuda")] == ["", "3"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -46,10 +47,18 @@ class Runner:
     """
 
     def __init__(self, *, fork: bool = True) -> None:
+        # Asking the driver whether there is a GPU would keep forks from using it.
+        environment = {**os.environ, "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
         command = [sys.executable, "-u", str(CHILD), *([] if fork else ["--here"])]
         self._place = TemporaryDirectory()
         self._child = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", cwd=self._place.name
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            cwd=self._place.name,
+            env=environment,
         )
         hello = self._answer()
         self.torch_version = str(hello["torch"]).partition("+")[0]
@@ -71,13 +80,14 @@ class Runner:
         """The first of the things that a page `needs` (words, as in its front matter) and that are not here, or ""."""
         return next((need for need in needs.replace(",", " ").split() if not self._has[need]), "")
 
-    def run(self, code: str, *, seed: int = 0) -> Outcome:
+    def run(self, code: str, *, seed: int = 0, needs: str = "") -> Outcome:
         """Execute `code` and say what it did. Raises `RuntimeError` when the child itself has ended.
 
         `seed` is what the generators of torch and NumPy start from; an example that is deterministic ignores it.
+        `needs` is what its page needs: no other program sees a GPU.
         """
         assert self._child.stdin is not None
-        self._child.stdin.write(json.dumps({"code": code, "seed": seed}) + "\n")
+        self._child.stdin.write(json.dumps({"code": code, "seed": seed, "cuda": "cuda" in needs}) + "\n")
         self._child.stdin.flush()
         answer = self._answer()
         raised = Raised(*answer["raised"]) if answer["raised"] else None

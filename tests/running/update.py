@@ -68,11 +68,12 @@ def refreshed(page: Page, runner: Runner) -> str:
     Where something is not here that the page needs, its blocks stay as they are, and new ones say what they wait for.
     """
     text = page.path.read_text(encoding="utf-8")
-    lacking = runner.lacks(page.keys.get("needs", ""))
+    needs = page.keys.get("needs", "")
+    lacking = runner.lacks(needs)
     if lacking:
         known = {example.code: example.observed for example in page.examples}
         return with_observed(text, lambda code: known.get(code) or NOT_RUN + lacking)
-    text = with_observed(page.path.read_text(encoding="utf-8"), lambda code: observed_text(runner.run(code)))
+    text = with_observed(text, lambda code: observed_text(runner.run(code, needs=needs)))
     if not page.examples:
         return text
     version = ".".join(runner.torch_version.split(".")[:2])

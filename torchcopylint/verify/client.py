@@ -28,7 +28,6 @@ class Hello:
     """What the child has. `torch` is a version, or empty, and `reason` says why; `forks` whether it serves many."""
 
     torch: str
-    cuda: bool
     forks: bool
     reason: str
 
@@ -38,18 +37,21 @@ class ChildEnded(Exception):
 
 
 class Child:
-    """One warm process with torch in it, in a process group of its own. `end` leaves nothing behind."""
+    """One warm process with torch in it, in a process group of its own. `end` leaves nothing behind.
 
-    def __init__(self, python: str, *, fork: bool = True) -> None:
+    `device` is what its scripts are going to run on: `cpu`, or `cuda`.
+    """
+
+    def __init__(self, python: str, *, device: str = "cpu", fork: bool = True) -> None:
         self._directory = tempfile.mkdtemp(prefix="torchcopylint-")
         # Without forks, it is the child itself that is guarded, so it cannot tidy up after a script.
         here = [] if fork and hasattr(os, "fork") else ["--here", self._directory]
         self._process = subprocess.Popen(
-            [python, "-I", str(PROGRAM), *here],
+            [python, "-I", str(PROGRAM), "--device", device, *here],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=_environment(self._directory),
+            env=_environment(self._directory, device),
             cwd=self._directory,
             start_new_session=True,
         )
@@ -60,7 +62,6 @@ class Child:
         answer = self._answer(SECONDS_TO_START)
         self.hello = Hello(
             str(answer.get("torch", "")),
-            answer.get("cuda") is True,
             answer.get("forks") is True,
             str(answer.get("reason", "")),
         )
@@ -152,10 +153,13 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.kill()
 
 
-def _environment(directory: str) -> dict[str, str]:
+def _environment(directory: str, device: str) -> dict[str, str]:
     """Nothing of ours but what the system needs to start a program and find its libraries."""
     kept = ("LD_LIBRARY_PATH", "SYSTEMROOT", "CUDA_VISIBLE_DEVICES", "DYLD_LIBRARY_PATH")
     environment = {name: os.environ[name] for name in kept if name in os.environ}
+    if device == "cpu":
+        # Autograd begins a thread for each GPU that it sees, with the first backward: after that, no fork has autograd.
+        environment["CUDA_VISIBLE_DEVICES"] = ""
     # Asking the driver whether there is a GPU would keep forks from using it.
     environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     environment.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "LC_ALL": "C.UTF-8"})

@@ -101,15 +101,18 @@ class Verifier:
             self._rest()
 
     def _first_or_other(self, piece: Slice, page: Page | None) -> Verification:
-        first = self._verified(piece, page)
-        if piece.otherwise is None or first.verdict in _SETTLED:
-            return first
-        counted = self.counted
-        second = self._verified(piece.otherwise(), page)
-        if second.verdict is Verdict.CONFIRMED:
-            return second
-        self.counted = counted
-        return first
+        """The verdict on a slice, or on another that it names, if that is confirmed, or settled on another device."""
+        best, kept = self._verified(piece, page), self.counted
+        # That nothing is seen where everything is on one device says nothing about where it is not.
+        last = _SETTLED if self._device == "cpu" else (Verdict.CONFIRMED, Verdict.UNAVAILABLE)
+        while best.verdict not in last and piece.otherwise is not None:
+            piece = piece.otherwise()
+            other = self._verified(piece, page)
+            settles = best.verdict not in _SETTLED and other.verdict in _SETTLED and self._device != "cpu"
+            if other.verdict is Verdict.CONFIRMED or settles:
+                best, kept = other, self.counted
+        self.counted = kept
+        return best
 
     def _rest(self) -> None:
         """Let no process of a script run on."""
@@ -178,7 +181,7 @@ class Verifier:
         return Verification(verdict, tuple(shown), self.torch_version, self._device, tuple(dict.fromkeys(seeds)))
 
     def _start(self) -> Child:
-        self._child = Child(self._python, fork=self._fork)
+        self._child = Child(self._python, device=self._device, fork=self._fork)
         hello = self._child.hello
         self.torch_version = hello.torch.partition("+")[0]
         if not hello.torch:

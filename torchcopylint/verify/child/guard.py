@@ -197,6 +197,8 @@ def protect(directory: str, seconds: float, memory: int, *, device: str) -> tupl
     """
     os.environ.clear()
     os.environ.update({"HOME": directory, "TMPDIR": directory, "PATH": ""})
+    # What a script imports first may not be compiled yet, and cannot be written down.
+    sys.dont_write_bytecode = True
     os.chdir(directory)
     in_force = ["cleared environment", "own directory"]
     roots = readable_roots()

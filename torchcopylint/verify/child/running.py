@@ -100,6 +100,8 @@ with torch.no_grad():
     best = copy.deepcopy(net.state_dict())
 """
 """What scripts do, done once before they are forked: much is imported, compiled or looked up when it is first used."""
+_WITH_GPU = ("loss.backward()", "optimizer.step()")
+"""Of these, what would ask a GPU, or begin autograd's thread for it: no fork could use either again (torch 2.11)."""
 MOST_PRINTED = 20000
 THRESHOLDS = (20000, 10, 10)
 """Of the collector of cycles: most scripts end before it would find anything."""
@@ -109,26 +111,49 @@ MOST_SECONDS = 4
 """Scripts that share a process may take so many times the processor time of one, all together."""
 
 
-def _exercise() -> None:
+def _exercise(*, gpu: bool) -> None:
     """Run what scripts do, as it is and altered. Should it fail, forks begin cold, and nothing is lost."""
-    last = WARMING.count("\n")
+    lines = [line for line in WARMING.splitlines() if not (gpu and line.strip() in _WITH_GPU)]
+    last = len(lines)
     mark = {"row": last, "end_row": last, "column": 0, "end_column": 0, "keeps": True}
-    told = {"script": WARMING, "marks": [mark], "seed": 0, "device": "cpu", "quiet": False, "few": True, "within": []}
+    told = {
+        "script": "\n".join(lines),
+        "marks": [mark],
+        "seed": 0,
+        "device": "cpu",
+        "quiet": False,
+        "few": True,
+        "within": [],
+    }
     for kind in ("", "copies"):
         request = {**told, "alter": {"kind": kind, "marks": [0]}, "looks": sorted(EVERYTHING)}
         _run(request, lambda: (guard.Guard((), ""), []))
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    if gpu:
+        torch.set_default_device("cpu")
+        torch.set_default_device(None)
 
 
-def warm(*, forks: bool) -> dict[str, Any]:
+def _only_processor(device: str) -> bool:
+    """Whether scripts run on the processor, and torch sees nothing else here. Does not ask for what they will use:
+    what asks the driver keeps its forks from using it."""
+    return device == "cpu" and not any(kind.is_available() for kind in (torch.cuda, torch.xpu, torch.backends.mps))
+
+
+def warm(device: str, *, forks: bool) -> dict[str, Any]:
     """Import what torch imports lazily, and use one thread, as only one survives a fork. Returns the hello.
 
-    `forks`: this process runs many scripts, each in a fork, and what one of them would do first is done here.
+    `forks`: this process runs many scripts, each in a fork, and what one of them would do first is done here. Where
+    there is a GPU, without backward: autograd has a thread for each, which begins with the first backward and is not
+    there in a fork (torch 2.11 with a GPU: backward after a fork raises, and so does whatever asks for the GPU).
     """
     torch.set_num_threads(1)
     blank.memory()
+    alone = _only_processor(device)
+    if alone:
+        _seed_one_kind()
     if forks:
-        _exercise()
+        _exercise(gpu=not alone)
     if numpy is not None:
         torch.from_numpy(numpy.zeros(2)).sum()
         numpy.random.seed(0)
@@ -138,7 +163,7 @@ def warm(*, forks: bool) -> dict[str, Any]:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
-    return {"torch": str(torch.__version__), "cuda": bool(torch.cuda.is_available()), "python": sys.version.split()[0]}
+    return {"torch": str(torch.__version__), "python": sys.version.split()[0]}
 
 
 class Printed(io.StringIO):
@@ -152,16 +177,12 @@ class Printed(io.StringIO):
 
 
 def _begin_on(device: str, seed: int) -> None:
-    """Sets the seeds, and the device where tensors are made."""
+    """Set the seeds."""
     # `torch.manual_seed` also asks every kind of device.
     (torch.default_generator if device == "cpu" else torch).manual_seed(seed)
     random.seed(seed)
     if numpy is not None:
         numpy.random.seed(seed)
-    if device == "cpu":
-        _seed_one_kind()
-    else:
-        torch.set_default_device(device)
 
 
 def _seed_one_kind() -> None:
@@ -184,12 +205,20 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss if resource is not None else 0
 
 
+def _protect(directory: str, seconds: float, request: dict[str, Any]) -> tuple[guard.Guard, list[str]]:
+    """`guard.protect`, after a GPU that scripts may use has been reached: that loads libraries and sets variables."""
+    if request["device"] != "cpu" and torch.cuda.is_available():
+        torch.cuda.init()  # type: ignore[no-untyped-call]
+        torch.cuda.device_count()
+    return guard.protect(directory, seconds, int(request["memory"]), device=request["device"])
+
+
 def run(request: dict[str, Any], directory: str) -> str:
     """Instrument, guard and execute. The result is one JSON object; its `failed` says why there are no observations."""
 
     def protected() -> tuple[guard.Guard, list[str]]:
         _steady()
-        return guard.protect(directory, float(request["seconds"]), int(request["memory"]), device=request["device"])
+        return _protect(directory, float(request["seconds"]), request)
 
     return _run(request, protected)
 
@@ -204,8 +233,7 @@ def series(directory: str) -> Callable[[dict[str, Any]], str]:
 
     def protected(request: dict[str, Any]) -> tuple[guard.Guard, list[str]]:
         if not guarded:
-            limits = (float(request["seconds"]) * MOST_SECONDS, int(request["memory"]))
-            guarded.append(guard.protect(directory, *limits, device=request["device"]))
+            guarded.append(_protect(directory, float(request["seconds"]) * MOST_SECONDS, request))
         return guarded[0]
 
     def protected_anew(request: dict[str, Any]) -> tuple[guard.Guard, list[str]]:

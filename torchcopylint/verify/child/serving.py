@@ -37,7 +37,8 @@ MOST_ANSWERED = 4 << 20
 
 
 def main(arguments: list[str]) -> int:
-    """Say hello, then answer requests until standard input ends."""
+    """Say hello, then answer requests until standard input ends. `arguments`: `--device`, `cpu` or `cuda`, and, where
+    this process is to run one script itself, `--here` and a directory."""
     kernel.die_with_parent()
     # What torch prints while it is imported must not be taken for an answer.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -47,7 +48,7 @@ def main(arguments: list[str]) -> int:
         # Here, so that what has no torch can say so.
         from . import running
 
-        hello = running.warm(forks=forks)
+        hello = running.warm(arguments[arguments.index("--device") + 1], forks=forks)
     except ImportError as error:
         _say(out, {"torch": "", "reason": str(error)})
         return 0

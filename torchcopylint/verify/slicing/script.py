@@ -34,9 +34,10 @@ def names_spoken(text: str) -> list[str]:
     return found
 
 
-def prelude(seed: int) -> str:
-    """The first lines of every script."""
-    return _PRELUDE.format(seed=seed)
+def prelude(seed: int, device: str) -> str:
+    """The first lines of every script. `device` is where tensors are made that do not say where."""
+    text = _PRELUDE.format(seed=seed)
+    return text if device == "cpu" else f"{text}torch.set_default_device({device!r})\n"
 
 
 class Placed:

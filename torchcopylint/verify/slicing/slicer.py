@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
@@ -75,10 +75,25 @@ def slice_of(
 ) -> Slice:
     """What is to be run for one finding of a file with this text. `page` is the page of its rule.
 
-    `device` is where tensors are made and calls of `.cuda()` go. Of other files of the `project` comes what is needed.
-    Where it leaves the finding open, the file alone may not, or the other way round; `instead`: it is that other slice.
-    Never raises for what the files contain.
+    `device` is where `.cuda()` goes, and where tensors are made that do not say where. Should that leave the finding
+    open, they are made on the processor, as NumPy needs them and a move to the device. Of other files of the `project`
+    comes what is needed. Where it leaves the finding open, the file alone may not, or the other way round; `instead`:
+    it is that other slice. Never raises for what the files contain.
     """
+    if device == "cpu":
+        return _slice(text, finding, page, device, device, project, instead=instead)
+    there = _slice(text, finding, page, device, device, project, instead=instead)
+    return _followed(there, lambda: _slice(text, finding, page, device, "cpu", project, instead=instead))
+
+
+def _followed(piece: Slice, last: Callable[[], Slice]) -> Slice:
+    before = piece.otherwise
+    return replace(piece, otherwise=last if before is None else lambda: _followed(before(), last))
+
+
+def _slice(
+    text: str, finding: Finding, page: Page, device: str, made_on: str, project: Project | None, *, instead: bool
+) -> Slice:
     confirm, told = _words(page.get("confirm", finding.variant)), finding
     notebook = cells(text) if finding.cell is not None else ()
     finding = in_text(finding, text)
@@ -89,16 +104,12 @@ def slice_of(
             elsewhere = any(step.span.start.row < 0 for step in finding.steps)
             if whole.rows > _MANY_ROWS and not elsewhere and not instead:
                 # The smaller program first.
-                alone = slice_of(text, told, page, device=device)
-                return replace(
-                    alone,
-                    otherwise=lambda: slice_of(text, told, page, device=device, project=project, instead=True),
-                )
+                alone = _slice(text, told, page, device, made_on, None, instead=False)
+                return _followed(alone, lambda: _slice(text, told, page, device, made_on, project, instead=True))
             # Of a long program, what it takes to leave parts of it out is not tried again.
             brief = instead and whole.rows > _MANY_ROWS
-            slicer = _Slicer(whole.source, finding, confirm, device, conditional=conditional, brief=brief)
-            other = whole.above and not elsewhere and not instead
-            return Slice(
+            slicer = _Slicer(whole.source, finding, confirm, device, made_on, conditional=conditional, brief=brief)
+            piece = Slice(
                 finding.code,
                 finding.variant,
                 confirm,
@@ -106,8 +117,10 @@ def slice_of(
                 cells=notebook,
                 elsewhere="graph-kept" in confirm and only_elsewhere(whole.source, finding),
                 place=whole.place,
-                otherwise=(lambda: slice_of(text, told, page, device=device)) if other else None,
             )
+            if not whole.above or elsewhere or instead:
+                return piece
+            return _followed(piece, lambda: _slice(text, told, page, device, made_on, None, instead=False))
     except (NotRunnable, RecursionError) as error:
         return Slice(finding.code, finding.variant, confirm, unsupported=str(error) or "the code nests too deeply")
 
@@ -140,6 +153,7 @@ class _Slicer:
         finding: Finding,
         confirm: tuple[str, ...],
         device: str,
+        made_on: str,
         *,
         conditional: bool,
         brief: bool = False,
@@ -148,6 +162,7 @@ class _Slicer:
         self.finding = finding
         self.confirm = confirm
         self.device = device
+        self._made_on = made_on
         self._conditional = conditional
         self._converts = "result-lost" in confirm and any(f"`{name}()`" in finding.message for name in _CONVERSIONS)
         self._worked: tuple[Plan, Setting] | None = None
@@ -415,7 +430,10 @@ class _Slicer:
         driver = self.driver.text(plan, maker) if plan.targets else ""
         if setting.graded:
             maker.helpers.add("give_gradients")
-        head = [prelude(setting.seed), helpers(maker.helpers | needed, setting.size, setting.sample, self._wanted)]
+        head = [
+            prelude(setting.seed, self._made_on),
+            helpers(maker.helpers | needed, setting.size, setting.sample, self._wanted),
+        ]
         classes = [text for text in maker.definitions if text.startswith(("class ", "def "))]
         variables = [text for text in maker.definitions if not text.startswith(("class ", "def "))]
         head += [*before, *classes, "\n".join(bindings)]

@@ -39,9 +39,9 @@ def blend(*given):
     return tensors[0] * 1.0 + sum((value.mean() for value in tensors[1:]), 0.0)
 ''',
     "trained": '''
-def trained(size, **where):
+def trained(size):
     """Two parameters with gradients, as an optimizer finds them."""
-    given = [torch.nn.Parameter(torch.randn(size, size, **where)), torch.nn.Parameter(torch.randn(size, **where))]
+    given = [torch.nn.Parameter(torch.randn(size, size)), torch.nn.Parameter(torch.randn(size))]
     for parameter in given:
         parameter.grad = torch.randn_like(parameter)
     return given

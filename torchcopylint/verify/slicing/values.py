@@ -131,21 +131,20 @@ class Maker:
 
     def _tensor(self, thing: Thing, name: str, depth: int) -> str:
         shape, setting = self.sizes.shape(thing), self.setting
-        on = self._on()
         written = f"{shape[0]}" if len(shape) == 1 else f"{shape}" if not shape else ", ".join(map(str, shape))
         dtype = self._dtype_of(thing)
         if dtype == "long":
-            text = f"torch.randint(0, 2, {shape}{on})"
+            text = f"torch.randint(0, 2, {shape})"
         elif dtype == "bool":
-            text = f"torch.rand({written}{on}) > 0.5"
+            text = f"torch.rand({written}) > 0.5"
         else:
             exact = ", dtype=torch.float64" if setting.dtype == "float64" else ""
             known = has_graph(thing)
-            text = f"torch.randn({written}{exact}{on}{', requires_grad=True' if setting.grad or known else ''})"
+            text = f"torch.randn({written}{exact}{', requires_grad=True' if setting.grad or known else ''})"
             # What a function is given is seldom a leaf.
             if find(thing).missing:
                 self.assumed.append(f"some elements of `{name}` are NaN")
-                text = f"({text}).masked_fill(torch.rand({written}{on}) > 0.5, float('nan'))"
+                text = f"({text}).masked_fill(torch.rand({written}) > 0.5, float('nan'))"
             text += " * 1.0" if setting.grad or known else ""  # `_NO_LEAF` is what such a text ends with.
             if known:
                 self.assumed.append(f"`{name}` has a graph, since a module computes it")
@@ -161,7 +160,7 @@ class Maker:
 
     def _indices(self, thing: Thing, name: str, depth: int) -> str:
         self.assumed.append(f"`{name}` is a tensor of indices")
-        return f"torch.tensor([0, 1]{self._on()})"
+        return "torch.tensor([0, 1])"
 
     def _dtype_of(self, thing: Thing) -> str:
         return find(thing).dtype
@@ -286,10 +285,7 @@ class Maker:
     def _parameters(self, thing: Thing, name: str, depth: int) -> str:
         self.helpers.add("trained")
         self.assumed.append(f"`{name}` are two parameters with gradients")
-        return f"trained({self.setting.size}{self._on()})"
-
-    def _on(self) -> str:
-        return f", device={self.setting.device!r}" if self.setting.device != "cpu" else ""
+        return f"trained({self.setting.size})"
 
     def _state_dict(self, thing: Thing, name: str, depth: int) -> str:
         if self.modules:
@@ -382,10 +378,7 @@ class Maker:
         if arguments is None:
             arguments = f"({', '.join(str(self.sizes.number(argument)) for argument in thing.arguments)})"
         self.assumed.append(f"`{name}` is a new `{cls}`")
-        return f"{thing.made}{arguments.format(n=self.setting.size)}{self._moved()}"
-
-    def _moved(self) -> str:
-        return f".to({self.setting.device!r})" if self.setting.device != "cpu" else ""
+        return f"{thing.made}{arguments.format(n=self.setting.size)}"
 
     def _module(self, thing: Thing, name: str, depth: int) -> str:
         """A small model with what is used of it."""
@@ -426,7 +419,7 @@ class Maker:
         self.definitions.append("\n".join([*body, "", *methods, ""]))
         self.standins.append(f"`{name}`: a small model, {base} with {size} inputs")
         self.trained.add(name)
-        return f"{class_name}(){self._moved()}"
+        return f"{class_name}()"
 
     # -- classes of the file
 
@@ -456,7 +449,7 @@ class Maker:
             if thing.made == "torch.nn.Parameter" and self.world.is_module(class_name) and id(thing) not in self.named:
                 shape = ", ".join(map(str, self.sizes.shape(thing))) or "()"
                 self.assumed.append(f"`{key}` is a parameter with shape [{shape}]")
-                parts.append(f"{key}=torch.nn.Parameter(torch.randn({shape}{self._on()}))")
+                parts.append(f"{key}=torch.nn.Parameter(torch.randn({shape}))")
                 continue
             parts.append(f"{key}={self._argument(thing, key, depth + 1)}")
         self.helpers.add("without_init")
