@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import hanging
+from torchcopylint.flow.autograd.leaving import Look
 from torchcopylint.flow.facts import BackwardAgain
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.storages import keeping, slots
 from torchcopylint.flow.tapes import uses
-from torchcopylint.flow.tapes.left import Left, touched
+from torchcopylint.flow.tapes.left import GOING_THROUGH_PARTS, Left, speaks_of, touched
 from torchcopylint.flow.values import memory, naming
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class Carried(NamedTuple):
-    """Each call leaves in `slot` of the object something computed from what the last call has left there, at `site`."""
+    """Each call leaves in `slot` of the object something computed from what the last call has left there, at `site`.
+
+    That may be a field of what the object holds: `.memory.state`.
+    """
 
     slot: str
     site: int
@@ -50,7 +54,46 @@ def carried(m: Machine) -> tuple[Carried, ...]:
         last = [event for event in events if _goes_on(m, event) and not uses.on_some_paths(m, event.site)]
         if last and _holds_graph(m, (m.number("argument", me), f".{name}")):
             found.append(Carried(f".{name}", last[-1].site))
-    return tuple(found)
+    known = set(stores) | cut
+    return (*found, *(one for one in _by_own(m) if one.slot[1:] not in known))
+
+
+def _by_own(m: Machine) -> Iterator[Carried]:
+    """What a method that is called here carries on, of the object or of what it holds, whichever way this one goes."""
+    for event in m.index.of(t.Invoke) if not m.has_no_grad else ():
+        call = hanging.called(m, event.out) if not uses.on_some_paths(m, event.site) else None
+        summary = m.world.summary(call.method) if call is not None and call.method != m.unit.number else None
+        for one in summary.carries if call is not None and summary is not None else ():
+            slot = f".{call.part}{one.slot}" if call.part else one.slot
+            if not _is_let_go(m, call, frozenset(slot[1:].split("."))):
+                yield Carried(slot, event.site)
+
+
+def _is_let_go(m: Machine, call: hanging.Called, fields: frozenset[str]) -> bool:
+    """Whether a method that has something carried on may let go of it by itself: it sets one of the fields that lead
+    there, calls something else that does, or hands it out."""
+    if any(event.name in fields for event in m.index.of(t.StoreAttribute)):
+        return True
+    if any(event.name in GOING_THROUGH_PARTS for event in m.index.of(t.Invoke)):
+        return True
+    for event in m.index.of(t.Attribute):
+        if event.name not in fields or naming.text_of(m, event.base) != m.unit.first:
+            continue
+        used = m.consumer_of(event.out)
+        other = hanging.called(m, used.out) if isinstance(used, t.Invoke) and used.base == event.out else None
+        if other is None or (other.method != call.method and _may_let_go(m, other.method, fields)):
+            return True
+    others = [number for name in uses.own_calls(m) if (number := m.world.method(m.unit.owner, name)) is not None]
+    return any(number != call.method and _may_let_go(m, number, fields, speaks=True) for number in others)
+
+
+def _may_let_go(m: Machine, number: int, fields: frozenset[str], *, speaks: bool = False) -> bool:
+    """Whether a method sets or cuts one of some fields, or nobody knows; or, of one that need not do so itself, speaks
+    of one."""
+    if not m.world.is_own(number):
+        return True
+    unit = m.world.unit(number)
+    return (speaks and speaks_of(unit, fields)) or not fields.isdisjoint(touched(unit))
 
 
 def _is_own(m: Machine, register: int) -> bool:
@@ -111,8 +154,7 @@ def found(m: Machine) -> Iterator[BackwardAgain]:
     """The fields that a method carries on after it has run backward over them itself: its next call runs over that."""
     for item in carried(m) if m.runs.sites else ():
         field = item.slot[1:]
-        slot = (m.number("argument", m.unit.first), item.slot)
-        held = [m.state.object(ref) for ref in _tensors(m, m.state.refs_of(slot))]
+        held = [m.state.object(ref) for ref in _tensors(m, _refs_at(m, field))]
         freed = [where for obj in held for where in runs.freed_at(obj.graph)]
         if freed and not _let_go_between(m, field):
             sure = min(obj.sure for obj in held)
@@ -120,6 +162,14 @@ def found(m: Machine) -> Iterator[BackwardAgain]:
             name = hanging.field_of(m, field)
             if register >= 0 and name in hanging.sources(m, register, frozenset({field})):
                 yield BackwardAgain(freed[0], naming.text_of(m, register), freed[0], sure, name, item.site)
+
+
+def _refs_at(m: Machine, field: str) -> tuple[int, ...]:
+    """What a field of the object holds, or one of what it holds in fields."""
+    refs: tuple[int, ...] = (m.number("argument", m.unit.first),)
+    for name in field.split("."):
+        refs = m.state.refs_of((refs[0], f".{name}")) if len(refs) == 1 else ()
+    return refs
 
 
 def _run_over(m: Machine, site: int) -> int:
@@ -136,8 +186,11 @@ def _let_go_between(m: Machine, field: str) -> bool:
     on from call to call in between, or it would not be kept.
     """
     units = m.world.program.units
-    others = [unit for unit in units if unit is not m.unit and unit.name != "__init__" and field in touched(unit)]
-    others = [unit for unit in others if not _is_strangers(m, unit, field)]
+    fields = set(field.split("."))
+    others = [unit for unit in units if unit is not m.unit and unit.name != "__init__" and fields & touched(unit)]
+    others = [unit for unit in others if not all(_is_strangers(m, unit, one) for one in fields & touched(unit))]
+    if len(fields) > 1:
+        others = [unit for unit in others if not _carries(m, unit, field.rpartition(".")[2])]
     if not others:
         return False
     names = {unit.name for unit in others}
@@ -147,10 +200,15 @@ def _let_go_between(m: Machine, field: str) -> bool:
             inside = [event for event in t.events(loop.body) if isinstance(event, t.Invoke)]
             if any(event.name == m.unit.name for event in inside) and not _has_inner(loop, m.unit.name):
                 called = True
-                sets = any(isinstance(e, t.StoreAttribute) and e.name == field for e in t.events(loop.body))
+                sets = any(isinstance(e, t.StoreAttribute) and e.name in fields for e in t.events(loop.body))
                 if sets or any(event.name in names for event in inside):
                     return True
-    return not called and not all(_only_resets(m, unit, field) for unit in others)
+    return not called and not all(_only_resets(m, unit, one) for unit in others for one in fields & touched(unit))
+
+
+def _carries(m: Machine, unit: t.Unit, field: str) -> bool:
+    summary = m.world.summary(unit.number)
+    return summary is not None and any(one.slot == f".{field}" for one in summary.carries)
 
 
 def _only_resets(m: Machine, unit: t.Unit, field: str) -> bool:
@@ -173,8 +231,10 @@ def _has_inner(loop: t.Loop, name: str) -> bool:
     return any(isinstance(event, t.Invoke) and event.name == name for one in inner for event in t.events(one.body))
 
 
-def take(m: Machine, items: tuple[Carried, ...], unit: t.Unit, keeper: Value, result: Value, site: int) -> None:
-    """A call leaves what hangs on the graph that its result hangs on."""
+def take(
+    m: Machine, items: tuple[Carried, ...], unit: t.Unit, keeper: Value, result: Value, site: int, look: Look
+) -> None:
+    """A call leaves what hangs on the graph that its result hangs on. `look` reads an attribute."""
     if len(keeper.refs) != 1 or m.state.mode.recording is Fact.NO:
         return
     saved = site * 8 + 7
@@ -186,11 +246,18 @@ def take(m: Machine, items: tuple[Carried, ...], unit: t.Unit, keeper: Value, re
             graph |= obj.graph
             m.state.set_object(ref, obj._replace(graph=obj.graph | {saved}))
     for item in items:
+        *way, last = item.slot[1:].split(".")
+        holder = keeper
+        for name in way:
+            if len(holder.refs) == 1:
+                holder = look(m, holder, name, site, m.state.object(holder.refs[0]).text, -1)
+        if len(holder.refs) != 1:
+            continue
         text = f"{m.state.object(keeper.refs[0]).text}{item.slot}"
         made = Object(
             Kind.TENSOR, Sure.LIKELY, leaf=Fact.NO, requires_grad=Fact.LIKELY, text=text, site=site, graph=graph
         )
-        slots.bind_slot(m, (keeper.refs[0], item.slot), memory.fresh(m, site, made, f"carried {item.slot}"), site)
+        slots.bind_slot(m, (holder.refs[0], f".{last}"), memory.fresh(m, site, made, f"carried {item.slot}"), site)
         owner = naming.key_text(m, keeper.root) if keeper.root is not None else ""
         # The method may be one of another file, which counts its classes by itself.
         number = m.world.local_class(m.state.object(keeper.refs[0]).type)

@@ -44,7 +44,7 @@ _LOOKING_THROUGH = frozenset({"items", "values"})
 class Hanging(NamedTuple):
     """What stands in `slot` of what a function returns (or all of it) hangs on the graph of `parameter`.
 
-    Of a method, that may be a field as well, by its text: `self.hidden`.
+    Of a method, that may be a field as well, by its text: `self.hidden`, or one of a part, `self.memory.state`.
     """
 
     slot: str
@@ -97,6 +97,7 @@ def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
         elif isinstance(event, t.Unpack):
             of_own = _through_own(m, event.value, f"[{event.position}]")
             way.go_on([event.value] if of_own is None else of_own)
+            found |= _fields_through_own(m, event.value, f"[{event.position}]", fields) if of_own is not None else set()
         elif isinstance(event, t.Item):
             way.go_on([event.base])
         elif isinstance(event, t.Iterate):
@@ -109,6 +110,7 @@ def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
             way.go_on([event.base])
         elif isinstance(event, t.Call | t.Invoke) and (of_own := _through_own(m, event.out, "")) is not None:
             way.go_on(of_own)
+            found |= _fields_through_own(m, event.out, "", fields)
         elif isinstance(event, t.Call | t.Invoke) and _keeps_graph(m, event):
             way.go_on([argument.register for argument in event.arguments])
             way.go_on([event.base] if isinstance(event, t.Invoke) else [])
@@ -127,27 +129,55 @@ def _appended(m: Machine, name: str, bound: list[int]) -> list[int]:
     ]
 
 
+class Called(NamedTuple):
+    """A method of the object that the unit is a method of is called, or one of what it holds in the field `part`."""
+
+    call: t.Invoke
+    part: str
+    method: int
+
+
+def called(m: Machine, register: int) -> Called | None:
+    """The call of a method that a register comes from: of a network in a field, that is its `forward`."""
+    call = m.unit.definitions[register] if register >= 0 else None
+    base = m.unit.definitions[call.base] if isinstance(call, t.Invoke) and call.base >= 0 else None
+    if not isinstance(call, t.Invoke) or m.unit.owner < 0 or not m.unit.parameters:
+        return None
+    if isinstance(base, t.Load) and base.name == m.unit.first:
+        known = m.world.field_of(f"class#{m.unit.owner}", call.name)
+        forward = m.world.method_of(known, "forward") if known is not None and known.kind is Kind.MODULE else None
+        method = m.world.method(m.unit.owner, call.name) if forward is None else forward
+        return Called(call, call.name if forward is not None else "", method) if method is not None else None
+    holder = m.unit.definitions[base.base] if isinstance(base, t.Attribute) and base.base >= 0 else None
+    if isinstance(base, t.Attribute) and isinstance(holder, t.Load) and holder.name == m.unit.first:
+        known = m.world.field_of(f"class#{m.unit.owner}", base.name)
+        method = m.world.method_of(known, call.name) if known is not None else None
+        return Called(call, base.name, method) if method is not None else None
+    return None
+
+
 def _through_own(m: Machine, register: int, slot: str) -> list[int] | None:
     """The arguments that a part of what a network of the file returns hangs on, where a field holds it and is called,
     or of what another method of the object does: `y, self.h = self.net(x, self.h)`; `None` of any other value."""
-    call = m.unit.definitions[register] if register >= 0 else None
-    base = m.unit.definitions[call.base] if isinstance(call, t.Invoke) and call.base >= 0 else None
-    if not isinstance(call, t.Invoke) or not isinstance(base, t.Load) or m.unit.owner < 0 or not m.unit.parameters:
+    found = called(m, register)
+    summary = m.world.summary(found.method) if found is not None else None
+    if found is None or summary is None:
         return None
-    if base.name != m.unit.first:
-        return None
-    known = m.world.field_of(f"class#{m.unit.owner}", call.name)
-    forward = m.world.method_of(known, "forward") if known is not None and known.kind is Kind.MODULE else None
-    forward = m.world.method(m.unit.owner, call.name) if forward is None else forward
-    summary = m.world.summary(forward) if forward is not None else None
-    if forward is None or summary is None:
-        return None
-    names = [parameter.name for parameter in m.world.unit(forward).parameters[1:]]
+    names = [parameter.name for parameter in m.world.unit(found.method).parameters[1:]]
     given = dict(
-        zip(names, [one.register for one in call.arguments if not one.keyword and not one.stars], strict=False)
+        zip(names, [one.register for one in found.call.arguments if not one.keyword and not one.stars], strict=False)
     )
-    given |= {one.keyword: one.register for one in call.arguments if one.keyword}
+    given |= {one.keyword: one.register for one in found.call.arguments if one.keyword}
     return [given[one.parameter] for one in summary.hangs if one.slot in (slot, "") and one.parameter in given]
+
+
+def _fields_through_own(m: Machine, register: int, slot: str, fields: frozenset[str]) -> set[str]:
+    """Those of some fields of the object, or of its parts, that what such a call returns hangs on."""
+    found = called(m, register)
+    summary = m.world.summary(found.method) if found is not None else None
+    hanging = [one.parameter.partition(".") for one in summary.hangs if one.slot in (slot, "")] if summary else []
+    before = f"{found.part}." if found is not None and found.part else ""
+    return {field_of(m, before + field) for _, _, field in hanging if field and before + field in fields}
 
 
 def _ends(m: Machine, name: str, register: int) -> bool:
@@ -196,12 +226,12 @@ def graphs(m: Machine, items: tuple[Hanging, ...], bound: dict[str, Value]) -> G
 
 def _given(m: Machine, parameter: str, bound: dict[str, Value]) -> Value:
     """What a call is given for a parameter, or what the field of the one whose method it is holds."""
-    name, _, field = parameter.partition(".")
+    name, _, path = parameter.partition(".")
     value = bound.get(name, Value())
-    if not field:
-        return value
-    cell = m.state.cell((value.refs[0], f".{field}")) if len(value.refs) == 1 else None
-    return Value(cell.refs, cell.kind) if cell is not None else Value()
+    for field in path.split(".") if path else ():
+        cell = m.state.cell((value.refs[0], f".{field}")) if len(value.refs) == 1 else None
+        value = Value(cell.refs, cell.kind) if cell is not None else Value()
+    return value
 
 
 def carry(m: Machine, hanging: Graphs, result: Value, site: int, bound: dict[str, Value]) -> None:

@@ -306,7 +306,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     result = _result(m, summary, bound, behind, arguments, site, name)
     leaving.tie(m, summary.left, bound, result, site)
     if summary.carries:
-        carrying.take(m, summary.carries, unit, bound.get(unit.first, UNKNOWN), result, site)
+        carrying.take(m, summary.carries, unit, bound.get(unit.first, UNKNOWN), result, site, attributes.attribute)
     return memos.take(m, reference.unit, name, lending.take(m, summary.lent, bound.get(unit.first), result, site), site)
 
 

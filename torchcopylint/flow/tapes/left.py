@@ -17,8 +17,12 @@ _HARMLESS = frozenset(
 """Methods of modules that leave a state as it is."""
 
 
+GOING_THROUGH_PARTS = frozenset({"modules", "named_modules", "children", "named_children", "apply"})
+
+
 class Left(NamedTuple):
-    """A call has left such a thing: in `field` of the object that is called `owner`, of the class `number`."""
+    """A call has left such a thing: in `field` of the object that is called `owner`, of the class `number`, or in a
+    field of what that holds (`memory.state`)."""
 
     owner: str
     field: str
@@ -38,11 +42,14 @@ def by_call(m: Machine, loop: t.Loop, again: Again) -> tuple[str, int] | None:
 
 def _is_cut_in(m: Machine, inside: list[t.Event], left: Left) -> bool:
     """Whether something in a loop may set a field anew, or cut it: by its name, by a method, or by what it is given."""
+    fields = left.field.split(".")
     for event in inside:
-        if isinstance(event, t.StoreAttribute | t.Attribute) and event.name == left.field:
+        if isinstance(event, t.StoreAttribute | t.Attribute) and event.name in fields:
             return True
         if isinstance(event, t.Invoke) and naming.text_of(m, event.base) == left.owner:
-            if event.name not in {*_HARMLESS, left.method} and _lets_go(m, left, event.name):
+            # Who goes through the parts of an object may do so to each of them.
+            harmless = _HARMLESS - GOING_THROUGH_PARTS if len(fields) > 1 else _HARMLESS
+            if event.name not in {*harmless, left.method} and _lets_go(m, left, event.name):
                 return True
         elif isinstance(event, t.Call | t.Invoke):
             given = [naming.text_of(m, argument.register) for argument in event.arguments if argument.register >= 0]
@@ -52,8 +59,35 @@ def _is_cut_in(m: Machine, inside: list[t.Event], left: Left) -> bool:
 
 
 def _lets_go(m: Machine, left: Left, name: str) -> bool:
-    number = m.world.method(left.number, name)
-    return number is None or not m.world.is_own(number) or left.field in touched(m.world.unit(number))
+    fields = left.field.split(".")
+    pending, seen = [m.world.method(left.number, name)], set[int]()
+    for number in pending:
+        if number is None or not m.world.is_own(number):
+            return True
+        unit = m.world.unit(number)
+        if not touched(unit).isdisjoint(fields) or (len(fields) > 1 and speaks_of(unit, frozenset(fields[:-1]))):
+            return True
+        if number not in seen and len(fields) > 1:
+            # What a part of the object has, a method lets go of by way of others.
+            seen.add(number)
+            calls = {event.name for event in m.world.index(unit).of(t.Invoke) if _is_of_own(unit, event)}
+            pending += [other for one in sorted(calls) if (other := m.world.method(left.number, one)) is not None]
+    return False
+
+
+def _is_of_own(unit: t.Unit, event: t.Invoke) -> bool:
+    base = unit.definitions[event.base] if event.base >= 0 else None
+    return isinstance(base, t.Load) and base.name == unit.first
+
+
+def speaks_of(unit: t.Unit, fields: frozenset[str]) -> bool:
+    """Whether a unit looks at one of some fields, or goes through all the parts of something: `for m in
+    self.modules(): m.reset()`."""
+    return any(
+        (isinstance(event, t.Attribute) and event.name in fields)
+        or (isinstance(event, t.Invoke) and event.name in GOING_THROUGH_PARTS)
+        for event in unit.definitions
+    )
 
 
 def touched(unit: t.Unit) -> set[str]:
