@@ -93,10 +93,13 @@ class Rule(NamedTuple):
         for guest in facts.called if self.into_helpers or self.across_calls or self.of_guests else ():
             told = {report.site for report in self.check(guest.unasked)}
             for report in self.check(guest.facts):
-                at = facts.statements[guest.call]
+                # What a caller suffers, it does for what that call passes.
+                passed = [p.site for p in report.points if p.role is Role.SHARED and p.site not in facts.guests]
+                call = passed[0] if passed else guest.call
+                at = facts.statements[call]
                 if report.site not in told and at not in spoken:
                     spoken.add(at)
-                    yield report._replace(site=guest.call)
+                    yield report._replace(site=call)
 
     def _is_told(self, report: Report, facts: FileFacts, spoken: Spoken) -> bool:
         """Whether another rule tells something of where the fault comes about, which it would tell if this one did."""

@@ -11,6 +11,7 @@ from torchcopylint.flow.facts import (
     EditedAlone,
     FieldCollected,
     Link,
+    PartHandedOut,
     ReadAfter,
     UnitFacts,
     ViewRefused,
@@ -218,9 +219,12 @@ def links_of(write: Write) -> tuple[Link, ...]:
 def edited_alone(unit: UnitFacts) -> dict[int, str]:
     """The writes that make of something, from itself alone, what is wanted for the moment.
 
-    For each, the parameter of a module that it reaches, if any.
+    For each, the parameter of a module that it reaches, if any. Who puts a number into a part of something that is his
+    own does so on purpose: what a function has handed out is not.
     """
-    return {fact.site: fact.parameter for fact in unit.facts if isinstance(fact, EditedAlone)}
+    handed_out = {fact.site for fact in unit.facts if isinstance(fact, PartHandedOut)}
+    edits = [fact for fact in unit.facts if isinstance(fact, EditedAlone)]
+    return {fact.site: fact.parameter for fact in edits if not fact.item or fact.site in handed_out}
 
 
 def edits_field(unit: UnitFacts, write: Write, owns: list[ReadAfter]) -> bool:

@@ -10,6 +10,8 @@ from torchcopylint.checks._common import PLAIN_HOWS, confidence, suffers_caller,
 from torchcopylint.flow.facts import CallerSuffers, UnitFacts
 from torchcopylint.flow.model import TENSORS, How
 
+OF_GUESTS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report the first write of each parameter for which there is such a caller."""

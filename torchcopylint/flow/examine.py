@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import (
@@ -123,7 +123,7 @@ def found_in(world: World) -> FileFacts:
         # What is found on an object of an heir's class is no more about the class that the method stands in.
         units += tuple(_unit_facts(world, m, (), shielding)._replace(class_number=-1) for m in world.inherited)
         expanded = _with_helpers(world, shielding)
-        called = tuple(_called(world, shielding))
+        called = tuple(_called(world, joined, shielding))
     own = [world.machines[number] for number in sorted(world.machines) if world.is_of_file(number)]
     gaps = tuple((reason, site) for m in own for reason, site in m.gaps)
     elsewhere = {site: places for m in own for site, places in m.elsewhere.items()}
@@ -131,13 +131,15 @@ def found_in(world: World) -> FileFacts:
     return FileFacts(units, gaps, world.steps, elsewhere, expanded, world.program.statements, guests, called)
 
 
-def _called(world: World, shielding: frozenset[int]) -> Iterator[Guest]:
-    """The functions of other files to which this one passes what it knows, and in which something is found."""
+def _called(world: World, joined: Mapping[int, list[Relation]], shielding: frozenset[int]) -> Iterator[Guest]:
+    """The functions of other files to which this one passes what it knows, and in which something is found; `joined`
+    is what is known of a function by its callers."""
     for number in sorted(world.called_at.keys() & world.machines.keys()):
         m = world.machines[number]
         if m.facts or m.writes:
             unasked = _unit_facts(world, world.run_unasked(number), (), shielding)
-            yield Guest(_unit_facts(world, m, (), shielding), unasked, world.called_at[number])
+            asked = _unit_facts(world, m, tuple(joined.get(number, ())), shielding)
+            yield Guest(asked, unasked, world.called_at[number])
 
 
 def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:

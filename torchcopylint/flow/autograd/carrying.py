@@ -62,8 +62,10 @@ def _by_own(m: Machine) -> Iterator[Carried]:
     """What a method that is called here carries on, of the object or of what it holds, whichever way this one goes."""
     for event in m.index.of(t.Invoke) if not m.has_no_grad else ():
         call = hanging.called(m, event.out) if not uses.on_some_paths(m, event.site) else None
-        summary = m.world.summary(call.method) if call is not None and call.method != m.unit.number else None
-        for one in summary.carries if call is not None and summary is not None else ():
+        if call is None or call.method == m.unit.number:
+            continue
+        summary = m.world.summary(call.method)
+        for one in summary.carries if summary is not None else ():
             slot = f".{call.part}{one.slot}" if call.part else one.slot
             if not _is_let_go(m, call, frozenset(slot[1:].split("."))):
                 yield Carried(slot, event.site)

@@ -225,7 +225,7 @@ class World(Parameters):
         self._note_export_elements(machine)
         mixing.note(machine)
         comparing.note(machine)
-        if unit.owner >= 0 and machine.initial_fields:
+        if unit.owner >= 0 and (machine.initial_fields or unit.name == "__init__"):
             self.appended(machine)
         if unit.owner >= 0 and unit.name == "__init__":
             self._note_trained(unit.owner, training_fields.learn(machine))

@@ -33,6 +33,7 @@ from torchcopylint.flow.model import (
     Share,
     Sure,
     Value,
+    join_objects,
 )
 from torchcopylint.flow.program import children, held_functions, training_fields
 from torchcopylint.flow.running.machine import Machine
@@ -117,10 +118,13 @@ def _bind_element(m: Machine, field: Value, holder: Object, name: str) -> None:
         return
     owner = holder.type
     known = m.world.element_of(owner, name)
-    if known is None and holder.owner in ("self", ARGUMENT):
-        # Who makes an object sees by himself what he has put into it.
+    # Who makes an object sees by himself what he has put into it.
+    added = m.world.element_of(owner, name + APPENDED) if holder.owner in ("self", ARGUMENT) else None
+    if known is None:
         name += APPENDED
-        known = m.world.element_of(owner, name)
+        known = added
+    elif added is not None and added.kind is not known.kind:
+        known = join_objects(known, added)
     # What an unknown network returned in inference mode is no less an inference tensor; and of what `numpy.load`
     # returns, a method shows that it is an array.
     flags = known.flags & {ARCHIVE, HANDED, INFERENCE, OUTPUT} if known is not None else frozenset[str]()

@@ -74,6 +74,7 @@ class Classes(Lineages):
         self._elements: dict[tuple[int, str], Object] = {}
         self._element_parts: dict[tuple[int, str], dict[str, Object]] = {}
         self._traced: dict[tuple[int, str], bool] = {}
+        self._set_in_inference: dict[tuple[int, str], bool] = {}
         self._switched: set[tuple[int, str]] = set()
         self._children: dict[int, Mapping[str, children.Child]] = {}
         self.held_functions: held_functions.Held = {}
@@ -97,6 +98,9 @@ class Classes(Lineages):
             own = self.is_own_class(current)
             known = self._fields.get(current, {}).get(name) if own else self.outside.field(current, name)
             if known is not None:
+                if self._set_in_inference.get((current, name)) and known.kind is Kind.TENSOR:
+                    # The constructor has put something there that is to be replaced.
+                    return known._replace(flags=known.flags | {INFERENCE}, sure=min(known.sure, Sure.LIKELY))
                 return known
         return None
 
@@ -116,6 +120,9 @@ class Classes(Lineages):
         if m.unit.name == "__init__":
             registered = self._registered.setdefault(local, {})
             registered[name] = obj.kind is Kind.PARAMETER and registered.get(name, True)
+        elif obj.kind is not Kind.NONE:
+            always = self._set_in_inference.get((local, name), True)
+            self._set_in_inference[local, name] = always and INFERENCE in obj.flags
         if obj.kind in CONTAINERS:
             self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
@@ -182,6 +189,17 @@ class Classes(Lineages):
                 traced = bool(put) and not cell.plain and all(obj.requires_grad > 0 for obj in put)
                 self._traced[local, name] = traced and self._traced.get((local, name), True)
                 self._note_elements(m, local, name + APPENDED, Value((ref,)))
+        self._filled(m)
+
+    def _filled(self, m: Machine) -> None:
+        """A constructor has been run: what it has put into the lists and dictionaries that it has made for fields."""
+        me = m.number("argument", m.unit.first) if m.unit.name == "__init__" and m.unit.parameters else -1
+        for slot in m.state.slot_names(me):
+            cell = m.state.cell(slot)
+            refs = cell.refs if cell is not None and cell.site >= 0 else ()
+            made = [ref for ref in refs if m.state.object(ref).kind in (Kind.LIST, Kind.DICT)]
+            if made and any(m.state.cell((ref, ANY_ELEMENT)) is not None for ref in made):
+                self._note_elements(m, m.unit.owner, slot[1][1:], Value(tuple(made)))
 
     def _note_trained(self, number: int, found: training_fields.Trained) -> None:
         self._trained_by[number] = found

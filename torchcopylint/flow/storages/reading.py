@@ -12,7 +12,6 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Link, ReadAfter, ReadAfterCut, Write
 from torchcopylint.flow.model import (
     CONTAINERS,
-    LAZY_FORMS,
     Fact,
     How,
     Key,
@@ -24,7 +23,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.regions import covers, overlap
-from torchcopylint.flow.storages import aliasing, transfers
+from torchcopylint.flow.storages import aliasing, transfers, visiting
 from torchcopylint.flow.tapes import alternatives, begun_at_first, exclusion, first_turns, over_turns, turns, uses
 from torchcopylint.flow.values import memory, naming
 
@@ -251,7 +250,7 @@ def _read_after(
     there = certain and met and _is_one(ref, obj, share)
     hit = {other for other in value.refs if _is_hit(m, other, share, region)}
     each = (whole and _is_element(value.root)) or len(hit) == len(value.refs)
-    each = each or alternatives.are_all_hit(m, value, written) or _goes_through_all(m, value, site)
+    each = each or alternatives.are_all_hit(m, value, written) or visiting.goes_through_all(m, value, site)
     of_turns = first_turns.held(m, value, mark.write, site) if not each else None
     if of_turns is not None and at_first and of_turns.is_hit_at_first(hit, mark.write, site):
         each, below_written, below_read = True, of_turns.named_before(below_written), of_turns.named_before(below_read)
@@ -291,35 +290,6 @@ def _written_share(obj: Object, written: set[int]) -> Share | None:
     written whether it has copied or not."""
     sharing = [share for share in obj.shares if share.storage | 1 in written]
     return next((share for share in sharing if share.sure), next(iter(sharing), None))
-
-
-def _goes_through_all(m: Machine, value: Value, site: int) -> bool:
-    """Whether a name holds, turn by turn, each of the elements that one site has made, of which one is the newest, or
-    each that there is in a container."""
-    if not isinstance(value.root, str) or len(value.refs) < 2:
-        return False
-    cell = m.state.cell(value.root)
-    bound = [bind for bind in m.index.binds.get(value.root, ()) if cell is not None and bind.site == cell.site]
-    if len(bound) != 1 or not uses.from_iteration(m, bound[0].value):
-        return False
-    return len({ref | 1 for ref in value.refs}) == 1 or (
-        not uses.on_some_paths(m, site) and _are_all_elements(m, value, bound[0].value)
-    )
-
-
-def _are_all_elements(m: Machine, value: Value, register: int) -> bool:
-    """Whether objects are all the elements of one of the containers that a loop goes through."""
-    made = m.unit.definitions[register]
-    while isinstance(made, t.Unpack):
-        made = m.unit.definitions[made.value]
-    pending = list(m.value(made.iterable).refs) if isinstance(made, t.Iterate) and made.iterable >= 0 else []
-    for ref in pending:
-        slots = m.state.slot_names(ref)
-        if m.state.object(ref).type in LAZY_FORMS:
-            pending += [inner for slot in slots for inner in m.state.refs_of(slot) if inner not in pending]
-        elif {inner for slot in slots if slot[1].startswith("[") for inner in m.state.refs_of(slot)} == set(value.refs):
-            return True
-    return False
 
 
 def _is_by_name(share: Share, below_read: tuple[Link, ...]) -> bool:

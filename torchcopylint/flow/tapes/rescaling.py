@@ -10,6 +10,7 @@ from torchcopylint.flow.facts import EditedAlone
 from torchcopylint.flow.model import Kind
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.inlining import HELPERS_NAME
+from torchcopylint.flow.values import idioms
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Write
@@ -37,18 +38,28 @@ _ARITHMETIC = frozenset(f"{name}_" for name in (*_FUNCTIONS, *_BINARY))
 
 def found(m: Machine) -> Iterator[EditedAlone]:
     """What a unit that has been run says of its writes; an initialiser, an average and the like write what they own."""
-    candidates = {site for site, write in m.writes.items() if write.named and write.reads_old}
-    if not candidates or m.world.context(m):
+    candidates = {site for site, write in m.writes.items() if write.named and (write.reads_old or write.form == "item")}
+    if not candidates or _writes_its_own(m):
         return
     alone = set(_alone(m, candidates))
     others = [write for site, write in m.writes.items() if site not in alone]
+    items = [m.writes[site] for site in alone if m.writes[site].form == "item"]
     in_helpers = _in_helpers(m) if others else frozenset()
     for site in sorted(alone):
         # Where something else comes in as well, in the same method, the field is brought up to date. That an optimizer
         # trains what a helper was given, to make something else of it, is not that.
-        beside = {s for write in others if site not in in_helpers or write.form != "step" for s in write.storages}
-        if not beside & set(m.writes[site].storages):
-            yield EditedAlone(site, _parameter(m, m.writes[site]), _goes_on(m, m.writes[site]))
+        write = m.writes[site]
+        beside = {s for other in others if site not in in_helpers or other.form != "step" for s in other.storages}
+        beside |= {s for other in items if other.site != site for s in other.storages}
+        if not beside & set(write.storages):
+            yield EditedAlone(site, _parameter(m, write), _goes_on(m, write), write.form == "item")
+
+
+def _writes_its_own(m: Machine) -> bool:
+    """Whether a unit is there to write what it keeps. Many a method is called like a conversion that is none of
+    modules: `expand`, `mask`."""
+    context = m.world.context(m)
+    return bool(context) and (context != idioms.CONVERSION or idioms.converts(m.unit.name))
 
 
 def _goes_on(m: Machine, write: Write) -> bool:
@@ -75,19 +86,32 @@ def _parameter(m: Machine, write: Write) -> str:
 
 
 def _alone(m: Machine, candidates: set[int]) -> Iterator[int]:
-    events: list[t.Augment | t.Invoke] = [*m.index.of(t.Augment), *m.index.of(t.Invoke)]
+    events: list[t.Augment | t.Invoke | t.StoreItem]
+    events = [*m.index.of(t.Augment), *m.index.of(t.Invoke), *m.index.of(t.StoreItem)]
     for event in events:
         if event.site not in candidates:
             continue
         if isinstance(event, t.Augment):
-            operands, edits = [event.value], event.symbol in _SYMBOLS
+            operands, edits, register = [event.value], event.symbol in _SYMBOLS, event.target
+        elif isinstance(event, t.StoreItem):
+            operands, edits, register = [event.value], _is_number(m, event.value), event.base
         else:
-            operands, edits = [argument.register for argument in event.arguments], event.name in _ARITHMETIC
+            operands, register = [argument.register for argument in event.arguments], event.base
+            edits = event.name in _ARITHMETIC
         # A helper's name is not spelled as it is on the tape, where it was put in.
-        target = m.unit.definitions[event.target if isinstance(event, t.Augment) else event.base]
+        target = m.unit.definitions[register]
         root = target.name if isinstance(target, t.Load) else m.writes[event.site].root
         if edits and not any(_from_elsewhere(m, register, root) for register in operands):
             yield event.site
+
+
+def _is_number(m: Machine, register: int) -> bool:
+    """Whether a value is a number that stands there: `0`, `-1.0`, `float("-inf")`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Call):
+        function = m.unit.definitions[made.function]
+        return isinstance(function, t.Load) and function.name == "float"
+    return m.value(register).kind is Kind.NUMBER and not m.value(register).refs
 
 
 def _from_elsewhere(m: Machine, register: int, root: str) -> bool:
