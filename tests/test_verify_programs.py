@@ -464,9 +464,9 @@ def test_no_run_is_asked_for_twice(verifier: Verifier) -> None:
     asked: list[str] = []
 
     class Counting(Verifier):
-        def observe(self, request: dict[str, object]):  # type: ignore[no-untyped-def]
+        def observe(self, request: dict[str, object], *others: object):  # type: ignore[no-untyped-def]
             asked.append(json.dumps(request, sort_keys=True))
-            return super().observe(request)
+            return super().observe(request, *others)
 
     text = "import torch\n\nx = torch.ones(2)\nx.require_grad = False\nprint(x.sum())\n"
     page = load_pages()["TCL606"]

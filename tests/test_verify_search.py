@@ -14,6 +14,7 @@ from torchcopylint.verify.observed import Raised, Run
 from torchcopylint.verify.predicates.outcomes import difference
 from torchcopylint.verify.run import Verifier
 from torchcopylint.verify.slicing.conditions import Wanted, wanted_for
+from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.standins import helpers
 from torchcopylint.verify.slicing.tries import Heard
 
@@ -265,6 +266,6 @@ def test_of_a_container_of_one_nothing_is_said(layers: str, verdict: Verdict, ve
 
 def test_names_and_texts_of_the_user_are_not_taken_for_places_of_a_helper() -> None:
     options = Wanted(values={"BATCH_SIZE": 2, "mode": "LEAST"}, least={"SIZE": 3})
-    text = helpers({"ArgumentParser"}, 4, (3,), options)
+    text = helpers({"ArgumentParser"}, Setting(4, 2, 0), options)
     constants = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
     assert {"BATCH_SIZE", "LEAST", "SIZE"} <= constants

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ PROGRAM = Path(__file__).resolve().parent / "child" / "__main__.py"
 SECONDS_TO_START = 120.0
 """Importing torch takes seconds; on a busy machine with a cold disk, many."""
 MOST_ANSWERED = 16 << 20
+Besides = Callable[[], Iterable[dict[str, Any]]]
+"""Makes requests that are likely to come next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,15 @@ class Child:
         """The number of the process, which is that of its group."""
         return self._process.pid
 
-    def ask(self, request: dict[str, Any], seconds: float) -> tuple[str, str]:
-        """How the script's process ended, and what it wrote. Raises `ChildEnded`. `seconds` is the script's time."""
+    def ask(self, request: dict[str, Any], seconds: float, meanwhile: Besides | None = None) -> tuple[str, str]:
+        """How the script's process ended, and what it wrote. Raises `ChildEnded`. `seconds` is the script's time.
+
+        `meanwhile` is called while the script runs, and says what is likely to be asked next: that is begun beside it.
+        """
         self._send(request)
+        if meanwhile is not None and self.hello.forks:
+            for other in meanwhile():
+                self._send({**other, "beside": True})
         answer = self._answer(seconds + 10)
         return str(answer.get("end", "")), str(answer.get("text", ""))
 

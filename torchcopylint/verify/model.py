@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torchcopylint.base.finding import Role
 from torchcopylint.base.verification import Verdict
@@ -39,6 +39,8 @@ class Attempt:
     `whole`: loops run to their end, and not a few turns of those that have many statements.
     `partial` is true if something that may hide the effect was cut away or stood in for: such a run can confirm, and
     never refute. `unwritten`: nothing in the file writes what is shared, so that a write was assumed (by `change`).
+    `next` makes the attempt that comes next under another setting if this one does, and `likely` is whether that is
+    expected before it has run.
     """
 
     script: str
@@ -51,6 +53,8 @@ class Attempt:
     partial: bool = False
     whole: bool = False
     unwritten: bool = False
+    next: Callable[[], Attempt | None] | None = field(default=None, compare=False, repr=False)
+    likely: bool = False
 
 
 @dataclass(frozen=True, slots=True)

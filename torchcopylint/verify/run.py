@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 from torchcopylint.base.finding import Role
 from torchcopylint.base.verification import Evidence, Verdict, Verification
 from torchcopylint.pages import Page, load_pages
-from torchcopylint.verify.client import Child, ChildEnded, default_python
+from torchcopylint.verify.client import Besides, Child, ChildEnded, default_python
 from torchcopylint.verify.judge import EFFECTLESS, SCOUT, Outcome, Rule, combine, judge_group, rule_of
 from torchcopylint.verify.model import Attempt, Slice
 from torchcopylint.verify.observed import Malformed, Run, read_run
@@ -55,6 +57,8 @@ class Verifier:
         self.runs = 0
         self.counted: Attempt | None = None
         self._rule = Rule((), (), (), Role.HERE, conditional=False)
+        self._parallel = device == "cpu" and _processors() > 1
+        self._begun = ("", False)
 
     def __enter__(self) -> Verifier:
         return self
@@ -141,7 +145,7 @@ class Verifier:
         for need in page.keys.get("needs", "").split():
             if need != "cuda" or self._device == "cpu":
                 return self._answer(Verdict.UNSUPPORTED, (Evidence("unsupported", f"needs {_NEEDS[need]}"),), [])
-        self._rule = rule
+        self._rule, self._begun = rule, ("", False)
         outcomes: list[Outcome] = []
         for group in piece.groups:
             if group.doubts and not all(outcome.verdict is Verdict.REFUTED for outcome in outcomes):
@@ -191,7 +195,27 @@ class Verifier:
         return self._child
 
     def _run(self, attempt: Attempt, kind: str, marks: tuple[int, ...]) -> Run:
-        request: dict[str, Any] = {
+        def besides() -> Iterator[dict[str, Any]]:
+            return self._besides(attempt, kind, marks)
+
+        return self.observe(self._request(attempt, kind, marks), besides if self._parallel else None)
+
+    def _besides(self, attempt: Attempt, kind: str, marks: tuple[int, ...]) -> Iterator[dict[str, Any]]:
+        """What comes under the next setting if this attempt does, and the altered twin like the one that runs."""
+        if attempt.next is None or kind == SCOUT or not (kind or attempt.likely):
+            return
+        following = attempt.next()
+        if following is None:
+            return
+        following = replace(following, whole=attempt.whole)
+        if self._begun != (following.script, following.whole):
+            self._begun = (following.script, following.whole)
+            yield self._request(following, "", ())
+        if kind:
+            yield self._request(following, kind, marks)
+
+    def _request(self, attempt: Attempt, kind: str, marks: tuple[int, ...]) -> dict[str, Any]:
+        return {
             "script": attempt.script,
             "marks": [
                 {
@@ -214,15 +238,17 @@ class Verifier:
             "looks": [] if kind == SCOUT else sorted(self._rule.looks),
             "within": within(self._rule.words, [m.role for m in attempt.marks], self._rule.blame),
         }
-        return self.observe(request)
 
-    def observe(self, request: dict[str, Any]) -> Run:
-        """Hand one request to the child, and read its answer. Never raises: `Run.failed` says what went wrong."""
+    def observe(self, request: dict[str, Any], meanwhile: Besides | None = None) -> Run:
+        """Hand one request to the child, and read its answer. Never raises: `Run.failed` says what went wrong.
+
+        What `meanwhile` gives is begun beside it.
+        """
         self.runs += 1
         with self._lock:
             try:
                 child = self._child if self._child is not None else self._start()
-                end, text = child.ask(request, self._timeout)
+                end, text = child.ask(request, self._timeout, meanwhile)
                 if not child.hello.forks:
                     self.close()
             except (ChildEnded, OSError) as error:
@@ -234,6 +260,12 @@ class Verifier:
             return read_run(text)
         except Malformed as error:
             return Run(failed=f"its answer was malformed: {error}")
+
+
+def _processors() -> int:
+    """The number of processors that this process may use."""
+    asked = getattr(os, "sched_getaffinity", None)
+    return len(asked(0)) if asked is not None else os.cpu_count() or 1
 
 
 _ENDS = {

@@ -5,7 +5,8 @@ Request: {"script": str, "marks": [{row, end_row, column, end_column}], "alter":
 "within": [int], "scout": bool}. Answer: {"end": str, "text": str}, where `end` says how the script's process ended and
 `text` is what it wrote, untouched: only the parent decides whether it is well formed. {"rest": true} is answered when
 every process of a script has been killed. {"ahead": true, "seconds": float, "memory": int, "device": str} gets no
-answer: a process is forked and guarded for what comes next.
+answer: a process is forked and guarded for what comes next. Nor does a request with {"beside": true}, which may come
+while another one runs: it is begun in a second process, and is answered when it is asked without that word.
 
 Scripts that are only tried, to see which inputs get how far, share a process: those with `scout`, until one comes
 without. What is to be judged runs again, and shares one with its altered twins and with what else is judged for the
@@ -32,6 +33,8 @@ Run = Callable[[dict[str, Any], str], str]
 """Runs a request in a directory and returns its answer."""
 Series = Callable[[str], Callable[[dict[str, Any]], str]]
 """Of a directory, makes what runs requests one after the other there."""
+Meanwhile = Callable[[], bool]
+"""Is told that something comes while a script runs, and says whether to go on."""
 MOST_ANSWERED = 4 << 20
 """Bytes of an answer; more is no answer."""
 
@@ -55,8 +58,7 @@ def main(arguments: list[str]) -> int:
     _say(out, {**hello, "forks": forks})
     served = _Served(running)
     try:
-        for line in _lines(served):
-            request = json.loads(line)
+        for request in served.requests():
             if request.get("ahead"):
                 served.ahead(request)
                 continue
@@ -69,38 +71,105 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _lines(served: _Served) -> Iterator[bytes]:
-    """The lines of standard input, until it ends. While none comes, what was killed is buried: a process that has torch
-    takes milliseconds to vanish."""
-    waiting = b""
-    while True:
-        while b"\n" not in waiting:
-            if served.dying and not select.select([0], [], [], _SOON)[0]:
-                served.bury()
-                continue
-            part = os.read(0, 1 << 16)
-            if not part:
-                return
-            waiting += part
-        line, _, waiting = waiting.partition(b"\n")
-        yield line
-
-
 _SOON = 0.005
 """Seconds after which it is looked again whether a process has vanished."""
 _MOST_DYING = 4
 """So many processes that were killed may still be vanishing before it is waited for one."""
+_MOST_AHEAD = 1 << 15
+"""Bytes of requests that a process is sent before it has answered another one. They fit into its pipe, so that nobody
+waits for it."""
 
 
 class _Served:
-    """Which process runs which request. One process at a time that runs more than one script."""
+    """Which process runs which request. One process at a time that runs more than one script, and a second one for what
+    is begun beside it."""
 
     def __init__(self, running: Any) -> None:
         self._running = running
+        self._waiting = b""
         self._shared: Shared | None = None
+        self._second: Shared | None = None
+        self._begun: list[dict[str, Any]] = []
         self._kind = ""
         self._judged: tuple[str, int] = ("", 0)
         self._killed: list[Shared] = []
+
+    def requests(self) -> Iterator[dict[str, Any]]:
+        """What comes through standard input, until it ends, but for what is begun beside. While nothing comes, what was
+        killed is buried: a process that has torch takes milliseconds to vanish."""
+        while True:
+            while (request := self._next()) is None:
+                if self._killed and not select.select([0], [], [], _SOON)[0]:
+                    self._bury()
+                elif not self._listen():
+                    return
+            yield request
+
+    def _listen(self) -> bool:
+        """Read what has come, and begin what is to run beside. False if there will be no more."""
+        part = os.read(0, 1 << 16)
+        self._waiting += part
+        return bool(part)
+
+    def _next(self) -> dict[str, Any] | None:
+        """The next request that has come whole, but for what is begun beside."""
+        while b"\n" in self._waiting:
+            line, _, self._waiting = self._waiting.partition(b"\n")
+            request: dict[str, Any] = json.loads(line)
+            if not request.pop("beside", False):
+                return request
+            self._begin(request)
+        return None
+
+    def _meanwhile(self) -> bool:
+        """Something comes while a script runs: what is to run beside it, or the end. Whether to go on."""
+        going_on = self._listen()
+        request = self._next()
+        # The parent asks for nothing else while it waits.
+        return going_on and request is None
+
+    def _begin(self, request: dict[str, Any]) -> None:
+        """Begin a script, or the altered twin of the one that was begun before, in a second process."""
+        if request["alter"]["kind"]:
+            ahead = sum(len(other["script"]) for other in self._begun[1:]) + len(request["script"])
+            if self._second is None or not self._begun or ahead > _MOST_AHEAD:
+                return
+        elif leaves_traces(request["script"]):
+            return
+        else:
+            self._forget()
+            self._second = Shared(self._running.series)
+        self._second.send(request)
+        self._begun.append(request)
+
+    def _forget(self) -> None:
+        """Nobody asks for what was begun."""
+        if self._begun and self._second is None:
+            self._kill_shared()
+        if self._second is not None:
+            self._second.kill()
+            self._killed.append(self._second)
+        self._second, self._begun = None, []
+
+    def _answer_begun(self, request: dict[str, Any]) -> dict[str, str] | None:
+        """The answer to what was begun before it was asked for, if it was."""
+        if not self._begun or request["seed"] != self._begun[0]["seed"]:
+            return None
+        if request != self._begun[0]:
+            self._forget()
+            return None
+        if self._second is not None:
+            # From here on, it is the only one.
+            self._kill_shared()
+            self._shared, self._second, self._kind = self._second, None, "judged"
+        assert self._shared is not None
+        del self._begun[0]
+        if not request["alter"]["kind"]:
+            self._judged = (request["script"], request["seed"])
+        answer = self._shared.receive(float(request["seconds"]), self._meanwhile, more=bool(self._begun))
+        if self._shared.ended:
+            self._begun = []
+        return answer if answer["end"] in ("answered", "timed out") else None
 
     def ahead(self, request: dict[str, Any]) -> None:
         """Have a process for what comes next, if none runs."""
@@ -110,6 +179,9 @@ class _Served:
 
     def answer(self, request: dict[str, Any]) -> dict[str, str]:
         """Run one script. What dies where others ran before it runs again in a process of its own, but for scouts."""
+        begun = self._answer_begun(request)
+        if begun is not None:
+            return begun
         script = (request["script"], request["seed"])
         twin = bool(request["alter"]["kind"]) and not request["scout"]
         alone = script != self._judged if twin else not request["scout"] and leaves_traces(request["script"])
@@ -119,33 +191,32 @@ class _Served:
         if not request["scout"] and not twin:
             self._judged = ("", 0) if alone else script
         if alone:
-            return _served(request, self._running.run)
+            return _served(request, self._running.run, self._meanwhile)
         first = not self._kind or self._shared is None or self._shared.ended
         if self._shared is None or self._shared.ended:
             self._shared = Shared(self._running.series)
         self._kind = kind
         self._shared.send(request)
-        answer = self._shared.receive(float(request["seconds"]))
+        answer = self._shared.receive(float(request["seconds"]), self._meanwhile)
         if first or request["scout"] or answer["end"] in ("answered", "timed out"):
             return answer
-        return _served(request, self._running.run)
+        return _served(request, self._running.run, self._meanwhile)
 
     def rest(self) -> dict[str, str]:
         """Kill what still runs."""
-        if self._shared is not None:
-            self._shared.kill()
-            self._killed.append(self._shared)
-        self._shared, self._kind = None, ""
+        self._forget()
+        self._kill_shared()
         while len(self._killed) > _MOST_DYING:
             self._killed.pop(0).end()
         return {"end": "answered"}
 
-    @property
-    def dying(self) -> bool:
-        """Whether something was killed that has not been buried."""
-        return bool(self._killed)
+    def _kill_shared(self) -> None:
+        if self._shared is not None:
+            self._shared.kill()
+            self._killed.append(self._shared)
+        self._shared, self._kind = None, ""
 
-    def bury(self) -> None:
+    def _bury(self) -> None:
         """Remove what was written by processes that have vanished."""
         self._killed = [shared for shared in self._killed if not shared.has_vanished()]
 
@@ -166,7 +237,7 @@ def _here(request: dict[str, Any], run: Run, directory: str) -> dict[str, str]:
     return {"end": "answered", "text": run(request, directory)}
 
 
-def _served(request: dict[str, Any], run: Run) -> dict[str, str]:
+def _served(request: dict[str, Any], run: Run, meanwhile: Meanwhile) -> dict[str, str]:
     """Run a script in a fork, and end its whole process group when it answered, or when its time is up."""
     directory = tempfile.mkdtemp(prefix="torchcopylint-")
     reader, writer = os.pipe()
@@ -175,7 +246,7 @@ def _served(request: dict[str, Any], run: Run) -> dict[str, str]:
         _be_the_fork(request, run, directory, reader, writer)
     os.close(writer)
     try:
-        text, end = _read(reader, float(request["seconds"]))
+        text, end = _read(reader, float(request["seconds"]), meanwhile)
     finally:
         os.close(reader)
         status = _end(child)
@@ -191,6 +262,7 @@ class Shared:
     def __init__(self, series: Series) -> None:
         self.ended = False
         self._status = 0
+        self._answers = b""
         self._directory = tempfile.mkdtemp(prefix="torchcopylint-")
         asked, self._writer = os.pipe()
         self._reader, answering = os.pipe()
@@ -214,9 +286,20 @@ class Shared:
         with contextlib.suppress(BrokenPipeError):
             _write(self._writer, json.dumps(request).encode("utf-8") + b"\n")
 
-    def receive(self, seconds: float) -> dict[str, str]:
-        """The answer to what was sent. If there is none in time, or no process any more, this was the last."""
-        text, end = _read(self._reader, seconds, line=True)
+    def receive(self, seconds: float, meanwhile: Meanwhile, *, more: bool = False) -> dict[str, str]:
+        """The answer to what was sent. If there is none in time, or no process any more, this was the last.
+
+        `more`: something else was sent behind it.
+        """
+        end = ""
+        if b"\n" not in self._answers:
+            part, end = _read(self._reader, seconds, meanwhile, line=True)
+            self._answers += part
+        text = b""
+        if b"\n" in self._answers:
+            # Of several scripts that were sent, several answers may have come; of one, what else came is nonsense.
+            text, _, rest = self._answers.partition(b"\n")
+            text, self._answers = (text, rest) if more else (self._answers, b"")
         if text:
             return {"end": "answered", "text": text.decode("utf-8", "replace")}
         status = self.end()
@@ -297,9 +380,9 @@ def _open_descriptors() -> list[int]:
         return list(range(3, 64))
 
 
-def _read(reader: int, seconds: float, *, line: bool = False) -> tuple[bytes, str]:
+def _read(reader: int, seconds: float, meanwhile: Meanwhile, *, line: bool = False) -> tuple[bytes, str]:
     """What the fork wrote, and how reading ended: `answered`, `timed out`, `too much` or `stopped`. `line`: it goes on
-    after one line; without that line there is no answer."""
+    after one line; without that line there is no answer. `meanwhile` is told when something comes from the parent."""
     deadline = time.monotonic() + seconds + 0.5
     parts: list[bytes] = []
     size = 0
@@ -314,12 +397,11 @@ def _read(reader: int, seconds: float, *, line: bool = False) -> tuple[bytes, st
                 return b"" if line else b"".join(parts), "answered"
             parts.append(part)
             size += len(part)
-            if line and part.endswith(b"\n"):
+            if line and b"\n" in part:
                 return b"".join(parts), "answered"
             if size > MOST_ANSWERED:
                 return b"", "too much"
-        elif 0 in ready:
-            # The parent asks for nothing while it waits: its end of the pipe was closed.
+        elif 0 in ready and not meanwhile():
             return b"", "stopped"
 
 

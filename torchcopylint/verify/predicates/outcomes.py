@@ -146,7 +146,9 @@ def result_lost(case: Case) -> Opinion:
     given_back = {name[1] for state in named.states for group in state.same if _names(group) for name in group}
     if given_back - {DISCARDED}:
         text = f"with these inputs, line {row} gives back what it was given"
-        return Opinion(Seen.NO, (Evidence("same-object", text, row),))
+        # What it was given was written, or there was nothing to convert.
+        seen = Seen.NO if difference(case.run, skipped, gradients=True) else Seen.UNCLEAR
+        return Opinion(seen, (Evidence("same-object", text, row),))
     if difference(case.run, skipped, gradients=True):
         return Opinion(Seen.NO)
     made = short(next(iter(results.values())))

@@ -23,6 +23,10 @@ def asked(setting: Setting, message: str, line: str) -> Setting | None:
     """
     if ".grad" in line and "'NoneType' object has no attribute" in message:
         return replace(setting, graded=True) if not setting.graded else None
+    if "does not require grad and does not have a grad_fn" in message and ".backward(" in line:
+        return replace(setting, graded=True) if not setting.graded else None
+    if "__main__.Anything is not a Module subclass" in message:
+        return replace(setting, layers=True) if not setting.layers else None
     for pattern, answer in _ANSWERS:
         found = pattern.search(message)
         if found is not None:

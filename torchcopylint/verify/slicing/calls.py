@@ -193,7 +193,7 @@ class Calls:
                 if argument.constant is None and name not in ("Sequential", "ModuleList", "ModuleDict", "Parameter"):
                     argument.vote("size", WEAK)
             return result
-        if name in tables.SIZES:
+        if name in tables.SIZES or (name.endswith("Tensor") and len(arguments) > 1):
             for argument in arguments:
                 if argument.constant is None:
                     argument.vote("size", WEAK)

@@ -16,7 +16,7 @@ _BODIES = ("body", "orelse", "finalbody")
 class Wanted:
     """By the last part of a name: the value it should have (`values`), whether it should count as true (`truths`), the
     numbers that it should reach at least or at most (`least`, `most`); and the names that should not be `None`
-    (`made`).
+    (`made`), or that say how many turns lie between two (`intervals`).
     """
 
     values: dict[str, Value] = field(default_factory=dict)
@@ -24,6 +24,7 @@ class Wanted:
     least: dict[str, float] = field(default_factory=dict)
     most: dict[str, float] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)
+    intervals: set[str] = field(default_factory=set)
 
     def instead_of(self, name: str, default: ast.expr) -> Value | ast.expr:
         """What a parameter with this name should get; the default where that will do, or where it is no constant."""
@@ -66,7 +67,35 @@ def wanted_for(tree: ast.Module, rows: Collection[int]) -> Wanted:
                 if isinstance(before, ast.If) and not before.orelse and isinstance(before.body[-1], _LEAVING):
                     _ask(before.test, found, met=False)
             body = _enter(at, row, found)
+    if found.intervals:
+        _shorten(tree, found)
     return found
+
+
+def _shorten(tree: ast.Module, found: Wanted) -> None:
+    """What happens every so many turns should happen in each, since few are run. What is a part of the number of all
+    turns is half of it: few turns are as many."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and {_last(target) for target in node.targets} & found.intervals:
+            value = node.value
+            if isinstance(value, ast.Call) and _last(value.func) in ("int", "round") and value.args:
+                value = value.args[0]
+            divided = isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv | ast.Div)
+            if isinstance(value, ast.BinOp) and divided and _last(value.right):
+                found.values.setdefault(_last(value.right), 2)
+    for name in found.intervals:
+        found.values.setdefault(name, 1)
+
+
+def writes_compared(tree: ast.Module, rows: Collection[int]) -> bool:
+    """Whether a statement in some rows writes those elements of something that are more, or less, than something."""
+    orders = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and node.lineno in rows:
+            compared = (part for part in ast.walk(node.slice) if isinstance(part, ast.Compare))
+            if any(isinstance(operator, orders) for part in compared for operator in part.ops):
+                return True
+    return False
 
 
 def _enter(node: ast.stmt, row: int, found: Wanted) -> list[ast.stmt]:
@@ -128,6 +157,11 @@ def _ask(test: ast.expr, found: Wanted, *, met: bool) -> None:
 
 def _compare(test: ast.Compare, found: Wanted, *, met: bool) -> None:
     name, operator, other = _last(test.left), test.ops[0], test.comparators[0]
+    if isinstance(test.left, ast.BinOp) and isinstance(test.left.op, ast.Mod):
+        # Every so many turns: in each of them.
+        if isinstance(operator, ast.Eq) and met and _constant(other) == 0 and _last(test.left.right):
+            found.intervals.add(_last(test.left.right))
+        return
     if not name:
         return
     if isinstance(operator, ast.In | ast.NotIn):

@@ -62,6 +62,11 @@ class Learner:
         self._blocks = [node for node in ast.walk(tree) if isinstance(node, _BLOCKS)]
         self._ends = {node.lineno: node.end_lineno or node.lineno for node in self._blocks}
         self._top = tree.body
+        self._nodes: dict[int, list[ast.Subscript]] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Subscript):
+                for row in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                    self._nodes.setdefault(row, []).append(node)
         self._at: dict[int, list[ast.stmt]] = {}
         for part in inside or tree.body:
             for node in ast.walk(part):
@@ -98,12 +103,22 @@ class Learner:
             return replace(lesson, setting=lesson.setting + 1)
         mine = mine or self._outside(rows)
         if mine and mine[-1] not in lesson.without.rows:
-            return replace(lesson, without=replace(lesson.without, rows=lesson.without.rows | {mine[-1]}))
+            rows_out = {mine[-1]} | self._emptying(mine[-1])
+            return replace(lesson, without=replace(lesson.without, rows=lesson.without.rows | rows_out))
         if not lesson.bare:
             return replace(lesson, bare=True)
         if not lesson.plain:
             return replace(lesson, plain=True)
         return replace(lesson, setting=lesson.setting + 1)
+
+    def lacks(self, run: Run, row_of: Mapping[int, int]) -> tuple[tuple[str, str], ...]:
+        """The names that were asked for a key which they do not have, with it."""
+        if run.failed or not run.ended or not run.raised or run.raised[-1].kind != "KeyError":
+            return ()
+        key = run.raised[-1].message.strip("'\"")
+        nodes = [node for row in run.raised[-1].rows[-1:] for node in self._nodes.get(row_of.get(row, 0), ())]
+        asked = [node for node in nodes if isinstance(node.slice, ast.Constant) and node.slice.value == key]
+        return tuple(sorted({(_last_name(node.value), key) for node in asked if _last_name(node.value)}))
 
     def kinds(self, run: Run, row_of: Mapping[int, int]) -> tuple[tuple[str, str], ...]:
         """Of which kind names should have been, by the exception that ended a run."""
@@ -121,7 +136,9 @@ class Learner:
             return self._conditions(row)
         refused = _NO_TENSOR.search(message)
         if refused:
-            return tuple((name, "object") for name in self._asked_for(row, refused["attribute"] or refused["method"]))
+            attribute = refused["attribute"] or refused["method"]
+            made = "module" if attribute in tables.MODULE else "object"
+            return tuple((name, made) for name in self._asked_for(row, attribute))
         lacking = _LACKING.search(message)
         if lacking:
             return tuple((name, "object") for name in self._asked_for(row, lacking["attribute"]))
@@ -211,6 +228,19 @@ class Learner:
         if not lesson.changes:
             return replace(lesson, changes=True)
         return replace(lesson, setting=lesson.setting + 1)
+
+    def _emptying(self, row: int) -> frozenset[int]:
+        """Where a backward pass is left out, the rows in which gradients are dropped: those that are made stay."""
+        if not self._calls("backward", row):
+            return frozenset()
+        return frozenset(
+            r for r in self._at if self._calls("zero_grad", r) and not self._is_step(r) and self._is_inside(r)
+        )
+
+    def _calls(self, method: str, row: int) -> bool:
+        """Whether a row is a call of a method with that name and nothing else."""
+        values = [node.value for node in self._at.get(row, ()) if isinstance(node, ast.Expr)]
+        return any(isinstance(value, ast.Call) and _last_name(value.func) == method for value in values)
 
     def _before(self, row: int) -> frozenset[int]:
         """The rows of the statements that last bound what the statement of a row reads, but for steps."""

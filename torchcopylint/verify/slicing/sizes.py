@@ -16,7 +16,8 @@ class Setting:
     `dimensions` is for tensors that do not say themselves. `grad` gives floating inputs a graph. `dtype` is that of
     floating inputs: `float32` or `float64`. `turned`: what has two or more dimensions is not contiguous. `last` and
     `second` are those dimensions of tensors that do not say them themselves, 0 if they are like the others. `graded`:
-    the parameters of modules have gradients. `items` are the batches of a loader.
+    the parameters of modules have gradients. `items` are the batches of a loader. `layers`: what is made by a class
+    from elsewhere is a layer. `spread`: floating inputs are ten times as far from zero.
     """
 
     size: int
@@ -33,6 +34,8 @@ class Setting:
     second: int = 0
     graded: bool = False
     items: int = 2
+    layers: bool = False
+    spread: bool = False
 
     @property
     def sample(self) -> tuple[int, ...]:
@@ -108,7 +111,8 @@ class Sizes:
             thing = likely[0]
         count = thing.dimensions
         if count is None:
-            count = max(self._setting.dimensions, thing.dimensions_least, 1 if thing.last is not None else 0)
+            least = max(thing.dimensions_least, 1 if thing.last is not None else 0)
+            count = 0 if not least and is_one_number(thing) else max(self._setting.dimensions, least)
         shape = [self._setting.size] * count
         if thing.second is not None and count > 2:
             shape[2:] = [self._setting.spatial] * (count - 2)
@@ -124,3 +128,9 @@ class Sizes:
         if self._setting.batch and count > 1:
             shape[0] = self._setting.batch
         return tuple(shape)
+
+
+def is_one_number(thing: Thing) -> bool:
+    """Whether a tensor has no dimensions. What is called a loss has none, if nothing says otherwise."""
+    named = thing.name.lower().rsplit("_", 1)[-1] == "loss"
+    return thing.dimensions == 0 or (thing.dimensions is None and not thing.dimensions_least and named)

@@ -18,7 +18,7 @@ from torchcopylint.verify.model import Attempt, Group, Slice
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.asking import asked as asked_of
-from torchcopylint.verify.slicing.conditions import wanted_for
+from torchcopylint.verify.slicing.conditions import wanted_for, writes_compared
 from torchcopylint.verify.slicing.driver import Driver
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.learning import Learner, Lesson
@@ -38,7 +38,7 @@ from torchcopylint.verify.slicing.source import (
     scopes_at,
 )
 from torchcopylint.verify.slicing.standins import helpers, layers_guessed
-from torchcopylint.verify.slicing.things import Thing, find, kind_of
+from torchcopylint.verify.slicing.things import USED, WEAK, Thing, find, kind_of
 from torchcopylint.verify.slicing.tries import Heard
 from torchcopylint.verify.slicing.values import Maker
 from torchcopylint.verify.slicing.writers import is_written
@@ -165,11 +165,13 @@ class _Slicer:
         self._made_on = made_on
         self._conditional = conditional
         self._converts = "result-lost" in confirm and any(f"`{name}()`" in finding.message for name in _CONVERSIONS)
+        self._orders = "result-lost" in confirm and "`contiguous()`" in finding.message
         self._worked: tuple[Plan, Setting] | None = None
         self._failed = False
         self._heard: dict[str, Run] = {}
         self._given = ""
         self._script: Script | None = None
+        self._following: dict[tuple[Plan, Setting], tuple[Attempt | None, Script | None]] = {}
         spans = [step.span for step in finding.steps if step.filename == finding.filename] or [finding.span]
         source, self._opened = opened(source, {span.start.row for span in spans})
         self.source = source
@@ -182,6 +184,7 @@ class _Slicer:
         self.imports = self.pieces.imports
         self.plans = Plans(source.tree, self.scopes, {span.start.row for span in spans}, self.imports)
         self._wanted = wanted_for(source.tree, self.plans.rows)
+        self._spread = writes_compared(source.tree, self.plans.rows)
         self.driver = Driver(self.world, finding, confirm)
 
     def _dropped_move(self) -> frozenset[tuple[int, int]]:
@@ -267,7 +270,7 @@ class _Slicer:
                 seen.add(attempt.script)
                 self._worked = (plan, setting)
                 self._given = attempt.script
-                yield attempt
+                yield self._with_next(attempt, plan, setting)
                 run = self._heard.get(attempt.script)
                 if run is not None:
                     heard.add(plan.label, run, len(attempt.marks))
@@ -280,16 +283,46 @@ class _Slicer:
             yield from self._learning(size, seed, seen)
         self._worked, self._failed = None, True
 
+    def _with_next(self, attempt: Attempt, plan: Plan, setting: Setting) -> Attempt:
+        """An attempt under the first setting, with the one that comes first under the second if it does there."""
+        if setting.seed != 0:
+            return attempt
+
+        def following() -> Attempt | None:
+            key = (plan, _under(setting, _SIZES[1], 1))
+            if key not in self._following:
+                now = self._script
+                made = self._attempt(*key)
+                self._following[key], self._script = (made, self._script), now
+            return self._following[key][0]
+
+        return replace(attempt, next=following, likely=plan.label == "the whole file")
+
     def _again(self, plan: Plan, setting: Setting, run: Run, attempt: Attempt) -> tuple[Plan, Setting] | None:
         """The same with the inputs that the exception which ended a run asks for."""
         wanted = _asked(setting, run, attempt)
         if wanted is not None:
             return plan, wanted
         assert self._script is not None
+        if self._supplied(run, self._script):
+            return plan, setting
         kinds = dict(self._reader.kinds(run, self._script.rows()))
         if kinds.items() <= dict(plan.kinds).items():
             return None
         return replace(plan, kinds=tuple({**dict(plan.kinds), **kinds}.items())), setting
+
+    def _supplied(self, run: Run, script: Script) -> bool:
+        """Whether something lacked a key that ended a run, and is now made with it."""
+        fresh = [
+            (thing, key)
+            for name, key in self._reader.lacks(run, script.rows())
+            for thing in self.world.things_called(name)
+            if key not in thing.items
+        ]
+        for thing, key in fresh:
+            thing.item(key)
+            thing.vote("dict", WEAK)
+        return bool(fresh)
 
     @cached_property
     def _reader(self) -> Learner:
@@ -304,8 +337,7 @@ class _Slicer:
             return tries
         plan, like = self._worked
         # Where another size does not fit, another seed does.
-        sized = replace(like, size=size if like.size in _SIZES else like.size, seed=seed)
-        return chain([(plan, sized), (plan, replace(like, seed=seed))], tries)
+        return chain([(plan, _under(like, size, seed)), (plan, replace(like, seed=seed))], tries)
 
     def _untried(self, size: int, seed: int) -> Iterator[tuple[Plan, Setting]]:
         for plan in self.plans.plans():
@@ -331,8 +363,10 @@ class _Slicer:
             if attempt.script not in seen:
                 seen.add(attempt.script)
                 self._given, self._worked = attempt.script, (skipper.plan(plan), setting)
-                yield attempt
+                yield self._with_next(attempt, *self._worked)
             run = self._heard.get(attempt.script)
+            if run is not None and self._supplied(run, script):
+                continue
             if run is None or not skipper.learns(run, script.rows()):
                 return
 
@@ -365,10 +399,12 @@ class _Slicer:
             if attempt.script not in seen:
                 seen.add(attempt.script)
                 self._given, self._worked = attempt.script, (plan, setting)
-                yield attempt
+                yield self._with_next(attempt, plan, setting)
             run = self._heard.get(attempt.script)
             if run is None:
                 return
+            if self._supplied(run, script):
+                continue
             wanted = _asked(setting, run, attempt) if len(asked) < _ASKED else None
             if wanted is not None:
                 asked.append(wanted)
@@ -384,10 +420,20 @@ class _Slicer:
         graphs = (False, True) if gradient and plan.targets else (False,)
         sizes = [size, *(number for number in self._sizes if number != size)]
         # Where there is nothing to convert, nothing is computed that could be lost.
-        dtype = "float64" if self._converts else "float32"
+        dtype, turned = "float64" if self._converts else "float32", self._orders
         for dimensions, batch in ((2, 0), (4, 0), (3, 0), (1, 0), (2, 1), (0, 0)):
             for grad in graphs:
-                yield Setting(size, dimensions, seed, grad=grad, dtype=dtype, device=self.device, batch=batch)
+                yield Setting(
+                    size,
+                    dimensions,
+                    seed,
+                    grad=grad,
+                    dtype=dtype,
+                    device=self.device,
+                    batch=batch,
+                    turned=turned,
+                    spread=self._spread,
+                )
         for side in [number for number in _SIDES if number in sizes][:1]:
             for channels in (1, 3):
                 yield Setting(side, 4, seed, grad=graphs[-1], device=self.device, channels=channels)
@@ -407,6 +453,9 @@ class _Slicer:
 
     def _attempt(self, plan: Plan, setting: Setting, *, again: bool = False) -> Attempt | None:
         """One script, or `None` if a step is not in it. `again`: what it needs beside the plan was put there."""
+        if (plan, setting) in self._following:
+            attempt, self._script = self._following.pop((plan, setting))
+            return attempt
         kept = self.pieces.of(plan.kept)
         needed = frozenset[str]().union(*(piece.helpers for piece in kept))
         refused = {name: dotted for piece in kept for name, dotted in piece.refused.items()}
@@ -430,10 +479,7 @@ class _Slicer:
         driver = self.driver.text(plan, maker) if plan.targets else ""
         if setting.graded:
             maker.helpers.add("give_gradients")
-        head = [
-            prelude(setting.seed, self._made_on),
-            helpers(maker.helpers | needed, setting.size, setting.sample, self._wanted),
-        ]
+        head = [prelude(setting.seed, self._made_on), helpers(maker.helpers | needed, setting, self._wanted)]
         classes = [text for text in maker.definitions if text.startswith(("class ", "def "))]
         variables = [text for text in maker.definitions if not text.startswith(("class ", "def "))]
         head += [*before, *classes, "\n".join(bindings)]
@@ -527,10 +573,17 @@ class _Slicer:
         """What stands for a module from elsewhere: what is called of it, and everything else."""
         parts = []
         for key, part in thing.attributes.items():
-            if part.result is not None and find(part.result).arity > 1 and not part.attributes:
+            made = find(part.result) if part.result is not None and not part.attributes else None
+            kind, weight = kind_of(made) if made is not None else ("", 0)
+            if made is not None and (made.arity > 1 or (kind == "module" and weight >= USED)):
                 parts.append(f"{key}={maker._callable(part, f'{name}.{key}', 1)}")
         text = maker._anything(name)
         return f"{text[:-1]}, {', '.join(parts)})" if parts else text
+
+
+def _under(like: Setting, size: int, seed: int) -> Setting:
+    """A setting that did, with another seed and, if its size was one of the first ones, another size."""
+    return replace(like, size=size if like.size in _SIZES else like.size, seed=seed)
 
 
 def _asked(setting: Setting, run: Run, attempt: Attempt) -> Setting | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from torchcopylint.verify.slicing.conditions import Wanted
+from torchcopylint.verify.slicing.sizes import Setting
 
 _LAYERS = frozenset(
     ["conv", "fc", "linear", "layer", "bn", "norm", "encoder", "decoder", "embedding", "classifier", "backbone"]
@@ -14,6 +15,13 @@ _LAYERS = frozenset(
 """The last words of names under which a base class from elsewhere is taken to have a layer."""
 _PLACEHOLDER = re.compile(r"\b(?:SIZE|SAMPLE|LAYER_NAMES|WANTED|TRUTHS|LEAST)\b")
 """What is put into the text of a helper in these places differs from script to script."""
+
+_CALLED = '        if self.standin_name.endswith("numpy"):\n'
+_MAKES_LAYERS = """\
+        if self.standin_name.rpartition(".")[2][:1].isupper():
+            return LayerElsewhere()
+"""
+"""What `Anything` does before `_CALLED` where what is made by a class from elsewhere has to be a layer."""
 
 HELPERS = {
     "respond": '''
@@ -237,6 +245,9 @@ class Anything:
     def __iter__(self):
         return iter((self, self))
 
+    def __instancecheck__(self, other):
+        return type(other) is Anything and other.standin_name == f"{self.standin_name}()"
+
     def __getitem__(self, key):
         if type(key) is str and key in self.__dict__:
             return self.__dict__[key]
@@ -448,23 +459,26 @@ def _is_layer(name: str) -> bool:
     return not name.startswith("_") and name.rstrip("0123456789_").rpartition("_")[2] in _LAYERS
 
 
-def helpers(names: Iterable[str], size: int, sample: tuple[int, ...], options: Wanted) -> str:
+def helpers(names: Iterable[str], setting: Setting, options: Wanted) -> str:
     """The text of the helpers with these names and of what they need, in a fixed order.
 
-    `size` is that of unknown dimensions, `sample` the shape of what an unknown dataset holds, `options` what those of
-    the command line should be.
+    `options` is what those of the command line should be.
     """
     wanted = set(names)
+    if setting.layers and "Anything" in wanted:
+        wanted.add("LayerElsewhere")
     for name in tuple(wanted):
         wanted.update(_NEEDS.get(name, ()))
     told = {
-        "SIZE": str(size),
-        "SAMPLE": ", ".join(map(str, sample)),
+        "SIZE": str(setting.size),
+        "SAMPLE": ", ".join(map(str, setting.sample)),
         "LAYER_NAMES": f"frozenset({sorted(_LAYERS)})",
         "WANTED": repr(options.values),
         "TRUTHS": repr(options.truths),
         "LEAST": repr(options.least),
     }
     # All at once: what is put in has names of the user's, which may look like these.
-    texts = (text for name, text in HELPERS.items() if name in wanted)
+    texts = [text for name, text in HELPERS.items() if name in wanted]
+    if setting.layers:
+        texts = [text.replace(_CALLED, f"{_MAKES_LAYERS}{_CALLED}") for text in texts]
     return _PLACEHOLDER.sub(lambda found: told[found[0]], "\n".join(texts))

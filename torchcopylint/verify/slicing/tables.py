@@ -435,6 +435,14 @@ INTS = {
     "num_epochs": 3,
     "n_epochs": 3,
     "epoch": 1,
+    "max_epoch": 3,
+    "num_epoch": 3,
+    "n_epoch": 3,
+    "total_epoch": 3,
+    "max_iter": 3,
+    "num_iter": 3,
+    "n_iter": 3,
+    "max_steps": 3,
     "iters": 3,
     "iterations": 3,
     "steps": 3,
@@ -455,6 +463,13 @@ INTS = {
 SETTINGS = frozenset({"args", "cfg", "config", "conf", "opt", "opts", "hparams", "flags", "FLAGS"})
 """Names, of whatever comes from elsewhere, under which programs keep their settings."""
 
+_SIZES = (
+    "in_channels out_channels num_channels n_channels channels channel in_features out_features num_features in_planes"
+    " out_planes inplanes planes in_dim out_dim input_dim output_dim hidden_dim embed_dim latent_dim feature_dim"
+    " input_size output_size hidden_size embedding_size hidden_channels input_channels output_channels num_classes"
+    " n_classes nclasses num_filters vocab_size batch_size"
+)
+"""Names of sizes, which become the size of a setting."""
 HINTS: dict[str, str] = {}
 for _kind, _names in {
     "module": (
@@ -469,7 +484,7 @@ for _kind, _names in {
     "dict": "state_dict config cfg",
     "device": "device dev",
     "bool": "train training verbose debug shuffle inplace bidirectional bias",
-    "number": " ".join((*FLOATS, *INTS)),
+    "number": " ".join((*FLOATS, *INTS, _SIZES)),
     "array": "array arr frame frames obs_np ndarray",
 }.items():
     HINTS |= dict.fromkeys(_names.split(), _kind)

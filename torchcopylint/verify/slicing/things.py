@@ -23,7 +23,7 @@ class Thing:
     `key_of` is what a loop over it gives this thing. `methods` are the attributes that were called. `tested`: it is
     a condition by itself. `least` is the least number that it can be, `options` are texts that
     it is compared with. `missing`: some of its numbers are NaN. `whole` is what it is a slice of, `function`
-    the definition inside of another function that it is.
+    the definition inside of another function that it is. `longest`: it is asked for so many items.
     """
 
     name: str = ""
@@ -53,6 +53,7 @@ class Thing:
     missing: bool = False
     whole: Thing | None = None
     function: ast.FunctionDef | None = None
+    longest: int = 0
     same: Thing | None = None
 
     def vote(self, kind: str, weight: int) -> None:
@@ -132,6 +133,7 @@ def unify(first: Thing, second: Thing) -> Thing:
         a.graph = a.graph or b.graph
         a.tested = a.tested or b.tested
         a.least = max(a.least, b.least)
+        a.longest = max(a.longest, b.longest)
         a.dotted = a.dotted or b.dotted
         a.key_of = a.key_of or b.key_of
         a.methods |= b.methods

@@ -10,18 +10,24 @@ from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.conditions import Value, Wanted
 from torchcopylint.verify.slicing.fitting import is_filled, is_plain, is_zero, likeliest, rank
 from torchcopylint.verify.slicing.inference import Inference
-from torchcopylint.verify.slicing.sizes import Setting, Sizes
+from torchcopylint.verify.slicing.sizes import Setting, Sizes, is_one_number
 from torchcopylint.verify.slicing.source import FunctionNode
 from torchcopylint.verify.slicing.things import Thing, find, has_graph, hinted, is_taken_apart, kind_of
 
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mult": "*", "FloorDiv": "//", "Div": "/", "Pow": "**", "Mod": "%"}
 _DEEPEST = 5
-_NO_LEAF = "requires_grad=True) * 1.0"
+_MOST_ITEMS = 16
+_NO_LEAF = ("requires_grad=True) * 1.0", "requires_grad=True) * 10.0")
 
 
 def _is_bare(thing: Thing) -> bool:
     """Whether nothing is known of a thing but what it is near."""
     return not (thing.votes or thing.attributes or thing.items or thing.element or thing.result)
+
+
+def _length(thing: Thing) -> int:
+    """How many items a list has: two, or as many as it is asked for."""
+    return min(max(2, find(thing).longest), _MOST_ITEMS)
 
 
 @dataclass(slots=True)
@@ -142,10 +148,13 @@ class Maker:
             known = has_graph(thing)
             text = f"torch.randn({written}{exact}{', requires_grad=True' if setting.grad or known else ''})"
             # What a function is given is seldom a leaf.
+            if setting.spread:
+                text = f"{text} * 10.0"
             if find(thing).missing:
                 self.assumed.append(f"some elements of `{name}` are NaN")
                 text = f"({text}).masked_fill(torch.rand({written}) > 0.5, float('nan'))"
-            text += " * 1.0" if setting.grad or known else ""  # `_NO_LEAF` is what such a text ends with.
+            # `_NO_LEAF` is what such a text ends with.
+            text += " * 1.0" if (setting.grad or known) and not setting.spread else ""
             if known:
                 self.assumed.append(f"`{name}` has a graph, since a module computes it")
                 return text
@@ -178,7 +187,8 @@ class Maker:
             self.assumed.append(f"some elements of `{name}` are NaN")
             text = f"np.where(np.random.rand({written}) > 0.5, np.nan, np.random.randn({written}))"
             return f"{text}.astype(np.{self.setting.dtype}{order})"
-        return f"np.random.randn({written}).astype(np.{self.setting.dtype}{order})"
+        spread = "10.0 * " if self.setting.spread else ""
+        return f"{spread}np.random.randn({written}).astype(np.{self.setting.dtype}{order})"
 
     def _as_wanted(self, name: str, value: Value) -> str:
         self.assumed.append(f"`{name}` is {value!r}, which leads to the steps")
@@ -239,8 +249,9 @@ class Maker:
             # What arithmetic alone is known of is a number, which fits every shape.
             self.assumed.append(f"`{name}` is a list of numbers")
             return f"[0.5] * {max(self.setting.size, 4)}"
-        self.assumed.append(f"`{name}` has two elements")
-        return f"[{self.expression(element, f'{name}[0]', depth + 1)} for _ in range(2)]"
+        count = _length(thing)
+        self.assumed.append(f"`{name}` has {'two' if count == 2 else count} elements")
+        return f"[{self.expression(element, f'{name}[0]', depth + 1)} for _ in range({count})]"
 
     _set = _list
 
@@ -344,6 +355,8 @@ class Maker:
             return produced
         result = find(result)
         kind, _ = kind_of(result)
+        if depth > _DEEPEST:
+            return produced  # one of its own parts
         if kind == "str" and not result.votes and result.attributes.keys() - tables.STRING:
             # What is done with it says more than what it was made from.
             return self._object(result, f"{name}(...)", depth + 1)
@@ -359,7 +372,7 @@ class Maker:
             return f"({', '.join(parts)})"
         if kind in ("int", "float", "number") and result.dimensions is None:
             return "random.random()"
-        if kind in ("tensor", "", "int", "float", "number") and result.dimensions == 0:
+        if kind in ("tensor", "", "int", "float", "number") and is_one_number(result):
             return f"({produced}).mean()"
         if kind in ("tensor", ""):
             keys = [key for key in result.items if isinstance(key, str)]
@@ -374,7 +387,7 @@ class Maker:
             element = (
                 "torch.nn.Parameter(torch.randn({n}, {n}))" if cls == "ParameterList" else "torch.nn.Linear({n}, {n})"
             )
-            arguments = f"([{element} for _ in range(2)])"
+            arguments = f"([{element} for _ in range({_length(thing)})])"
         if arguments is None:
             arguments = f"({', '.join(str(self.sizes.number(argument)) for argument in thing.arguments)})"
         self.assumed.append(f"`{name}` is a new `{cls}`")
@@ -430,7 +443,7 @@ class Maker:
         self._busy.append(class_name)
         self.instanced.add(class_name)
         try:
-            if class_name in self.bare:
+            if class_name in self.bare and not self.world.is_record(class_name):
                 return self._bare(class_name, name, depth)
             return f"{class_name}({self.arguments_of_class(class_name, depth + 1)})"
         finally:
@@ -467,7 +480,9 @@ class Maker:
             if init is not None:
                 return self.arguments(init, current, depth)
             fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and item.value is None]
-            if fields and any("dataclass" in ast.unparse(item) for item in node.decorator_list):
+            if fields and (
+                self.world.is_record(current) or any("dataclass" in ast.unparse(d) for d in node.decorator_list)
+            ):
                 parts = []
                 for item in fields:
                     if isinstance(item.target, ast.Name):
@@ -543,7 +558,8 @@ class Maker:
         self.arguments_given.append(variable)
         if text.endswith(_NO_LEAF):
             self.grown.append(variable)
-        if kind_of(thing)[0] == "module" or self.world.is_module(kind_of(thing)[0].removeprefix("instance ")):
+        kind = self.kinds.get(name) or kind_of(thing)[0]
+        if kind == "module" or self.world.is_module(kind.removeprefix("instance ")):
             self.modules.append(variable)
         return variable
 

@@ -302,6 +302,8 @@ class Walk:
         for part in index.elts if isinstance(index, ast.Tuple) else [index]:
             if isinstance(part, ast.Name) and not self.value(part).near:
                 self.value(part).vote("index", WEAK)
+        if inner.constant is not None and type(inner.constant) is int:
+            owner.longest = max(owner.longest, inner.constant + 1, -inner.constant)
         if isinstance(index, ast.Constant) and isinstance(index.value, str):
             owner.vote("dict", USED)
             return owner.item(index.value)

@@ -167,6 +167,18 @@ class World:
             class_name = bases[0] if bases else ""
         return False
 
+    def is_record(self, class_name: str) -> bool:
+        """Whether a class of the file is a `NamedTuple`: its objects are made of all their fields."""
+        bases = self.classes[class_name].bases if class_name in self.classes else []
+        return any(self.dotted(base).rpartition(".")[2] == "NamedTuple" for base in bases)
+
+    def things_called(self, name: str) -> list[Thing]:
+        """What a name stands for, in every function, at module level, and as a field of a class."""
+        tables = (*self.parameters.values(), *self.locals.values(), self.globals)
+        found = [table[name] for table in tables if name in table]
+        found += [it.attributes[name] for it in map(find, self.selves.values()) if name in it.attributes]
+        return list({id(thing): thing for thing in map(find, found)}.values())
+
     def methods_of(self, class_name: str) -> set[str]:
         """The names of the methods and properties of a class of the file, those of its bases in the file included."""
         found: set[str] = set()
