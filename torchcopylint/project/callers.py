@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
-from torchcopylint.project.callsites import CallSites, Function, Mode, Site, call_sites
+from torchcopylint.project.callsites import CallSites, Function, Given, Mode, Site, Taken, call_sites
 from torchcopylint.project.dependencies import Callee
 from torchcopylint.project.passing import Called, all_frozen
 from torchcopylint.project.patterns import DEFAULT_EXCLUDES, relative_posix
@@ -177,12 +177,16 @@ class Callers:
                 yield path, function, site.mode if site.called or is_property else Mode.UNKNOWN
 
     def _concerning(self, callee: Callee, path: str, sites: CallSites) -> Iterator[Site]:
-        names = {callee.name}
+        names, own = {callee.name}, self._sites(callee.path)
+        functions = own.functions if own is not None else ()
+        taken = [one.taken for one in functions if (one.owner, one.name) == (callee.owner, callee.name)] or [None]
         if not callee.owner and not callee.nested:
             names |= {name for name, dotted in sites.imports.items() if dotted.rpartition(".")[2] == callee.name}
         for name in sorted(names):
             for site in sites.sites.get(name, ()):
-                if callee.owner:
+                if site.given is not None and not _can_be(callee, site.receiver, site.given, taken):
+                    meant = False
+                elif callee.owner:
                     meant = self._means_method(callee, path, sites, site)
                 else:
                     meant = self._means_function(callee, path, sites, site, name)
@@ -288,6 +292,16 @@ class Callers:
         if self._files is None:
             self._files = dict(sorted(_walk(self._root)))
         return self._files
+
+
+def _can_be(callee: Callee, receiver: str | None, given: Given, taken: Sequence[Taken | None]) -> bool:
+    """Whether a call passes what a function of that name takes, where that is known.
+
+    What stands in front of the dot may be a class, to which the object is passed.
+    """
+    name = receiver.rpartition(".")[2] if receiver is not None else ""
+    on_object = receiver is not None and name != callee.owner and not name[:1].isupper()
+    return any(one is None or one.can_be(given, on_object=on_object) for one in taken)
 
 
 def _walk(root: str) -> Iterator[tuple[str, os.stat_result]]:

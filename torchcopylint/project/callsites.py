@@ -23,10 +23,38 @@ class Mode(Enum):
     CALLER = "caller"
 
 
+class Given(NamedTuple):
+    """What a call passes: so many by place, and those by name; `more` if `*` or `**` passes others."""
+
+    places: int
+    names: frozenset[str]
+    more: bool
+
+
+class Taken(NamedTuple):
+    """What a function takes by place, so many at least and at most (-1: any number), and by name; `any_name` is `**`.
+    Of a method that is `bound`, the object that it is called on is the first."""
+
+    least: int
+    most: int
+    names: frozenset[str]
+    any_name: bool
+    bound: bool
+
+    def can_be(self, given: Given, *, on_object: bool) -> bool:
+        """Whether a call may be one of this function. What is not called on an object may be called on its class."""
+        places = given.places + (self.bound and on_object)
+        if self.most >= 0 and places > self.most:
+            return False
+        if not self.any_name and not given.names <= self.names:
+            return False
+        return given.more or places + len(given.names) >= self.least - (self.bound and not on_object)
+
+
 class Function(NamedTuple):
     """A function by its name and that of its class (empty: none), and the row of its `def`. `nested` is one inside a
     function; `within` is the class whose `self` it sees. `handed_on` is whether a decorator may give it to others to be
-    called."""
+    called. What it has `taken` is not known where a decorator may take something else."""
 
     name: str
     owner: str
@@ -36,6 +64,7 @@ class Function(NamedTuple):
     is_property: bool = False
     handed_on: bool = False
     row: int = 0
+    taken: Taken | None = None
 
 
 class Site(NamedTuple):
@@ -48,6 +77,7 @@ class Site(NamedTuple):
     receiver: str | None
     called: bool
     place: tuple[int, int]
+    given: Given | None = None
 
 
 class CallSites(NamedTuple):
@@ -69,6 +99,8 @@ _OTHER = re.compile(r"grad|inference", re.IGNORECASE)
 _PASSES_ON = re.compile(r"regist|hook|fixture|command|route|main|task|callback|event|subscri", re.IGNORECASE)
 """A decorator of such a name gives the function to somebody who calls it."""
 _PROPERTIES = frozenset({"property", "cached_property", "lazy_property"})
+_KEEPING = frozenset({"staticmethod", "classmethod", "abstractmethod", "override", *_PROPERTIES, *_MODES})
+"""Decorators that leave it to the function what it takes."""
 _BY_TEXT = frozenset({"getattr", "attrgetter", "methodcaller"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -116,10 +148,10 @@ class _Reader:
     def _visit(self, node: ast.AST, place: _Place) -> None:
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Load):
-                self._note(node.id, place, None, node, called=False)
+                self._note(node.id, place, None, node)
         elif isinstance(node, ast.Attribute):
             if isinstance(node.ctx, ast.Load):
-                self._note(node.attr, place, _receiver(node.value), node, called=False)
+                self._note(node.attr, place, _receiver(node.value), node)
             self._todo.append((node.value, place))
         elif isinstance(node, ast.Call):
             self._call(node, place)
@@ -152,16 +184,20 @@ class _Reader:
             if isinstance(statement, ast.Expr) and _last(statement.value) == _SWITCH:
                 place = place._replace(mode=_mode_of(statement.value) or Mode.UNKNOWN)
 
-    def _note(self, name: str, place: _Place, receiver: str | None, node: ast.expr, *, called: bool) -> None:
+    def _note(
+        self, name: str, place: _Place, receiver: str | None, node: ast.expr, call: ast.Call | None = None
+    ) -> None:
         ends = node.end_lineno or 0, node.end_col_offset or 0
-        self._sites.setdefault(name, []).append(Site(place.function, place.mode, receiver, called, ends))
+        given = _given(call) if call is not None else None
+        site = Site(place.function, place.mode, receiver, call is not None, ends, given)
+        self._sites.setdefault(name, []).append(site)
 
     def _call(self, node: ast.Call, place: _Place) -> None:
         function = node.func
         if isinstance(function, ast.Name):
-            self._note(function.id, place, None, function, called=True)
+            self._note(function.id, place, None, function, node)
         elif isinstance(function, ast.Attribute):
-            self._note(function.attr, place, _receiver(function.value), function, called=True)
+            self._note(function.attr, place, _receiver(function.value), function, node)
             self._todo.append((function.value, place))
         else:
             self._todo.append((function, place))
@@ -170,7 +206,7 @@ class _Reader:
         if _last(function) in _BY_TEXT:
             for argument in node.args:
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-                    self._note(argument.value, place, "", argument, called=False)
+                    self._note(argument.value, place, "", argument)
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, place: _Place) -> None:
         number = len(self._functions)
@@ -179,6 +215,7 @@ class _Reader:
             self._todo.append((node.body, _Place(number, "", place.within, Mode.UNKNOWN)))
             return
         names = [_last(decorator) for decorator in node.decorator_list]
+        bound = bool(place.owner) and "staticmethod" not in names
         mode = _mode_of_function(node)
         if place.owner and "Function" in self._classes[place.owner][0] and node.name in ("forward", "backward"):
             # What a custom Function does is not recorded.
@@ -193,6 +230,7 @@ class _Reader:
                 is_property=not _PROPERTIES.isdisjoint(names),
                 handed_on=any(_PASSES_ON.search(ast.unparse(decorator)) for decorator in node.decorator_list),
                 row=node.lineno,
+                taken=_taken(node.args, bound) if _KEEPING.issuperset(names) else None,
             )
         )
         for default in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults):
@@ -226,6 +264,20 @@ class _Reader:
             else:
                 dotted = f"{module}{alias.name}" if module.endswith(".") else f"{module}.{alias.name}"
                 self._imports[alias.asname or alias.name] = dotted
+
+
+def _given(call: ast.Call) -> Given:
+    places = [one for one in call.args if not isinstance(one, ast.Starred)]
+    names = frozenset(keyword.arg for keyword in call.keywords if keyword.arg is not None)
+    more = len(places) < len(call.args) or len(names) < len(call.keywords)
+    return Given(len(places), names, more)
+
+
+def _taken(arguments: ast.arguments, bound: bool) -> Taken:
+    plain = [*arguments.posonlyargs, *arguments.args]
+    least = len(plain) - len(arguments.defaults) + sum(default is None for default in arguments.kw_defaults)
+    names = frozenset(one.arg for one in (*arguments.args, *arguments.kwonlyargs))
+    return Taken(least, -1 if arguments.vararg else len(plain), names, arguments.kwarg is not None, bound)
 
 
 def _mode_of_function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Mode:
