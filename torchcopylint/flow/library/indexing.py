@@ -319,6 +319,9 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
     region = region_of(m, event.subscript)
     # One number of a one-dimensional array is a copy, a row of another is a view: only a slice is surely one.
     number = kind is Kind.ARRAY and not any(part.kind in ("all", "slice") for part in region)
+    if number and advanced is Fact.NO and _is_of_loss(m, obj):
+        reading.read(m, base, event.site, "operand")
+        return Value(kind=Kind.NUMBER)
     certain = advanced is Fact.NO and not number
     if any(isinstance(part, int) and m.value(part).kind is Kind.NONE for part in event.subscript):
         made = made._replace(config=(*made.config, (UNIT, True)))
@@ -331,6 +334,13 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
         for name in names_of(part):
             m.region_names.setdefault(name, set()).add(value.refs[0])
     return value
+
+
+def _is_of_loss(m: Machine, obj: Object) -> bool:
+    """Whether an array is that of a tensor from which backward starts with nothing given: it has one element."""
+    held = {key for share in obj.shares for key, _ in m.state.holders_of(share.storage)}
+    starts = (m.unit.definitions[e.base] for e in m.index.of(t.Invoke) if e.name == "backward" and not e.arguments)
+    return any(isinstance(start, t.Load) and start.name in held for start in starts)
 
 
 def row(m: Machine, base: Value, obj: Object, site: int, text: str, tag: str, position: int | None = None) -> Value:
