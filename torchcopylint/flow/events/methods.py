@@ -14,6 +14,7 @@ from torchcopylint.flow.model import (
     EITHER,
     HANDED,
     INFERENCE,
+    OTHERWISE,
     OUTPUT,
     PART,
     PASSED,
@@ -109,6 +110,13 @@ def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> 
     return memory.unknown(m, event.site, naming.text_of(m, event.out))
 
 
+def _is_no_table(m: Machine, base: Value) -> bool:
+    """Whether something is no table or formula, since the file deals in tensors alone, and nothing else shows that it
+    is one."""
+    plain = not any(OTHERWISE in m.state.object(ref).flags for ref in base.refs)
+    return plain and m.world.deals_in_tensors_only
+
+
 def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
     """A method that only one kind of object has shows what its receiver is."""
     name, made = event.name, m.unit.definitions[event.base]
@@ -121,7 +129,7 @@ def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
             m.note_evidence(base, frozenset({sliced.SEVERAL_PARTS}))
         memory.refine(m, base, by_name[found], Sure.LIKELY, by=name)
         m.note_evidence(base, frozenset({name}))
-    elif _is_computed_output(m, base, name):
+    elif _is_computed_output(m, base, name) or (kinds.is_of_tables(name) and _is_no_table(m, base)):
         memory.refine(m, base, Kind.TENSOR, Sure.LIKELY, by=name)
     elif m.flights and name not in _OF_MODULES and any(mark.write in m.flights for mark in base.marks):
         # What was sent to the host without waiting is a tensor or a module.

@@ -146,7 +146,9 @@ class Parameters(Classes):
             if name in differentiated.saved_for_backward(m.index) or differentiated.has_gradient(m, name, spelt=True):
                 return Object(Kind.TENSOR, Sure.PROVEN)
         uses = m.unit.uses.get(parameter.name, frozenset())
-        kind, sure = (Kind.UNKNOWN, Sure.NOT) if self.is_of_another_framework else kinds.from_uses(uses)
+        kind, sure = Kind.UNKNOWN, Sure.NOT
+        if not self.is_of_another_framework:
+            kind, sure = kinds.from_uses(uses, alone=self.deals_in_tensors_only)
         if called.kind is not Kind.UNKNOWN and kind in (Kind.UNKNOWN, called.kind):
             return called
         if kind is Kind.UNKNOWN and self._is_index(m.unit, parameter):

@@ -29,6 +29,7 @@ def note(m: Machine, base: Value, event: t.Item | t.StoreItem) -> Value:
     stored = isinstance(event, t.StoreItem) and any(
         not isinstance(part, t.Slice) and kind_of(m.value(part), m.state) is Kind.TENSOR for part in event.subscript
     )
+    stored = stored or _takes_number(m, event)
     if not (stored or _has_dimensions(m, event.subscript) or _is_mask(m, base, event.subscript)):
         return base
     if m.world.star_imports:
@@ -64,6 +65,26 @@ def _has_dimensions(m: Machine, index: t.Index) -> bool:
     """Whether an index has several parts, one of them a slice or `...`, and none a text, as frames have them."""
     texts = [part for part in index if not isinstance(part, t.Slice) and isinstance(m.value(part).const, str)]
     return indexing.looks_like_array(m, index) and not texts
+
+
+def _takes_number(m: Machine, event: t.Item | t.StoreItem) -> bool:
+    """`x[a:b] = 0`, `x[a:b] -= 2`: what takes one number for several places has elements; a list refuses it, unless it
+    is to be repeated, `rows[1:] *= 2`."""
+    if len(event.subscript) != 1 or not isinstance(event.subscript[0], t.Slice):
+        return False
+    if isinstance(event, t.StoreItem):
+        register, repeats = event.value if not event.augmented else -1, False
+    else:
+        used = m.consumer_of(event.out)
+        augmented = isinstance(used, t.Augment) and used.target == event.out
+        register, repeats = (
+            (used.value, used.symbol == "*=") if isinstance(used, t.Augment) and augmented else (-1, False)
+        )
+    made = m.unit.definitions[register] if register >= 0 else None
+    # What is stored is known by now; what is added, by its literal alone.
+    stored = m.value(register).const if isinstance(event, t.StoreItem) and register >= 0 else None
+    number = made.value if isinstance(made, t.Const) else stored
+    return isinstance(number, float) or (isinstance(number, int) and not repeats)
 
 
 def _is_mask(m: Machine, base: Value, index: t.Index) -> bool:

@@ -279,8 +279,9 @@ def telling(uses: frozenset[str]) -> frozenset[str]:
     return frozenset(name for use in uses if evidence(name := use.removesuffix("()"), called=use.endswith("()")))
 
 
-def from_uses(uses: frozenset[str]) -> tuple[Kind, Sure]:
-    """What the attributes and methods used on something say of it; all must agree."""
+def from_uses(uses: frozenset[str], *, alone: bool = False) -> tuple[Kind, Sure]:
+    """What the attributes and methods used on something say of it; all must agree. `alone` is whether the file deals in
+    tensors alone."""
     found = {kind for use in uses if (kind := evidence(use.removesuffix("()"), called=use.endswith("()")))}
     if found == {"tensor"} and used_otherwise(uses):
         return Kind.UNKNOWN, Sure.NOT
@@ -289,7 +290,8 @@ def from_uses(uses: frozenset[str]) -> tuple[Kind, Sure]:
         return Kind.OPTIMIZER, Sure.LIKELY
     if found <= {"module"} and "step()" not in uses and sum(not uses.isdisjoint(some) for some in _OF_MODULES) > 1:
         return Kind.MODULE, Sure.LIKELY
-    if not found and are_tensors_alone(frozenset(use.removesuffix("()") for use in uses if use.endswith("()"))):
+    methods = frozenset(use.removesuffix("()") for use in uses if use.endswith("()"))
+    if not found and (are_tensors_alone(methods) or (alone and any(map(is_of_tables, methods)))):
         return (Kind.UNKNOWN, Sure.NOT) if used_otherwise(uses) else (Kind.TENSOR, Sure.LIKELY)
     if len(found) != 1:
         return Kind.UNKNOWN, Sure.NOT
@@ -302,6 +304,19 @@ def are_tensors_alone(methods: frozenset[str]) -> bool:
     """Whether tensors have some methods that others have as well, and nobody else has all of them: `float`, `abs`."""
     owners = [table.owners(name) for name in methods]
     return len(owners) > 1 and all(owners) and not frozenset.intersection(*owners)
+
+
+_TABLES = frozenset(
+    {"pandas.DataFrame", "polars.DataFrame", "xarray.DataArray", "sympy.Expr", "scipy.sparse.csr_matrix", "Decimal"}
+)
+"""Who has methods of tensors, and does not turn up where nobody has named the package that makes it."""
+
+
+@lru_cache(maxsize=4096)
+def is_of_tables(name: str) -> bool:
+    """Whether tensors have a method, and beside them nobody but tables, formulas and the like: `exp`, `pow`, `sqrt`."""
+    owners = table.owners(name)
+    return bool(owners) and owners <= _TABLES
 
 
 def used_otherwise(uses: frozenset[str]) -> bool:
