@@ -79,6 +79,14 @@ def test_what_was_begun_in_vain_is_given_up(verifier: Open) -> None:
     assert none_left(verifier.process_id)
 
 
+def test_what_was_begun_behind_another_is_not_taken_for_the_answer_to_something_else(verifier: Open) -> None:
+    assert verifier.asked(program(1), following=program(2)) == "2.0\n"
+    assert verifier.asked(program(1), kind="copies", following=program(2)) == "2.0\n"
+    assert verifier.asked(program(2), seed=1) == "4.0\n"
+    assert verifier.asked(program(3)) == "6.0\n"
+    assert verifier.asked(program(4), seed=1) == "8.0\n"
+
+
 def test_scouts_and_what_may_leave_something_begin_nothing(verifier: Open) -> None:
     assert verifier.asked(program(1), kind=SCOUT, following=program(2)) == "2.0\n"
     settled(verifier.process_id, 1)

@@ -11,9 +11,11 @@ from forced import forced
 from test_verify_programs import verified
 
 from torchcopylint.base.verification import Verdict
+from torchcopylint.pages import load_pages
 from torchcopylint.verify.run import Verifier
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.sizes import Setting
+from torchcopylint.verify.slicing.slicer import slice_of
 from torchcopylint.verify.slicing.things import Thing
 from torchcopylint.verify.slicing.values import Maker
 
@@ -200,6 +202,16 @@ def test_that_a_conversion_had_nothing_to_do_refutes_nothing(verifier: Verifier)
     assert verified(text, forced(text), verifier).verdict is Verdict.INCONCLUSIVE
     written = text.replace("contiguous()", "add_(1)")
     assert verified(written, forced(written), verifier).verdict is Verdict.REFUTED
+
+
+def test_where_what_returns_a_write_is_cut_away_it_is_not_known_to_be_lost() -> None:
+    text = "def zero(x):\n    x = x.clone()\n    x[1:][0] = 0  # <- TCL601, written\n    return x\n"
+    for returned, guessed in (("x", True), ("None", False)):
+        program = text.replace("return x", f"return {returned}")
+        (first, *_) = slice_of(program, forced(program), load_pages()["TCL601"]).groups
+        attempts = [attempt for attempt in first.attempts if "return" not in attempt.script.split("def zero")[1]]
+        assert attempts
+        assert all(attempt.guessed is guessed for attempt in attempts)
 
 
 def test_what_is_a_part_of_itself_is_made_as_well() -> None:

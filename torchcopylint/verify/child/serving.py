@@ -153,10 +153,12 @@ class _Served:
 
     def _answer_begun(self, request: dict[str, Any]) -> dict[str, str] | None:
         """The answer to what was begun before it was asked for, if it was."""
-        if not self._begun or request["seed"] != self._begun[0]["seed"]:
+        if not self._begun:
             return None
         if request != self._begun[0]:
-            self._forget()
+            # Its answer would come first.
+            if self._second is None or request["seed"] == self._begun[0]["seed"]:
+                self._forget()
             return None
         if self._second is not None:
             # From here on, it is the only one.

@@ -31,9 +31,11 @@ from torchcopylint.verify.slicing.script import Script, assemble, marks_of, name
 from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.skipping import Skipper
 from torchcopylint.verify.slicing.source import (
+    FunctionNode,
     NotRunnable,
     Source,
     in_text,
+    names_in,
     parse,
     scopes_at,
 )
@@ -506,7 +508,7 @@ class _Slicer:
             label=f"{plan.label}, {setting.dimensions} dimensions{', with a graph' if setting.grad else ''}",
             assumed=tuple(dict.fromkeys((*maker.assumed, *self._opened, *plan.assumed, *self._told_of_moves()))),
             standins=tuple(dict.fromkeys((*maker.standins, *(text for piece in kept for text in piece.replaced)))),
-            guessed=self._is_guess(maker),
+            guessed=self._is_guess(maker) or (plan.cut and self._loses_result(script)),
             unwritten=bool(plan.targets) and self._nobody_writes,
             partial=bool(maker.standins or self._moved)
             or plan.cut
@@ -532,6 +534,28 @@ class _Slicer:
         roots |= {found[0] for name in spoken if (found := _FIELD.match(name))} | self._fields_at_steps
         grad = bool({"raises", "raises-later", "gradient-differs"} & set(self.confirm))
         return bool(roots & maker.guessed) or (grad and bool(roots & maker.trained))
+
+    def _loses_result(self, script: Script) -> bool:
+        """Whether a write that is said to be lost may only be lost because what returns it was cut away."""
+        if "write-lost" not in self.confirm:
+            return False
+        kept = set(script.rows().values())
+        return any(row not in kept for row in self._returning)
+
+    @cached_property
+    def _returning(self) -> frozenset[int]:
+        """The rows in which functions around the steps give back something that statements with a step in them name."""
+        inside = [node for node in ast.walk(self.source.tree) if isinstance(node, ast.stmt)]
+        spoken = {name for node in inside if node.lineno in self.plans.rows for name in names_in(node)}
+        functions = [scope for scopes in self.scopes for scope in scopes if isinstance(scope, FunctionNode)]
+        giving = (node for function in functions for node in ast.walk(function))
+        return frozenset(
+            node.lineno
+            for node in giving
+            if isinstance(node, ast.Return | ast.Yield)
+            and node.value is not None
+            and spoken & set(names_in(node.value))
+        )
 
     @cached_property
     def _nobody_writes(self) -> bool:
