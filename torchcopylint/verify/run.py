@@ -57,7 +57,7 @@ class Verifier:
         self.runs = 0
         self.counted: Attempt | None = None
         self._rule = Rule((), (), (), Role.HERE, conditional=False)
-        self._parallel = device == "cpu" and _processors() > 1
+        self._parallel: bool | None = None if device == "cpu" else False
         self._begun = ("", False)
 
     def __enter__(self) -> Verifier:
@@ -198,7 +198,8 @@ class Verifier:
         def besides() -> Iterator[dict[str, Any]]:
             return self._besides(attempt, kind, marks)
 
-        return self.observe(self._request(attempt, kind, marks), besides if self._parallel else None)
+        parallel = _has_idle_processors() if self._parallel is None else self._parallel
+        return self.observe(self._request(attempt, kind, marks), besides if parallel else None)
 
     def _besides(self, attempt: Attempt, kind: str, marks: tuple[int, ...]) -> Iterator[dict[str, Any]]:
         """What comes under the next setting if this attempt does, and the altered twin like the one that runs."""
@@ -262,10 +263,12 @@ class Verifier:
             return Run(failed=f"its answer was malformed: {error}")
 
 
-def _processors() -> int:
-    """The number of processors that this process may use."""
+def _has_idle_processors() -> bool:
+    """Whether there is a processor for a second process, by what all processes have asked for in the last minute."""
     asked = getattr(os, "sched_getaffinity", None)
-    return len(asked(0)) if asked is not None else os.cpu_count() or 1
+    processors = len(asked(0)) if asked is not None else os.cpu_count() or 1
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 1.0
+    return processors > 1 and busy < processors + 1
 
 
 _ENDS = {
