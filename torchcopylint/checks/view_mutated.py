@@ -8,6 +8,7 @@ from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
     DIRECT_FORMS,
+    LOOKED_AT,
     PLAIN_HOWS,
     at_most,
     confidence,
@@ -63,6 +64,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         ours = {other.site for other in unit.writes.values() if other.root == write.root}
         own = owns.get(write.site, [])
         wanted = [read for read in reads if _wanted_apart(read, own, ours) or _is_lost(write, read)]
+        if write.site in alone and not wanted and _for_the_moment(own, ours):
+            wanted = reads
         if write.site in handed_out and not wanted and _goes_on_with_part(unit, write, reads, own):
             # By its own name, if it is read by that, and not as what the next call hands out.
             wanted = [read for read in reads if not read.name.endswith(")")] or reads
@@ -173,6 +176,13 @@ def _wanted_apart(read: ReadAfter, owns: list[ReadAfter], ours: set[int]) -> boo
     if any(link.how in PARTS for link in read.below_written):
         return False
     return any(own.site not in ours for own in owns)
+
+
+def _for_the_moment(owns: list[ReadAfter], ours: set[int]) -> bool:
+    """Whether what was made of a part, from itself and numbers, is looked at and not stored back: whoever edits the
+    whole by way of a part has no use for the part behind that. `ours` as in `_wanted_apart`."""
+    shown = any(read.site not in ours and read.consumer in LOOKED_AT for read in owns)
+    return shown and not any(read.consumer == "store" for read in owns)
 
 
 def _is_lost(write: Write, read: ReadAfter) -> bool:

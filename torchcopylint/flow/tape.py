@@ -402,6 +402,8 @@ class Parameter(NamedTuple):
 HANDED_TO = "-> "
 FROM_NUMPY = "from_numpy"
 """The last name of a function that takes nothing but an array."""
+KEEPDIM = "keepdim"
+"""A keyword that methods of tensors alone have: NumPy's is `keepdims`."""
 
 
 class Unit(NamedTuple):
@@ -411,7 +413,8 @@ class Unit(NamedTuple):
     belongs to, else -1. `bound` are the names that belong to this unit's own scope. `definitions` gives, for each
     register, the event that wrote it. `uses` gives, for each binding (a parameter `name`, or `name@site` of a `Bind`),
     the attributes and methods (`name()`) that are used on it before the next binding in source order, and what takes it
-    as its first argument and takes one kind only (`HANDED_TO`). What `x += 1` binds counts as what `x` was before.
+    as its first argument, or is passed to a method of it, and tells of one kind only (`HANDED_TO`). What `x += 1` binds
+    counts as what `x` was before.
     """
 
     number: int

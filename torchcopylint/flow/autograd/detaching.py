@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DetachedInPlace
-from torchcopylint.flow.model import Fact, How, Value
+from torchcopylint.flow.model import DETACHED, Fact, How, Value
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import writing
 from torchcopylint.flow.values import naming
@@ -31,10 +31,23 @@ def in_place(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call,
         )
         m.fact(fact._replace(result=_bound_name(m, event.out)))
         _cut(m, value, at.site)
+    cut(m, value)
+    return value
+
+
+def cut(m: Machine, value: Value) -> None:
+    """What a value may be has no history from here on."""
     for ref in value.refs:
         obj = m.state.object(ref)
-        m.state.set_object(ref, obj._replace(requires_grad=Fact.NO, leaf=Fact.YES, graph=frozenset()))
-    return value
+        flags = obj.flags | {DETACHED}
+        m.state.set_object(ref, obj._replace(requires_grad=Fact.NO, leaf=Fact.YES, graph=frozenset(), flags=flags))
+
+
+def of_arguments(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What of its arguments a unit that has been run has cut for its caller, whichever way it went. `paths` as
+    `argument_paths` gives them."""
+    objects = ((m.state.object(ref), place) for ref, place in paths.items())
+    return tuple(place for obj, place in objects if DETACHED in obj.flags and obj.requires_grad is Fact.NO)
 
 
 def _consumer(m: Machine, register: int, name: str) -> str:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.autograd import carrying, frozen, grads, hanging, leaving, run_inside, stepping, unknowns
+from torchcopylint.flow.autograd import (
+    carrying,
+    detaching,
+    frozen,
+    grads,
+    hanging,
+    leaving,
+    run_inside,
+    stepping,
+    unknowns,
+)
 from torchcopylint.flow.facts import Place, Write
 from torchcopylint.flow.graphs import cutting, runs
 from torchcopylint.flow.interprocedural import adding, attributes, field_reads, handing, lending, passing, yielding
@@ -115,6 +125,8 @@ class Summary(NamedTuple):
     """The arguments that backward over the result needs as they were."""
     cut: tuple[str, ...] = ()
     """The arguments of which only values are used, without their graph."""
+    detached: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The arguments, or parts of them, that it cuts from their history in place."""
     function: int = -1
     """The unit of the function inside of this one that is returned, whichever way it returns."""
     once: tuple[tuple[Returned, ...], Object] | None = None
@@ -160,6 +172,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         put_back=field_uses.put_back(m),
         saves=saved_arguments(m, paths),
         cut=cutting.cut(m),
+        detached=detaching.of_arguments(m, paths),
         function=-1 if file else inner_function(m, m.returned),
     )
 
@@ -301,6 +314,8 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     adding.add(m, reference.unit, summary.added, bound, site)
     leaving.take(m, summary.left, bound, site, attributes.attribute)
     frozen.take(m, summary.switched, bound)
+    for parameter, path in summary.detached:
+        detaching.cut(m, follow(m, bound.get(parameter, UNKNOWN), path))
     if summary.trains:
         m.trains = m.trains or False
     result = _result(m, summary, bound, behind, arguments, site, name)

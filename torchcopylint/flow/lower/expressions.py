@@ -156,6 +156,8 @@ def _call(b: UnitBuilder, node: Node) -> int:
         base = lower_expression(b, function.value)
         if kind(function.value) == "Name":
             b.use(function.value.value, f"{function.attr.value}()")
+            if any(one.keyword and one.keyword.value == t.KEEPDIM for one in node.args):
+                b.use(function.value.value, t.HANDED_TO + t.KEEPDIM)
         if function.attr.value == t.FROM_NUMPY and node.args and kind(node.args[0].value) == "Name":
             b.use(node.args[0].value.value, t.HANDED_TO + t.FROM_NUMPY)
         arguments = lower_arguments(b, node.args)

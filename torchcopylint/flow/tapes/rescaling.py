@@ -47,9 +47,10 @@ def found(m: Machine) -> Iterator[EditedAlone]:
     in_helpers = _in_helpers(m) if others else frozenset()
     for site in sorted(alone):
         # Where something else comes in as well, in the same method, the field is brought up to date. That an optimizer
-        # trains what a helper was given, to make something else of it, is not that.
+        # trains what a helper was given, to make something else of it, is not that, nor that it has done so before.
         write = m.writes[site]
-        beside = {s for other in others if site not in in_helpers or other.form != "step" for s in other.storages}
+        kept = [other for other in others if other.form != "step" or not (site in in_helpers or _is_over(m, other, site))]
+        beside = {storage for other in kept for storage in other.storages}
         beside |= {s for other in items if other.site != site for s in other.storages}
         if not beside & set(write.storages):
             yield EditedAlone(site, _parameter(m, write), _goes_on(m, write), write.form == "item")
@@ -60,6 +61,11 @@ def _writes_its_own(m: Machine) -> bool:
     modules: `expand`, `mask`."""
     context = m.world.context(m)
     return bool(context) and (context != idioms.CONVERSION or idioms.converts(m.unit.name))
+
+
+def _is_over(m: Machine, step: Write, site: int) -> bool:
+    """Whether all training is done before a write: a script that looks at the weights in the end."""
+    return step.site < site and not uses.loops_around(m, site)
 
 
 def _goes_on(m: Machine, write: Write) -> bool:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.model import Fact, Kind, Object, Sure, Value
-from torchcopylint.flow.tape import FROM_NUMPY, HANDED_TO, UNION, Dotted
+from torchcopylint.flow.tape import HANDED_TO, KEEPDIM, UNION, Dotted
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -266,8 +266,8 @@ def from_class_name(m: Machine, dotted: str) -> Object | None:
 
 def evidence(name: str, *, called: bool) -> str:
     """What kind of object is shown by an attribute that is read, or a method that is called: see `table.evidence`."""
-    if name == HANDED_TO + FROM_NUMPY:
-        return "array"
+    if name.startswith(HANDED_TO):
+        return "tensor" if name.endswith(KEEPDIM) else "array"
     found = table.evidence(name)
     if found == "tensor" and not called and table.tensor_property(name) is None:
         return ""
@@ -328,7 +328,7 @@ def used_otherwise(uses: frozenset[str]) -> bool:
 def _of_tensors(name: str) -> bool:
     """Whether tensors have an attribute of that name; private ones may be anybody's."""
     if name.startswith(HANDED_TO):
-        return False
+        return name.endswith(KEEPDIM)
     return name.startswith("_") or table.tensor_method(name) is not None or table.tensor_property(name) is not None
 
 
