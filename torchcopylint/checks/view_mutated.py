@@ -182,7 +182,7 @@ def _for_the_moment(owns: list[ReadAfter], ours: set[int]) -> bool:
     """Whether what was made of a part, from itself and numbers, is looked at and not stored back: whoever edits the
     whole by way of a part has no use for the part behind that. `ours` as in `_wanted_apart`."""
     shown = any(read.site not in ours and read.consumer in LOOKED_AT for read in owns)
-    return shown and not any(read.consumer == "store" for read in owns)
+    return shown and not any(read.consumer in ("store", "swap") for read in owns)
 
 
 def _is_lost(write: Write, read: ReadAfter) -> bool:

@@ -49,7 +49,9 @@ def found(m: Machine) -> Iterator[EditedAlone]:
         # Where something else comes in as well, in the same method, the field is brought up to date. That an optimizer
         # trains what a helper was given, to make something else of it, is not that, nor that it has done so before.
         write = m.writes[site]
-        kept = [other for other in others if other.form != "step" or not (site in in_helpers or _is_over(m, other, site))]
+        kept = [
+            other for other in others if other.form != "step" or not (site in in_helpers or _is_over(m, other, site))
+        ]
         beside = {storage for other in kept for storage in other.storages}
         beside |= {s for other in items if other.site != site for s in other.storages}
         if not beside & set(write.storages):
