@@ -1,0 +1,243 @@
+"""Writes the script of one attempt: what is kept of a file, what it is given, and what drives it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from torchcopylint.base.finding import Finding
+from torchcopylint.verify.model import Attempt
+from torchcopylint.verify.slicing import tables
+from torchcopylint.verify.slicing.conditions import wanted_for
+from torchcopylint.verify.slicing.driver import Driver
+from torchcopylint.verify.slicing.inference import Inference
+from torchcopylint.verify.slicing.opening import opened
+from torchcopylint.verify.slicing.pieces import Piece, pieces_of, unknown_in
+from torchcopylint.verify.slicing.plans import Plan, Plans
+from torchcopylint.verify.slicing.script import Script, assemble, marks_of, names_spoken, prelude
+from torchcopylint.verify.slicing.sizes import Setting
+from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Source, names_in, scopes_at
+from torchcopylint.verify.slicing.standins import helpers, layers_guessed
+from torchcopylint.verify.slicing.things import USED, Thing, find, kind_of
+from torchcopylint.verify.slicing.values import Maker
+from torchcopylint.verify.slicing.writers import is_written
+
+GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-kept", "raises"})
+"""What is observed of gradients and graphs alone."""
+_FIELD = re.compile(r"self\.\w+")
+
+
+class Scripting:
+    """The code around one finding, and how it is written as a script under a plan and a setting.
+
+    `device` is where `.cuda()` goes, and `made_on` where tensors are made that do not say where. `script` is the last
+    that was written, if any. Raises `NotRunnable`.
+    """
+
+    def __init__(self, source: Source, finding: Finding, confirm: tuple[str, ...], device: str, made_on: str) -> None:
+        self.finding = finding
+        self.confirm = confirm
+        self.device = device
+        self._made_on = made_on
+        self.script: Script | None = None
+        spans = [step.span for step in finding.steps if step.filename == finding.filename] or [finding.span]
+        source, self._opened = opened(source, {span.start.row for span in spans})
+        self.source = source
+        self.world = Inference(source.tree)
+        self.scopes = [scopes_at(source.tree, span.start.row, span.start.column, source.lines) for span in spans]
+        if any(isinstance(scope, ast.AsyncFunctionDef) for scopes in self.scopes for scope in scopes):
+            raise NotRunnable("a step stands in an asynchronous function")
+        self._moved = self._dropped_move() if device == "cpu" and "result-lost" in confirm else frozenset()
+        self.pieces = pieces_of(source, device, self._moved)
+        self.imports = self.pieces.imports
+        self.plans = Plans(source.tree, self.scopes, {span.start.row for span in spans}, self.imports)
+        self._wanted = wanted_for(source.tree, self.plans.rows)
+        self.driver = Driver(self.world, finding, confirm)
+
+    def written(self, plan: Plan, setting: Setting, *, again: bool = False) -> Attempt | None:
+        """One script, or `None` if a step is not in it. `again`: what it needs beside the plan was put there."""
+        kept = self.pieces.of(plan.kept)
+        needed = frozenset[str]().union(*(piece.helpers for piece in kept))
+        refused = {name: dotted for piece in kept for name, dotted in piece.refused.items()}
+        bare = _bare_classes(kept, plan)
+        kinds = dict(plan.kinds)
+        maker = Maker(self.world, setting, bare, plan.plain, kinds, self._wanted, plan.flat)
+        maker.taken |= set(self.imports).union(*(piece.binds for piece in kept))
+        unknown = dict.fromkeys((*unknown_in(kept, needed), *plan.bound))
+        bindings = []
+        firsts = self.world.locals.get(0, {})
+        things = {name: firsts.get(name) or self.world.globals.get(name) or Thing(name) for name in unknown}
+        # What is made for a model comes after it.
+        for name in sorted(unknown, key=lambda name: kind_of(things[name])[0] != "module"):
+            thing = things[name]
+            dotted = refused.get(name, "")
+            bindings.append(f"{name} = {self._elsewhere(maker, thing, name, dotted)}")
+            if kind_of(thing)[0] == "module" and not dotted:
+                maker.modules.append(name)
+        before = maker.definitions
+        maker.definitions = []
+        driver = self.driver.text(plan, maker) if plan.targets else ""
+        if setting.graded:
+            maker.helpers.add("give_gradients")
+        head = [prelude(setting.seed, self._made_on), helpers(maker.helpers | needed, setting, self._wanted)]
+        classes = [text for text in maker.definitions if text.startswith(("class ", "def "))]
+        variables = [text for text in maker.definitions if not text.startswith(("class ", "def "))]
+        head += [*before, *classes, "\n".join(bindings)]
+        graded = [f"give_gradients({name})" for name in maker.modules if name.isidentifier()] if setting.graded else []
+        maker.assumed += [f"the parameters of `{name[15:-1]}` have gradients" for name in graded]
+        after = "".join(variables) + "".join(f"{line}\n" for line in graded) + driver
+        missing = maker.instanced - frozenset[str]().union(*(piece.binds for piece in kept))
+        if missing and not again:
+            return self.written(
+                replace(plan, kept=self.plans.with_definitions(plan.kept, missing)), setting, again=True
+            )
+        script = assemble("\n\n".join(part.strip("\n") for part in head if part.strip()), kept, after)
+        self.script = script
+        marks = marks_of(self.finding, script)
+        if marks is None:
+            return None
+        layers = layers_guessed(node for piece in kept for node in piece.nodes)
+        maker.standins += [f"`self.{name}`: a layer, which its name alone suggests" for name in sorted(layers)]
+        maker.guessed |= {f"self.{name}" for name in layers}
+        return Attempt(
+            script.text,
+            marks,
+            setting.seed,
+            label=f"{plan.label}, {setting.dimensions} dimensions{', with a graph' if setting.grad else ''}",
+            assumed=tuple(dict.fromkeys((*maker.assumed, *self._opened, *plan.assumed, *self._told_of_moves()))),
+            standins=tuple(dict.fromkeys((*maker.standins, *(text for piece in kept for text in piece.replaced)))),
+            guessed=self._is_guess(maker) or (plan.cut and self._loses_result(script)),
+            unwritten=bool(plan.targets) and self._nobody_writes,
+            partial=bool(maker.standins or self._moved)
+            or plan.cut
+            or bool(self._opened)
+            or self._hangs_on_inputs(maker)
+            or setting.size == 1,  # where all is one, much that happens cannot be seen
+        )
+
+    def _told_of_moves(self) -> list[str]:
+        """What was assumed of the move that is dropped."""
+        return [f"the other device of line {row} is torch's `meta`" for row, _ in sorted(self._moved)]
+
+    def _hangs_on_inputs(self, maker: Maker) -> bool:
+        """Whether the effect needs a graph, and inputs were made that may not have the one that the user's have."""
+        return bool(GRADIENT & set(self.confirm)) and any("is a tensor" in text for text in maker.assumed)
+
+    def _is_guess(self, maker: Maker) -> bool:
+        """Whether something that the finding names was guessed: its kind, from its name alone, or that it requires
+        grad, where the finding is about that and what is named was made."""
+        texts = (self.finding.message, *(step.message for step in self.finding.steps))
+        spoken = {name for text in texts for name in names_spoken(text)}
+        roots = {name.split(".")[0].split("[")[0] for name in spoken}
+        roots |= {found[0] for name in spoken if (found := _FIELD.match(name))} | self._fields_at_steps
+        grad = bool({"raises", "raises-later", "gradient-differs"} & set(self.confirm))
+        return bool(roots & maker.guessed) or (grad and bool(roots & maker.trained))
+
+    def _loses_result(self, script: Script) -> bool:
+        """Whether a write that is said to be lost may only be lost because what returns it was cut away."""
+        if "write-lost" not in self.confirm:
+            return False
+        kept = set(script.rows().values())
+        return any(row not in kept for row in self._returning)
+
+    @cached_property
+    def _returning(self) -> frozenset[int]:
+        """The rows in which functions around the steps give back something that statements with a step in them name."""
+        inside = [node for node in ast.walk(self.source.tree) if isinstance(node, ast.stmt)]
+        spoken = {name for node in inside if node.lineno in self.plans.rows for name in names_in(node)}
+        functions = [scope for scopes in self.scopes for scope in scopes if isinstance(scope, FunctionNode)]
+        giving = (node for function in functions for node in ast.walk(function))
+        return frozenset(
+            node.lineno
+            for node in giving
+            if isinstance(node, ast.Return | ast.Yield)
+            and node.value is not None
+            and spoken & set(names_in(node.value))
+        )
+
+    @cached_property
+    def _nobody_writes(self) -> bool:
+        """Whether it is only assumed that what is shared is written, and nothing in the file does."""
+        return self.driver.written_later() and not is_written(self.source.tree, self.plans.rows)
+
+    @cached_property
+    def _fields_at_steps(self) -> set[str]:
+        """The fields of `self` that statements with a step in them name."""
+        inside = (
+            node
+            for node in ast.walk(self.source.tree)
+            if isinstance(node, ast.Attribute) and node.lineno in self.plans.rows
+        )
+        return {text for node in inside if _FIELD.fullmatch(text := ast.unparse(node))}
+
+    def _elsewhere(self, maker: Maker, thing: Thing, name: str, dotted: str) -> str:
+        """What a name from elsewhere is bound to."""
+        _kind, weight = kind_of(thing)
+        if name in self._raised:
+            maker.standins.append(f"`{name}`: an exception")
+            return f"type({name!r}, (Exception,), {{}})"
+        if dotted.split(".")[0] == "pathlib":
+            maker.helpers.add("Location")
+            maker.standins.append(f"`{name}`: paths of which the file system is never asked")
+            return "types.SimpleNamespace(Path=Location, PurePath=Location)" if dotted == "pathlib" else "Location"
+        if dotted.split(".")[-1] in ("tqdm", "trange"):
+            maker.helpers.add("Progress")
+            return "Progress" if dotted.endswith("tqdm") else "lambda *given, **_: Progress(range(*given))"
+        if (thing.result is not None and not thing.attributes) or (thing.attributes and name in tables.SETTINGS):
+            return maker.expression(thing, name)
+        if dotted or (thing.attributes and weight < 3):
+            if thing.attributes:
+                return self._module_of(maker, thing, name)
+            return maker._anything(name)
+        return maker.expression(thing, name)
+
+    def _module_of(self, maker: Maker, thing: Thing, name: str) -> str:
+        """What stands for a module from elsewhere: what is called of it, and everything else."""
+        parts = []
+        for key, part in thing.attributes.items():
+            made = find(part.result) if part.result is not None and not part.attributes else None
+            kind, weight = kind_of(made) if made is not None else ("", 0)
+            if made is not None and (made.arity > 1 or (kind == "module" and weight >= USED)):
+                parts.append(f"{key}={maker._callable(part, f'{name}.{key}', 1)}")
+        text = maker._anything(name)
+        return f"{text[:-1]}, {', '.join(parts)})" if parts else text
+
+    def _dropped_move(self) -> frozenset[tuple[int, int]]:
+        """Where a copy on another device is made and dropped: on the one that everything is on, there is none."""
+        row = self.finding.span.start.row
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.Expr) and node.lineno == row and isinstance(node.value, ast.Call):
+                func = node.value.func
+                method = func.attr if isinstance(func, ast.Attribute) else ""
+                told = ast.unparse(node.value).rpartition(f".{method}(")[2].lower()
+                if method in tables.DEVICES or (method == "to" and ("device" in told or "cuda" in told)):
+                    return frozenset({(node.value.lineno, node.value.col_offset)})
+        return frozenset()
+
+    @cached_property
+    def _raised(self) -> frozenset[str]:
+        """The names that are raised or caught: what they stand for is an exception, wherever it comes from."""
+        found: list[ast.expr] = []
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.Raise) and node.exc is not None:
+                found.append(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
+            elif isinstance(node, ast.ExceptHandler) and node.type is not None:
+                found += node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+        return frozenset(node.id for node in found if isinstance(node, ast.Name))
+
+
+def _bare_classes(kept: Sequence[Piece], plan: Plan) -> Mapping[str, frozenset[str]]:
+    """For each class whose objects are stood in for, the fields that its kept methods read."""
+    found: dict[str, frozenset[str]] = {}
+    for node in (node for piece in kept for node in piece.nodes) if plan.bare else ():
+        if isinstance(node, ast.ClassDef):
+            read = {
+                part.attr
+                for part in ast.walk(node)
+                if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
+            }
+            found[node.name] = frozenset(read)
+    return found
