@@ -42,6 +42,9 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
                 if handed_on is not None:
                     unit, parameter, returned = handed_on
                 callee = world.machines.get(unit)
+                if not (world.is_of_file(m.unit.number) or world.is_of_file(unit)):
+                    # What one function of other files suffers from another, their files tell.
+                    continue
                 for_effect = fact.write in dropped and handed_on is None
                 write = _first_write(callee, parameter, path) if callee is not None and not for_effect else None
                 if callee is None or write is None or (passed and fact.name != passed):
