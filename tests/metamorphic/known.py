@@ -231,6 +231,7 @@ KNOWN: tuple[Entry, ...] = (
             ("result-discarded bad 4", ("TCL602@11 error/high",)),
             ("numpy-requires-grad bad 1", ("TCL403@15 error/medium",)),
             ("from-numpy-layout bad 1", ("TCL404@7 error/high",)),
+            ("view-after-transpose bad 1", ("TCL508@6 error/high",)),
         )
     ),
     *(

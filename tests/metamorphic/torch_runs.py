@@ -17,7 +17,7 @@ _DRIVER = """\
 import __main__
 import json
 
-print(json.dumps([__main__.execute_here(code, 0) for code in json.loads({programs!r})]))
+print(json.dumps([__main__.execute_here(code, 0, False) for code in json.loads({programs!r})]))
 """
 
 
