@@ -5,7 +5,6 @@ Not collected with the others: CI has no GPU, and there a test that is skipped i
 
 from __future__ import annotations
 
-import itertools
 import json
 import subprocess
 import sys
@@ -13,13 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_verify_pages import BAD, GOOD, MEANT, MOST_FORCED, forced
+from test_verify_pages import BAD, GOOD, MEANT, confirmed_by_force
 from test_verify_slicing import EITHER_WAY, PAGES, TEMPTING, WITHOUT_EFFECT, embedded, findings
 from test_verify_slicing import forced as forced_in
 
 from torchcopylint.base.verification import Verdict
 from torchcopylint.pages import Example, Page, load_pages
-from torchcopylint.verify.examples import slice_with
 from torchcopylint.verify.model import Slice
 from torchcopylint.verify.run import Verifier
 from torchcopylint.verify.slicing.slicer import slice_of
@@ -82,13 +80,8 @@ def test_a_bad_example_is_confirmed(page: Page, piece: Slice, verifier: Verifier
 def test_a_good_example_is_not_confirmed(
     page: Page, example: Example, verifier: Verifier, request: pytest.FixtureRequest
 ) -> None:
-    name = request.node.callspec.id
-    confirmed = {
-        (variant, tuple((mark.role.value, mark.row) for mark in marks))
-        for variant, marks in itertools.islice(forced(page, example), MOST_FORCED)
-        if verifier.verify(slice_with(page, example.code, marks, variant), page).verdict is Verdict.CONFIRMED
-    }
-    assert bool(confirmed) == (name in MEANT), confirmed
+    confirmed = confirmed_by_force(page, example, verifier)
+    assert bool(confirmed) == (request.node.callspec.id in MEANT), confirmed
 
 
 @pytest.mark.parametrize("where", ["function", "class"])

@@ -82,13 +82,19 @@ def test_a_bad_example_is_confirmed(page: Page, piece: Slice, verifier: Verifier
 def test_a_good_example_is_not_confirmed(
     page: Page, example: Example, verifier: Verifier, request: pytest.FixtureRequest
 ) -> None:
-    name = request.node.callspec.id
-    confirmed = {
+    confirmed = confirmed_by_force(page, example, verifier)
+    assert bool(confirmed) == (request.node.callspec.id in MEANT), confirmed
+
+
+def confirmed_by_force(
+    page: Page, example: Example, verifier: Verifier
+) -> set[tuple[str, tuple[tuple[str, int], ...]]]:
+    """The findings that are forced on an example and are confirmed: variant, and role and row of each mark."""
+    return {
         (variant, tuple((mark.role.value, mark.row) for mark in marks))
         for variant, marks in itertools.islice(forced(page, example), MOST_FORCED)
         if verifier.verify(slice_with(page, example.code, marks, variant), page).verdict is Verdict.CONFIRMED
     }
-    assert bool(confirmed) == (name in MEANT), confirmed
 
 
 def test_what_is_meant_is_an_example() -> None:

@@ -235,12 +235,13 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
         for item in (Evidence(word, f"{word}: {opinion.seen.value}"), *opinion.evidence)
     )
     if opinions and all(opinion.seen is Seen.NO for opinion in opinions.values()):
-        if attempt.partial or "synchronised" in rule.against:
+        if attempt.partial:
             text = "not observed, but what was cut away or stood in for may hide it"
-            if not attempt.partial:
-                text = "not observed, but what was in time in this run may be late in another"
-            return Outcome(Verdict.INCONCLUSIVE, (*evidence, Evidence("reason", text)), label, attempt, run)
-        return Outcome(Verdict.REFUTED, evidence, label, attempt, run)
+        elif "synchronised" in rule.against:
+            text = "not observed, but what was in time in this run may be late in another"
+        else:
+            return Outcome(Verdict.REFUTED, evidence, label, attempt, run)
+        return Outcome(Verdict.INCONCLUSIVE, (*evidence, Evidence("reason", text)), label, attempt, run)
     return Outcome(Verdict.INCONCLUSIVE, evidence, label, attempt, run)
 
 

@@ -176,8 +176,8 @@ class Printed(io.StringIO):
         return len(text)
 
 
-def _begin_on(device: str, seed: int) -> None:
-    """Set the seeds."""
+def _seed(device: str, seed: int) -> None:
+    """Set the seeds of whatever draws numbers there."""
     # `torch.manual_seed` also asks every kind of device.
     (torch.default_generator if device == "cpu" else torch).manual_seed(seed)
     random.seed(seed)
@@ -292,7 +292,7 @@ def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[
         for number, statement in enumerate(numbered.statements)
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign))
     }
-    _begin_on(request["device"], int(request["seed"]))
+    _seed(request["device"], int(request["seed"]))
     dumps = json.dumps  # the script may patch the module
     protection, in_force = protect()
     printed = Printed()
