@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.files.world import BUILTINS
+from torchcopylint.flow.files.bodies import BUILTINS
 from torchcopylint.flow.graphs import runs, sums
 from torchcopylint.flow.library import indexing
 from torchcopylint.flow.model import INDEX_COPY, OTHERWISE, TENSORS, UNKNOWN, Fact, How, Kind, Object, Sure, Value

@@ -8,49 +8,34 @@ glances at its loops; it is run to the end if it has any, or wants to know anyth
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Mapping
 from functools import cached_property
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.autograd import frozen
-from torchcopylint.flow.files import guests
+from torchcopylint.flow.files import entry_modes, guests
+from torchcopylint.flow.files.outer_names import OuterNames
 from torchcopylint.flow.files.told import ToldSummaries
 from torchcopylint.flow.interprocedural import returned
-from torchcopylint.flow.interprocedural.lineage import Export
-from torchcopylint.flow.interprocedural.parameters import Parameters, common_element
 from torchcopylint.flow.interprocedural.summaries import Summary, summarise
 from torchcopylint.flow.library import custom
 from torchcopylint.flow.model import (
-    ANY_ELEMENT,
     BUFFERS,
     CONTAINERS,
-    GLOBAL,
-    PARTIAL,
     Cell,
     Fact,
-    How,
     Kind,
     Object,
-    Share,
     Sure,
     Value,
-    join_objects,
 )
-from torchcopylint.flow.program import children, evaluating, heirs, tables, training_fields, training_returns
+from torchcopylint.flow.program import children, heirs, training_fields, training_returns
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import comparing, field_uses, mixing, written_sides
-from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes.index import UnitIndex
-from torchcopylint.flow.values import idioms, imports, kinds
-from torchcopylint.flow.values.modes import GRAD_MODES, MODES_BY_NAME
-from torchcopylint.flow.values.outside import Foreign, Outside
+from torchcopylint.flow.values import idioms
+from torchcopylint.flow.values.outside import Outside
 from torchcopylint.flow.values.state import Mode, State
-from torchcopylint.flow.values.templates import unplaced
-from torchcopylint.knowledge import table
 
-BUILTINS = frozenset(dir(builtins))
-_MODES = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})
 MAX_ROUNDS = 3
 """So often, units are run again for what others have learnt."""
 MAX_NESTED_RUNS = 8
@@ -63,7 +48,7 @@ _TELLING = BUFFERS | CONTAINERS | {Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE}
 """A guest that is given one of these is run."""
 
 
-class World(Parameters):
+class World(OuterNames):
     """See the module."""
 
     def __init__(self, program: t.Program, outside: Outside | None = None) -> None:
@@ -75,7 +60,6 @@ class World(Parameters):
         self._decorators |= self.guests.decorators
         self._class_names = {info.name: info.number for info in self.own_classes}
         self.outside.number_from(len(program.units), len(program.classes))
-        self.star_imports: list[Dotted] = []
         self.steps = 0
         self.inherited: list[Machine] = []
         self._of_heirs: dict[heirs.Inherited, Summary] = {}
@@ -89,7 +73,6 @@ class World(Parameters):
         self._too_early: dict[int, set[int]] = {}
         self._for_constructors: set[int] = set()
         self._seen_arguments: dict[int, dict[str, Object]] = {}
-        self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
         self.called_at: dict[int, int] = {}
         """Where in this file a guest is first given something of which it is known what it is."""
 
@@ -388,126 +371,7 @@ class World(Parameters):
         return found
 
     def _entry_mode(self, unit: t.Unit) -> Mode:
-        for name in self._decorators.get(unit.number, ()):
-            resolved = table.canonical(self.resolve_name(name.partition("(")[0]))
-            if resolved in GRAD_MODES:
-                return GRAD_MODES[resolved]
-            if resolved == "torch.set_grad_enabled":
-                return Mode(Fact.NO if "False" in name else Fact.UNKNOWN)
-            if self.sets_mode(name.partition("(")[0]):
-                return Mode(Fact.UNKNOWN)
-            _, dot, last = name.partition("(")[0].rpartition(".")
-            if dot and last in MODES_BY_NAME:
-                return MODES_BY_NAME[last]
-            if any(mode in last for mode in _MODES):
-                # Somebody's own, from elsewhere: `@smart_inference_mode()`.
-                return Mode(Fact.UNKNOWN)
-        if unit.owner >= 0 and unit.kind == "function" and self.is_function_class(unit.owner):
-            # Autograd calls static methods only. Who calls another one does so directly, in whatever mode that is.
-            static = "staticmethod" in self.decorators(unit.number)
-            return Mode(Fact.NO if static else Fact.UNKNOWN)
-        if unit.kind in ("module", "class"):
-            return Mode(Fact.YES)
-        if unit.owner >= 0 and evaluating.is_called_by_loops(unit, self.base_names(unit.owner), self.program.units):
-            return Mode(Fact.NO)
-        # Somebody has switched recording off and left it so, such as a constructor: the others find it so, or not.
-        return Mode(Fact.UNKNOWN if self._leaves_off else Fact.YES, Fact.NO, True)
-
-    def sets_mode(self, decorator: str) -> bool:
-        """Whether a decorator of this file has to do with grad mode."""
-        inside = [unit for unit in self.program.units if unit.qualname.partition(".")[0] == decorator]
-        events = (event for unit in inside for event in unit.definitions)
-        return any(isinstance(event, t.Attribute | t.Invoke) and event.name in _MODES for event in events)
-
-    # -- names
-
-    def bound(self, m: Machine, name: str) -> None:
-        """A name of a unit that others stand in was bound: they may see this value."""
-        number = m.unit.number
-        cell = m.state.cell(name) if number == 0 or number in self._parents else None
-        if cell is None:
-            return
-        if number == 0 and isinstance(cell.const, Dotted):
-            package = cell.const.partition(".")[0]
-            self.imports_torch |= package == "torch"
-            self._imports_another |= package in kinds.OTHER_FRAMEWORKS
-        if number not in self._parents:
-            return
-        obj = m.state.object(cell.refs[0]) if len(cell.refs) == 1 else None
-        exports = self._exports.setdefault(number, {})
-        before = exports.get(name)
-        value = Value((), cell.kind, cell.const)
-        if before is not None and before.value != value:
-            value = Value()
-        if before is not None and before.obj is not None and obj is not None:
-            obj = join_objects(before.obj, unplaced(obj))
-        exports[name] = Export(value, unplaced(obj) if obj is not None else None)
-
-    def closed_over(self, m: Machine, unit: int) -> None:
-        """A function is defined: what it takes from the names around it may be known better now than as they were bound
-        (`image = x.clone(); optimizer = LBFGS([image.requires_grad_()])`), if they are bound once."""
-        exports = self._exports.get(m.unit.number, {}) if m.unit.kind == "function" else {}
-        inner = self.program.units[unit]
-        for name in {event.name for event in self.index(inner).of(t.Load)} - inner.bound if exports else ():
-            export, cell = exports.get(name), m.state.cell(name)
-            if export is None or export.obj is None or cell is None or len(cell.refs) != 1:
-                continue
-            if len(m.index.binds.get(name, ())) == 1:
-                exports[name] = export._replace(obj=unplaced(m.state.object(cell.refs[0])))
-
-    def _note_export_elements(self, m: Machine) -> None:
-        """What stands in the containers that the functions inside a unit see, when it has been run."""
-        exports = self._exports.get(m.unit.number, {})
-        for name, export in exports.items():
-            if export.obj is not None and export.obj.kind in CONTAINERS:
-                refs = m.state.refs_of(name)
-                exports[name] = export._replace(element=common_element(m, refs), called=tables.called_in(m, refs))
-            elif export.obj is not None and export.obj.type == PARTIAL:
-                exports[name] = export._replace(called=tables.called_in(m, m.state.refs_of(name)))
-            elif export.obj is not None and export.obj.kind is Kind.MODULE:
-                refs = m.state.refs_of(name)
-                if refs and all(frozen.is_frozen(m, ref) for ref in refs):
-                    exports[name] = export._replace(obj=export.obj._replace(requires_grad=Fact.NO))
-
-    def outer(self, m: Machine, name: str) -> Value:
-        """The value of a name that is not a unit's own."""
-        number = m.unit.parent
-        while number >= 0:
-            unit = self.program.units[number]
-            if unit.owner >= 0 and unit.first == name:
-                return self._own_object(m, unit, name)
-            export = self._exports.get(number, {}).get(name) if unit.kind != "class" else None
-            if export is not None:
-                if export.obj is None:
-                    return export.value
-                ref = m.number("outer", name)
-                shares = (Share(ref, How.OWN, -1, ref),)
-                m.state.set_object(ref, export.obj._replace(shares=shares, text=name, owner=GLOBAL))
-                if export.element is not None and m.state.cell((ref, ANY_ELEMENT)) is None:
-                    self._bind_any(m, ref, export.element, GLOBAL)
-                tables.bind(m, ref, export.called)
-                return Value((ref,), export.obj.kind)
-            number = unit.parent
-        for star in reversed(self.star_imports):
-            if isinstance(star, Foreign):
-                target = self.outside.star(star, name) if name not in BUILTINS else None
-                if target is not None:
-                    self.imports_torch |= target.dotted.partition(".")[0] == "torch"
-                    return imports.of_target(m, target, f"{star} * {name}")
-                continue
-            dotted = Dotted(f"{star}.{name}")
-            if table.function(dotted) is not None or table.module_class(dotted) is not None:
-                return Value(kind=Kind.IMPORTED, const=dotted)
-        return Value()
-
-    def _own_object(self, m: Machine, unit: t.Unit, name: str) -> Value:
-        """`self` of the method that a function is defined in. What it is that is a module shows by its use."""
-        obj = self.instance(unit.owner)
-        if obj.kind is not Kind.INSTANCE or "classmethod" in self.decorators(unit.number):
-            return Value()
-        ref = m.number("outer", name)
-        m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=GLOBAL))
-        return Value((ref,), obj.kind)
+        return entry_modes.entry_mode(self, unit, leaves_off=self._leaves_off)
 
     # -- calls
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.tapes import callees, effects, moving
+from torchcopylint.flow.tapes import callees, decorating, effects, moving
 from torchcopylint.flow.values import kinds
 from torchcopylint.flow.values.modes import GRAD_MODES
 from torchcopylint.knowledge import table
@@ -206,7 +206,7 @@ class Helpers:
         of a function calls that."""
         number = self._functions.get(decorator)
         summary = self.world.summary(number) if number is not None else None
-        return summary is not None and summary.function >= 0 and not self.world.sets_mode(decorator)
+        return summary is not None and summary.function >= 0 and not decorating.sets_mode(self.world, decorator)
 
     def default(self, unit: int, name: str) -> t.Const | None:
         """The default of a parameter, if it is a literal."""

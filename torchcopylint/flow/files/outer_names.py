@@ -1,0 +1,125 @@
+"""The names of a file that its functions see around them: what is bound to them, and what that is by now."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import frozen
+from torchcopylint.flow.files.bodies import BUILTINS
+from torchcopylint.flow.interprocedural.lineage import Export
+from torchcopylint.flow.interprocedural.parameters import Parameters, common_element
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    CONTAINERS,
+    GLOBAL,
+    PARTIAL,
+    Fact,
+    How,
+    Kind,
+    Share,
+    Value,
+    join_objects,
+)
+from torchcopylint.flow.program import tables
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.values import imports, kinds
+from torchcopylint.flow.values.outside import Foreign, Outside
+from torchcopylint.flow.values.templates import unplaced
+from torchcopylint.knowledge import table
+
+
+class OuterNames(Parameters):
+    """The names that units bind, for the units that stand in them. They are learnt while units are run."""
+
+    def __init__(self, program: t.Program, outside: Outside) -> None:
+        super().__init__(program, outside)
+        self.star_imports: list[Dotted] = []
+        self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
+
+    def bound(self, m: Machine, name: str) -> None:
+        """A name of a unit that others stand in was bound: they may see this value."""
+        number = m.unit.number
+        cell = m.state.cell(name) if number == 0 or number in self._parents else None
+        if cell is None:
+            return
+        if number == 0 and isinstance(cell.const, Dotted):
+            package = cell.const.partition(".")[0]
+            self.imports_torch |= package == "torch"
+            self._imports_another |= package in kinds.OTHER_FRAMEWORKS
+        if number not in self._parents:
+            return
+        obj = m.state.object(cell.refs[0]) if len(cell.refs) == 1 else None
+        exports = self._exports.setdefault(number, {})
+        before = exports.get(name)
+        value = Value((), cell.kind, cell.const)
+        if before is not None and before.value != value:
+            value = Value()
+        if before is not None and before.obj is not None and obj is not None:
+            obj = join_objects(before.obj, unplaced(obj))
+        exports[name] = Export(value, unplaced(obj) if obj is not None else None)
+
+    def closed_over(self, m: Machine, unit: int) -> None:
+        """A function is defined: what it takes from the names around it may be known better now than as they were bound
+        (`image = x.clone(); optimizer = LBFGS([image.requires_grad_()])`), if they are bound once."""
+        exports = self._exports.get(m.unit.number, {}) if m.unit.kind == "function" else {}
+        inner = self.program.units[unit]
+        for name in {event.name for event in self.index(inner).of(t.Load)} - inner.bound if exports else ():
+            export, cell = exports.get(name), m.state.cell(name)
+            if export is None or export.obj is None or cell is None or len(cell.refs) != 1:
+                continue
+            if len(m.index.binds.get(name, ())) == 1:
+                exports[name] = export._replace(obj=unplaced(m.state.object(cell.refs[0])))
+
+    def _note_export_elements(self, m: Machine) -> None:
+        """What stands in the containers that the functions inside a unit see, when it has been run."""
+        exports = self._exports.get(m.unit.number, {})
+        for name, export in exports.items():
+            if export.obj is not None and export.obj.kind in CONTAINERS:
+                refs = m.state.refs_of(name)
+                exports[name] = export._replace(element=common_element(m, refs), called=tables.called_in(m, refs))
+            elif export.obj is not None and export.obj.type == PARTIAL:
+                exports[name] = export._replace(called=tables.called_in(m, m.state.refs_of(name)))
+            elif export.obj is not None and export.obj.kind is Kind.MODULE:
+                refs = m.state.refs_of(name)
+                if refs and all(frozen.is_frozen(m, ref) for ref in refs):
+                    exports[name] = export._replace(obj=export.obj._replace(requires_grad=Fact.NO))
+
+    def outer(self, m: Machine, name: str) -> Value:
+        """The value of a name that is not a unit's own."""
+        number = m.unit.parent
+        while number >= 0:
+            unit = self.program.units[number]
+            if unit.owner >= 0 and unit.first == name:
+                return self._own_object(m, unit, name)
+            export = self._exports.get(number, {}).get(name) if unit.kind != "class" else None
+            if export is not None:
+                if export.obj is None:
+                    return export.value
+                ref = m.number("outer", name)
+                shares = (Share(ref, How.OWN, -1, ref),)
+                m.state.set_object(ref, export.obj._replace(shares=shares, text=name, owner=GLOBAL))
+                if export.element is not None and m.state.cell((ref, ANY_ELEMENT)) is None:
+                    self._bind_any(m, ref, export.element, GLOBAL)
+                tables.bind(m, ref, export.called)
+                return Value((ref,), export.obj.kind)
+            number = unit.parent
+        for star in reversed(self.star_imports):
+            if isinstance(star, Foreign):
+                target = self.outside.star(star, name) if name not in BUILTINS else None
+                if target is not None:
+                    self.imports_torch |= target.dotted.partition(".")[0] == "torch"
+                    return imports.of_target(m, target, f"{star} * {name}")
+                continue
+            dotted = Dotted(f"{star}.{name}")
+            if table.function(dotted) is not None or table.module_class(dotted) is not None:
+                return Value(kind=Kind.IMPORTED, const=dotted)
+        return Value()
+
+    def _own_object(self, m: Machine, unit: t.Unit, name: str) -> Value:
+        """`self` of the method that a function is defined in. What it is that is a module shows by its use."""
+        obj = self.instance(unit.owner)
+        if obj.kind is not Kind.INSTANCE or "classmethod" in self.decorators(unit.number):
+            return Value()
+        ref = m.number("outer", name)
+        m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=GLOBAL))
+        return Value((ref,), obj.kind)
