@@ -80,3 +80,20 @@ def test_who_reads_gradients_gets_some() -> None:
     assert wanted is not None
     assert wanted.graded
     assert asked(wanted, "'NoneType' object has no attribute 'data'", "norm += p.grad.data.norm()") is None
+
+
+def test_what_is_cut_into_parts_is_as_long_as_all_of_them_ask() -> None:
+    message = "not enough values to unpack (expected 3, got 2)"
+    wanted = asked(PLAIN, message, "enter, leave, new = gates.chunk(3, 1)")
+    assert wanted is not None
+    assert wanted.size == 12
+    assert asked(wanted, "not enough values to unpack (expected 4, got 3)", "a, b, c, d = x.chunk(4, 1)") is None
+    assert asked(PLAIN, message, "enter, leave, new = gates") is None
+
+
+@pytest.mark.parametrize(("side", "given", "wanted"), [(32, 1280, 28), (28, 20, 32), (28, 1280, 1)])
+def test_an_image_that_one_point_is_left_of_has_a_usual_side(side: int, given: int, wanted: int) -> None:
+    message = f"shape '[4, 10]' is invalid for input of size {given}"
+    setting = asked(Setting(side, 4, 0), message, "out.view(out.size(0), 10)")
+    assert setting is not None
+    assert (setting.size, setting.spatial) == (wanted, wanted)

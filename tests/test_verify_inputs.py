@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from forced import forced
@@ -13,9 +14,11 @@ from test_verify_programs import verified
 from torchcopylint.base.verification import Verdict
 from torchcopylint.pages import load_pages
 from torchcopylint.verify.run import Verifier
+from torchcopylint.verify.slicing.conditions import Wanted
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.slicer import slice_of
+from torchcopylint.verify.slicing.standins import helpers
 from torchcopylint.verify.slicing.things import Thing
 from torchcopylint.verify.slicing.values import Maker
 
@@ -154,7 +157,29 @@ def report(step, batch):
     policy_loss, value_loss = step(batch)
     return policy_loss.data[0]  # <- TCL106, here
 """
+NEXT = """import data
+
+
+def show(batch):
+    image = next(data.batches())
+    batch["image"].double()  # <- TCL602, discarded
+    return image, batch["image"]
+"""
+NOBODY_KEPT = """def fit(net, optimizer, batches, limit):
+    best, least = None, 0.0
+    for batch in batches:
+        loss = net(batch).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()  # <- written
+        if limit.reached(loss) and loss.item() < least:
+            best = net.state_dict()  # <- TCL701, shared
+    net.load_state_dict(best)  # <- read
+    return net
+"""
 PROGRAMS = {
+    "what comes next": (NEXT, '    batch["image"].double()', '    batch["image"] = batch["image"].double()'),
+    "a best that nobody kept": (NOBODY_KEPT, "= net.state_dict()", "= {k: v + 0 for k, v in net.state_dict().items()}"),
     "sizes of a tensor": (SIZED, "y = x  #", "y = x.clone()  #"),
     "a record": (RECORD, "        self.returns.sub(1)", "        self.returns.sub_(1)"),
     "a key that is missing": (KEYED, "        x.mul(", "        x = x.mul("),
@@ -212,6 +237,21 @@ def test_where_what_returns_a_write_is_cut_away_it_is_not_known_to_be_lost() -> 
         attempts = [attempt for attempt in first.attempts if "return" not in attempt.script.split("def zero")[1]]
         assert attempts
         assert all(attempt.guessed is guessed for attempt in attempts)
+
+
+def test_what_stands_in_is_a_tensor_for_functions_of_torch_alone() -> None:
+    torch = pytest.importorskip("torch")
+    made: dict[str, Any] = {"torch": torch}
+    exec(helpers(["Anything"], Setting(4, 2, 0), Wanted()), made)
+    thing = made["Anything"]("scores")
+    assert torch.softmax(thing, dim=-1).shape == (4, 4)
+    both = torch.stack([thing, thing])
+    assert torch.equal(both[0], both[1])
+    assert next(thing) is thing
+    assert -thing is thing
+    x = torch.ones(3)
+    assert (x * thing).tolist() == x.tolist()
+    assert (x < thing) is False
 
 
 def test_what_is_a_part_of_itself_is_made_as_well() -> None:

@@ -30,7 +30,7 @@ SECTIONS = (
 )
 REQUIRED_KEYS = frozenset({"code", "message", "severity", "default", "since"})
 RULE_KEYS = REQUIRED_KEYS | {"fix_title", "confidence", "effect", "blame", "fix", "confirm", "torch"}
-OPTIONAL_KEYS = frozenset({"needs", "supersedes", "raises", "against"})
+OPTIONAL_KEYS = frozenset({"needs", "supersedes", "raises", "against", "own"})
 VARIANT_KEYS = frozenset({"message", "severity", "default", "fix_title", "effect", "confirm", "raises", "against"})
 DOCS_URL = "https://torchcopylint.github.io/torchcopylint/rules/"
 

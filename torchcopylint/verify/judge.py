@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -26,6 +27,10 @@ SCOUT = "scout"
 _WRITES_LATER = "(in `change`)"
 """How evidence tells of a name in the helper that writes what was passed, as later training would."""
 
+_COUNTS_ON_GRAPH = re.compile(r"does not require grad|requires_grad=False|not require gradients|NoneType")
+"""What torch and Python say where a graph or a gradient is missed."""
+_LENT = "only what stands in for things from elsewhere has a graph here: it is not seen if they require grad"
+
 EFFECTLESS = frozenset({"equivalent", "none"})
 """Words of `confirm` that no run can confirm: nothing goes wrong, the code is only longer than it has to be."""
 
@@ -36,7 +41,7 @@ class Rule:
 
     `words` are those of `confirm` that have a predicate, `against` the alterations to compare with, `raises` pairs of
     an exception's type and a regular expression for its message. `conditional`: it is a warning, so it claims to
-    happen under a condition.
+    happen under a condition. `own_graph`: only a graph counts that the code makes itself.
     """
 
     words: tuple[str, ...]
@@ -44,6 +49,7 @@ class Rule:
     raises: tuple[tuple[str, str], ...]
     blame: Role
     conditional: bool
+    own_graph: bool = False
 
     @property
     def looks(self) -> frozenset[str]:
@@ -65,6 +71,7 @@ def rule_of(page: Page, variant: str, confirm: tuple[str, ...] = ()) -> Rule:
         raises=tuple(expected),
         blame=page.blame,
         conditional=page.severity(variant) is Severity.WARNING,
+        own_graph=page.get("own", variant) == "graph",
     )
 
 
@@ -178,8 +185,6 @@ def _got_there(attempt: Attempt, run: Run, rule: Rule) -> bool:
 
 
 def _raised_as_expected(run: Run, rule: Rule) -> bool:
-    import re
-
     return any(
         kind in error.kinds and re.search(pattern, error.message) and not error.of_sandbox
         for error in run.raised
@@ -218,6 +223,8 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
             evidence = opinions[word].evidence
             if attempt.unwritten and any(_WRITES_LATER in item.text for item in evidence):
                 attempt = replace(attempt, guessed=True)
+            if rule.own_graph and not attempt.guessed and _is_lent(attempt, word, rule, ask):
+                attempt, evidence = replace(attempt, guessed=True), (*evidence, Evidence("lent", _LENT))
             return Outcome(Verdict.CONFIRMED, (*evidence, *blocked), label, attempt, run)
     if not run.reached(len(attempt.marks)):
         return Outcome(Verdict.NOT_TRIGGERED, (*_missed(attempt, run), *blocked), label, attempt, run)
@@ -243,6 +250,29 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
             return Outcome(Verdict.REFUTED, evidence, label, attempt, run)
         return Outcome(Verdict.INCONCLUSIVE, (*evidence, Evidence("reason", text)), label, attempt, run)
     return Outcome(Verdict.INCONCLUSIVE, evidence, label, attempt, run)
+
+
+def _is_lent(attempt: Attempt, word: str, rule: Rule, ask: Ask) -> bool:
+    """Whether the effect needs a graph, and only what stands in gave one.
+
+    Who hands over a network may have frozen it, and who calls may do so with recording off. Where the code itself fails
+    without the graph, as a backward pass does, it counts on one.
+    """
+    twin = attempt.unlent() if attempt.unlent is not None else None
+    if twin is None:
+        return False
+    twin = replace(twin, whole=attempt.whole)
+    run = ask(twin, "", ())
+    if run.failed or not run.reached(len(twin.marks)) or _raised_as_expected(run, rule):
+        return False
+    if run.ended:
+        return not (run.raised and _COUNTS_ON_GRAPH.search(run.raised[-1].message))
+
+    def asked(kind: str, marks: tuple[int, ...]) -> Run | None:
+        return _asked(ask, twin, run, kind, marks)
+
+    case = Case(run, twin.marks, rule.blame, rule.against, rule.raises, asked)
+    return PREDICATES[word](case).seen is not Seen.YES
 
 
 def _asked(ask: Ask, attempt: Attempt, like: Run, kind: str, marks: tuple[int, ...]) -> Run | None:

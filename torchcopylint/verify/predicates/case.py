@@ -17,6 +17,7 @@ class Seen(Enum):
 
     YES = "observed"
     NO = "not observed"
+    HARMLESS = "observed, and it makes no difference here"
     EITHER_WAY = "observed, but also without what the finding says"
     UNCLEAR = "cannot be compared"
 

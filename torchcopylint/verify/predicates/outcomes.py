@@ -11,6 +11,8 @@ from torchcopylint.base.verification import Evidence
 from torchcopylint.verify.observed import Name, Raised, Run, is_users
 from torchcopylint.verify.predicates.case import ALTERED, DISCARDED, Case, Opinion, Seen, text_of, without
 
+_UNUSED = "it computes one number of what nobody uses afterwards, and what for cannot be seen"
+
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b|(?<![.\d])\d{14,15}(?![.\d])")
 """An address in memory, as it is printed or as `id` and `data_ptr` give it."""
 
@@ -71,12 +73,30 @@ def values_differ(case: Case) -> Opinion:
     compared = False
     for kind, run in case.altered((("copies", case.sharing), ("targets", case.at(Role.WRITTEN)))):
         compared = True
-        differing = difference(case.run, run, gradients=kind != "retain")
+        if kind == "assigned-back" and _only_reduces(case.run, run):
+            return Opinion(Seen.HARMLESS, (Evidence("unused", _UNUSED),))
+        # What is a tensor either way is no gradient that is not there.
+        apart = _tensors_in(case.run) & _tensors_in(run) if kind == "retain" else frozenset[str]()
+        differing = difference(case.run, run, gradients=kind != "retain", apart=apart)
         if not differing and kind == "reiterable":
             differing = _more(case.run, run)
         if differing:
             return Opinion(Seen.YES, (Evidence("values-differ", f"{ALTERED[kind]}, {differing}"),))
     return Opinion(Seen.NO if compared else Seen.UNCLEAR)
+
+
+def _tensors_in(run: Run) -> frozenset[str]:
+    """The names that hold tensors in the end."""
+    return frozenset(name for name, value in run.ends if value.startswith("tensor("))
+
+
+def _only_reduces(mine: Run, theirs: Run) -> bool:
+    """Whether, with the result in the place of what it is computed from, all is the same, but for that one, which is a
+    single number then: nobody meant to change it, and nobody asks for it."""
+    left, right = dict(mine.ends), dict(theirs.ends)
+    differing = {name for name in left.keys() & right.keys() if left[name] != right[name]}
+    reduced = all(right[n].startswith("tensor():") and not left[n].startswith("tensor():") for n in differing)
+    return bool(differing) and reduced and not difference(mine, theirs, gradients=True, apart=differing)
 
 
 def _more(mine: Run, theirs: Run) -> str:
@@ -151,6 +171,9 @@ def result_lost(case: Case) -> Opinion:
         return Opinion(seen, (Evidence("same-object", text, row),))
     if difference(case.run, skipped, gradients=True):
         return Opinion(Seen.NO)
+    back = case.ask("assigned-back", marks)
+    if back is not None and not back.failed and _only_reduces(case.run, back):
+        return Opinion(Seen.HARMLESS, (Evidence("unused", _UNUSED),))
     made = short(next(iter(results.values())))
     text = (
         f"line {row} computes {made}, which nothing holds; without it all that is printed, returned or kept is the same"
@@ -204,7 +227,7 @@ def short(text: str) -> str:
 
 
 def version_bypassed(case: Case) -> Opinion:
-    """The content of a tensor changed and its version did not."""
+    """The content of a tensor changed and its version did not, where a graph waits for it or the program differs."""
     written = set(case.at(Role.WRITTEN)) or set(case.blamed)
     found = {
         name: (change, holder)
@@ -217,7 +240,8 @@ def version_bypassed(case: Case) -> Opinion:
     if not found:
         return Opinion(Seen.NO)
     compared = False
-    for kind, run in case.altered((("versioned", tuple(sorted(written))),)):
+    # Where autograd sees the write, it may refuse what comes later: that is a difference, too.
+    for kind, run in case.altered((("versioned", tuple(sorted(written))),), whole=False):
         compared = True
         counted = {
             name
@@ -233,6 +257,9 @@ def version_bypassed(case: Case) -> Opinion:
             text = f"line {row} changed {text_of(name)}, {holder.before} -> {holder.after}"
             text = f"{text}, and its version stayed {holder.version}"
             waiting = any(state.buffers for state in case.run.states if state.mark in written and state.when == "enter")
-            harmless = () if waiting else (Evidence("harmless", "at that moment, no graph held what it still needs"),)
-            return Opinion(Seen.YES, (Evidence("version-bypassed", text, row), without(kind), *harmless))
+            told = Evidence("version-bypassed", text, row)
+            if waiting or difference(case.run, run, gradients=True):
+                return Opinion(Seen.YES, (told, without(kind)))
+            text = "at that moment no graph held what it still needs, and the program does the same without"
+            return Opinion(Seen.HARMLESS, (told, Evidence("harmless", text)))
     return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)

@@ -27,12 +27,29 @@ def asked(setting: Setting, message: str, line: str) -> Setting | None:
         return replace(setting, graded=True) if not setting.graded else None
     if "__main__.Anything is not a Module subclass" in message:
         return replace(setting, layers=True) if not setting.layers else None
+    parts = _TAKEN_APART.search(message) if _IN_PARTS.search(line) else None
+    if parts is not None:
+        return _in_parts(setting, int(parts["wanted"]))
     for pattern, answer in _ANSWERS:
         found = pattern.search(message)
         if found is not None:
             made = answer(setting, found)
             return made if made is not None and made != setting and _is_small(made) else None
     return None
+
+
+_TAKEN_APART = re.compile(r"not enough values to unpack \(expected (?P<wanted>\d+), got \d+\)")
+_IN_PARTS = re.compile(r"\bt?(?:chunk|split)\(|\btensor_split\(")
+
+
+def _in_parts(setting: Setting, count: int) -> Setting | None:
+    """What is cut into so many parts is as long as that, and as what other parts asked for."""
+    made = replace(setting, size=math.lcm(setting.size, count), last=0)
+    return made if made != setting and made.size <= _MOST_IN_PARTS else None
+
+
+_MOST_IN_PARTS = 64
+"""No more is made of what is cut into parts: all sizes are multiplied."""
 
 
 def _is_small(setting: Setting) -> bool:
@@ -77,6 +94,8 @@ def _viewed(setting: Setting, found: re.Match[str]) -> Setting | None:
     """What is seen as rows of a length is not that long: its last dimension is, or an image of that many points."""
     sizes = [int(size) for size in found["shape"].split(",")]
     wanted = math.prod(size for size in sizes if size > 0)
+    if -1 not in sizes and setting.dimensions >= 4 and setting.size > 1:
+        return _of_next_side(setting, smaller=int(found["given"]) > wanted)
     if -1 not in sizes:
         # Numbers that have to fit one another in ways that nothing says: one each fits.
         return replace(setting, size=1, spatial=1) if setting.size > 1 else None
@@ -86,6 +105,14 @@ def _viewed(setting: Setting, found: re.Match[str]) -> Setting | None:
     before = setting.size if setting.second == 0 else setting.spatial
     side = round(before * (wanted / max(per_sample, 1)) ** 0.5)
     return replace(setting, size=side, spatial=side, channels=setting.channels or 1)
+
+
+def _of_next_side(setting: Setting, *, smaller: bool) -> Setting:
+    """Images with the next usual side, for layers that leave one point of a side that nothing tells."""
+    before = setting.size if setting.second == 0 else setting.spatial
+    sides = [side for side in _SIDES if (side < before if smaller else side > before)]
+    side = (max(sides) if smaller else min(sides)) if sides else 1
+    return replace(setting, size=side, spatial=side)
 
 
 def _indexed(setting: Setting, found: re.Match[str]) -> Setting | None:

@@ -95,6 +95,10 @@ class Learner:
         if run.raised and _OWN.search(run.raised[-1].message) and not lesson.bare:
             return replace(lesson, bare=True)
         if mine and self._is_step(mine[-1]):
+            untaken = self._untaken(lesson, run, marks)
+            if untaken is not None and untaken.without.taken != lesson.without.taken:
+                # A step that failed for what another one would have made, as a best state that nobody has kept.
+                return untaken
             if run.raised and run.raised[-1].kind in ("IndexError", "RuntimeError") and not lesson.flat:
                 return replace(lesson, flat=True)
             before = self._before(mine[-1]) - lesson.without.rows

@@ -11,12 +11,12 @@ _MOVING = frozenset({"cuda", "to"})
 _DTYPES = frozenset({"dtype", "type"})
 
 
-def only_elsewhere(source: Source, finding: Finding) -> bool:
-    """Whether a finding rests on a conversion to a device alone, which on the processor hands back what it is given:
-    `nn.Parameter(...).to(device)`. A conversion to a dtype computes something anywhere."""
+def only_elsewhere(source: Source, finding: Finding) -> frozenset[tuple[int, int]]:
+    """The places of the conversions to a device that alone a finding rests on, which on the processor hand back what
+    they are given: `nn.Parameter(...).to(device)`. A conversion to a dtype computes something anywhere."""
     cut = [step.span for step in finding.steps if step.role is Role.CUT]
-    calls = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _moves(node)]
-    return bool(cut) and any(span_of(call, source.lines) == span for call in calls for span in cut)
+    calls = [node for node in ast.walk(source.tree) if cut and isinstance(node, ast.Call) and _moves(node)]
+    return frozenset((call.lineno, call.col_offset) for call in calls if span_of(call, source.lines) in cut)
 
 
 def _moves(call: ast.Call) -> bool:

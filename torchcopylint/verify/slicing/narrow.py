@@ -16,6 +16,7 @@ from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.cutting import Cutter, listed
 from torchcopylint.verify.slicing.prune import allowed
 from torchcopylint.verify.slicing.source import FunctionNode, bound_by, changed_by, names_in
+from torchcopylint.verify.slicing.switches import gone_through, sets_mode, switched
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Narrower:
         if not self._changes:
             last = self._last_of_use(body)
             simple = [node for node in simple if node.lineno <= last or self._has_step(node)]
-        essential = [node for node in simple if self._has_step(node) or _is_init_of_base(node)]
+        essential = [node for node in simple if self._has_step(node) or _is_init_of_base(node) or sets_mode(node)]
         headers = [node for node in _compounds(body) if self._header_has_step(node)]
         needed: set[str] = set(wanted)
         for statement in essential:
@@ -84,6 +85,10 @@ class Narrower:
         for compound in (*headers, *around):
             needed |= self._header_names(compound)
         given_by = {id(statement): self._gives(statement) for statement in simple}
+        through = gone_through(_compounds(body))
+        for statement in simple:
+            # What a graph is taken from, or given to, is another thing without it.
+            given_by[id(statement)] |= {part for name in switched(statement) for part in through.get(name, {name})}
         changed = True
         while changed:
             changed = False
@@ -243,7 +248,7 @@ def narrowed(function: FunctionNode, narrower: Narrower) -> FunctionNode | None:
     extra = [item for item in (arguments.vararg, arguments.kwarg) if item is not None]
     names = [parameter.arg for parameter in (*parameters, *extra)]
     body = narrower.cut(function.body, names)
-    if not body or len(list(_simple(body))) == len(list(_simple(function.body))):
+    if not body or (not narrower.assumed and len(list(_simple(body))) == len(list(_simple(function.body)))):
         return None
     made = copy.copy(function)
     made.body = body

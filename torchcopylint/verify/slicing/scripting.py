@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -14,13 +14,15 @@ from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.conditions import wanted_for
 from torchcopylint.verify.slicing.driver import Driver
 from torchcopylint.verify.slicing.inference import Inference
+from torchcopylint.verify.slicing.moves import only_elsewhere
 from torchcopylint.verify.slicing.opening import opened
 from torchcopylint.verify.slicing.pieces import Piece, pieces_of, unknown_in
 from torchcopylint.verify.slicing.plans import Plan, Plans
 from torchcopylint.verify.slicing.script import Script, assemble, marks_of, names_spoken, prelude
 from torchcopylint.verify.slicing.sizes import Setting
-from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Source, names_in, scopes_at
+from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Scope, Source, names_in, scopes_at
 from torchcopylint.verify.slicing.standins import helpers, layers_guessed
+from torchcopylint.verify.slicing.switches import frozen
 from torchcopylint.verify.slicing.things import USED, Thing, find, kind_of
 from torchcopylint.verify.slicing.values import Maker
 from torchcopylint.verify.slicing.writers import is_written
@@ -34,7 +36,8 @@ class Scripting:
     """The code around one finding, and how it is written as a script under a plan and a setting.
 
     `device` is where `.cuda()` goes, and `made_on` where tensors are made that do not say where. `script` is the last
-    that was written, if any. Raises `NotRunnable`.
+    that was written, if any. `_misshapen`: a write is said to be lost, which hangs on how many dimensions an index has,
+    and the code asked for one number where inputs gave more. Raises `NotRunnable`.
     """
 
     def __init__(self, source: Source, finding: Finding, confirm: tuple[str, ...], device: str, made_on: str) -> None:
@@ -43,6 +46,7 @@ class Scripting:
         self.device = device
         self._made_on = made_on
         self.script: Script | None = None
+        self._misshapen = False
         spans = [step.span for step in finding.steps if step.filename == finding.filename] or [finding.span]
         source, self._opened = opened(source, {span.start.row for span in spans})
         self.source = source
@@ -50,7 +54,11 @@ class Scripting:
         self.scopes = [scopes_at(source.tree, span.start.row, span.start.column, source.lines) for span in spans]
         if any(isinstance(scope, ast.AsyncFunctionDef) for scopes in self.scopes for scope in scopes):
             raise NotRunnable("a step stands in an asynchronous function")
-        self._moved = self._dropped_move() if device == "cpu" and "result-lost" in confirm else frozenset()
+        self._moved = frozenset[tuple[int, int]]()
+        if device == "cpu" and "result-lost" in confirm:
+            self._moved = self._dropped_move()
+        elif device == "cpu" and "graph-kept" in confirm:
+            self._moved = only_elsewhere(source, finding)
         self.pieces = pieces_of(source, device, self._moved)
         self.imports = self.pieces.imports
         self.plans = Plans(source.tree, self.scopes, {span.start.row for span in spans}, self.imports)
@@ -64,7 +72,7 @@ class Scripting:
         refused = {name: dotted for piece in kept for name, dotted in piece.refused.items()}
         bare = _bare_classes(kept, plan)
         kinds = dict(plan.kinds)
-        maker = Maker(self.world, setting, bare, plan.plain, kinds, self._wanted, plan.flat)
+        maker = Maker(self.world, setting, bare, plan.plain, kinds, self._wanted, plan.flat, self._frozen)
         maker.taken |= set(self.imports).union(*(piece.binds for piece in kept))
         unknown = dict.fromkeys((*unknown_in(kept, needed), *plan.bound))
         bindings = []
@@ -109,14 +117,26 @@ class Scripting:
             label=f"{plan.label}, {setting.dimensions} dimensions{', with a graph' if setting.grad else ''}",
             assumed=tuple(dict.fromkeys((*maker.assumed, *self._opened, *plan.assumed, *self._told_of_moves()))),
             standins=tuple(dict.fromkeys((*maker.standins, *(text for piece in kept for text in piece.replaced)))),
-            guessed=self._is_guess(maker) or (plan.cut and self._loses_result(script)),
+            guessed=self._is_guess(maker) or (plan.cut and (self._misshapen or self._loses_result(script))),
             unwritten=bool(plan.targets) and self._nobody_writes,
+            unlent=self._unlent(plan, setting, script.text) if not setting.frozen else None,
             partial=bool(maker.standins or self._moved)
             or plan.cut
             or bool(self._opened)
             or self._hangs_on_inputs(maker)
             or setting.size == 1,  # where all is one, much that happens cannot be seen
         )
+
+    def _unlent(self, plan: Plan, setting: Setting, text: str) -> Callable[[], Attempt | None]:
+        """What writes the same script with nothing that stands in requiring grad, if that is another one."""
+
+        def made() -> Attempt | None:
+            now = self.script
+            attempt = self.written(plan, replace(setting, frozen=True, grad=False))
+            self.script = now
+            return attempt if attempt is not None and attempt.script != text else None
+
+        return made
 
     def _told_of_moves(self) -> list[str]:
         """What was assumed of the move that is dropped."""
@@ -157,6 +177,13 @@ class Scripting:
             and node.value is not None
             and spoken & set(names_in(node.value))
         )
+
+    @cached_property
+    def _frozen(self) -> dict[str, int]:
+        """What the file switches off around the steps or at module level. It is so where it is made as well."""
+        outer = {scope[0].name for scope in self.scopes if scope}
+        body = self.source.tree.body
+        return frozen(node for node in body if not isinstance(node, Scope) or node.name in outer)
 
     @cached_property
     def _nobody_writes(self) -> bool:

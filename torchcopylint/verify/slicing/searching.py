@@ -36,6 +36,8 @@ _ASKED = 8
 """So many times a way of running is tried with the inputs that an exception asks for."""
 _MORE_ITEMS = 8
 """So many batches a loader gives where two were too few."""
+_SEVERAL = "Boolean value of Tensor with more than one"
+"""The beginning of what torch says where one number was meant, and inputs had more."""
 _LESSONS = 24
 """So many times the least part is run again without what failed."""
 _SKIPS = 12
@@ -103,6 +105,8 @@ class Search(Scripting):
     def _hear(self, run: Run) -> None:
         """What came of the attempt that was given last."""
         self._heard[self._given] = run
+        ranks = "write-lost" in self.confirm and not run.failed and bool(run.ended and run.raised)
+        self._misshapen = self._misshapen or (ranks and run.raised[-1].message.startswith(_SEVERAL))
 
     def _told(self, verdict: Verdict) -> None:
         """What came of a setting: where it was left open, or not reached, the next one is not searched again."""

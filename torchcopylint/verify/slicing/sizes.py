@@ -17,7 +17,8 @@ class Setting:
     floating inputs: `float32` or `float64`. `turned`: what has two or more dimensions is not contiguous. `last` and
     `second` are those dimensions of tensors that do not say them themselves, 0 if they are like the others. `graded`:
     the parameters of modules have gradients. `items` are the batches of a loader. `layers`: what is made by a class
-    from elsewhere is a layer. `spread`: floating inputs are ten times as far from zero.
+    from elsewhere is a layer. `spread`: floating inputs are ten times as far from zero. `frozen`: no parameter of what
+    stands in requires grad.
     """
 
     size: int
@@ -36,6 +37,7 @@ class Setting:
     items: int = 2
     layers: bool = False
     spread: bool = False
+    frozen: bool = False
 
     @property
     def sample(self) -> tuple[int, ...]:

@@ -75,7 +75,7 @@ def _slice(
                 confirm,
                 search.groups(),
                 cells=notebook,
-                elsewhere="graph-kept" in confirm and only_elsewhere(whole.source, finding),
+                elsewhere="graph-kept" in confirm and bool(only_elsewhere(whole.source, finding)),
                 place=whole.place,
             )
             if not whole.above or elsewhere or instead:

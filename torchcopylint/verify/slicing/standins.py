@@ -23,6 +23,9 @@ _MAKES_LAYERS = """\
 """
 """What `Anything` does before `_CALLED` where what is made by a class from elsewhere has to be a layer."""
 
+_TRAINED = "self.weight = torch.nn.Parameter(torch.ones(()))"
+"""The parameter of a layer that stands in."""
+
 HELPERS = {
     "respond": '''
 def respond(layer, inputs, scale=1.0):
@@ -242,8 +245,29 @@ class Anything:
             return np.random.randn(SIZE, SIZE).astype(np.float32)
         return Anything(f"{self.standin_name}()")
 
+    @classmethod
+    def __torch_function__(cls, function, kinds, given=(), named=None):
+        # What a function of torch is given is a tensor; what a tensor is given may be anything.
+        if type(function).__name__.endswith("descriptor"):
+            return NotImplemented
+        named = {key: cls._tensor(value) for key, value in (named or {}).items()}
+        return function(*[cls._tensor(value) for value in given], **named)
+
+    @classmethod
+    def _tensor(cls, value):
+        if isinstance(value, (list, tuple)):
+            return type(value)([cls._tensor(part) for part in value])
+        if type(value) is not cls:
+            return value
+        if "standin_tensor" not in value.__dict__:
+            value.__dict__["standin_tensor"] = torch.randn(SIZE, SIZE)
+        return value.__dict__["standin_tensor"]
+
     def __iter__(self):
         return iter((self, self))
+
+    def __next__(self):
+        return self
 
     def __instancecheck__(self, other):
         return type(other) is Anything and other.standin_name == f"{self.standin_name}()"
@@ -286,6 +310,11 @@ class Anything:
 
     def __fspath__(self):
         return self.standin_name
+
+    def _itself(self):
+        return self
+
+    __neg__ = __pos__ = __abs__ = __invert__ = _itself
 
     def _number(self, other):
         return other if isinstance(other, (int, float)) or torch.is_tensor(other) else self
@@ -479,6 +508,8 @@ def helpers(names: Iterable[str], setting: Setting, options: Wanted) -> str:
     }
     # All at once: what is put in has names of the user's, which may look like these.
     texts = [text for name, text in HELPERS.items() if name in wanted]
+    if setting.frozen:
+        texts = [text.replace(_TRAINED, f"{_TRAINED[:-1]}, requires_grad=False)") for text in texts]
     if setting.layers:
         texts = [text.replace(_CALLED, f"{_MAKES_LAYERS}{_CALLED}") for text in texts]
     return _PLACEHOLDER.sub(lambda found: told[found[0]], "\n".join(texts))

@@ -33,8 +33,8 @@ class Heard:
         if run.failed:
             # Other inputs will not make it faster, less code may.
             self.spent.add(label)
-        elif run.ended and run.reached(marks):
-            # What comes after the steps is in the way: it is left out next.
+        elif run.ended and run.reached(marks) and not (run.raised and run.raised[-1].marks):
+            # What comes after the steps is in the way: it is left out next. A step that fails may do with other inputs.
             self.spent.add(label)
         elif run.ended and run.raised:
             error = run.raised[-1]

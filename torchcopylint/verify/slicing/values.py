@@ -37,6 +37,7 @@ class Maker:
     `bare` has the fields of objects that are made without their `__init__`, by class; `plain`: objects of other classes
     of the file are stood in for. `kinds` are those of names that a run has shown. `wanted` is what the way to the steps
     asks of names. `flat`: modules that stand in have no parameter but a matrix.
+    `frozen` are the last names of what the file switches off, with the rows.
     """
 
     world: Inference
@@ -46,6 +47,7 @@ class Maker:
     kinds: Mapping[str, str] = field(default_factory=dict)
     wanted: Wanted = field(default_factory=Wanted)
     flat: bool = False
+    frozen: Mapping[str, int] = field(default_factory=dict)
     helpers: set[str] = field(default_factory=set)
     definitions: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -66,6 +68,18 @@ class Maker:
 
     def expression(self, thing: Thing, name: str, depth: int = 0) -> str:
         """An expression that makes a thing; `name` is what it is called by, for the account."""
+        text = self._expression(thing, name, depth)
+        row = self.frozen.get(name.rpartition(".")[2])
+        if row is None or text.isidentifier() or not self._is_module(find(thing), name):
+            return text
+        self.assumed.append(f"`{name}` is frozen, as in line {row}")
+        return f"{text}.requires_grad_(False)"
+
+    def _is_module(self, thing: Thing, name: str) -> bool:
+        kind = self.kinds.get(name) or kind_of(thing)[0]
+        return kind == "module" or self.world.is_module(kind.removeprefix("instance "))
+
+    def _expression(self, thing: Thing, name: str, depth: int) -> str:
         thing = find(thing)
         if id(thing) in self.named:
             return self.named[id(thing)]
@@ -411,7 +425,7 @@ class Maker:
         elif answering != "self":
             body.append("        self.scale = torch.nn.Parameter(torch.ones(1))")
             body.append(f"        self.linear = torch.nn.Linear({size}, {size})")
-        methods = []
+        methods: list[str] = []
         for key, part in thing.attributes.items():
             part = find(part)
             if key in tables.MODULE | tables.TENSOR | tables.EITHER or key in ("to", "step", "linear", "scale"):
@@ -426,6 +440,8 @@ class Maker:
                 body.append(f"        self.{key} = torch.nn.Parameter(torch.randn({size}, {size}))")
             else:
                 body.append(f"        self.{key} = {self.expression(part, f'{name}.{key}', depth + 1)}")
+        if self.setting.frozen:
+            body.append("        self.requires_grad_(False)")
         if base == "torch.nn.Module":
             answer = self._answer(thing.result, name, "(*given, *named.values())", depth, answering)
             methods += ["    def forward(self, *given, **named):", f"        return {answer}"]
@@ -558,8 +574,7 @@ class Maker:
         self.arguments_given.append(variable)
         if text.endswith(_NO_LEAF):
             self.grown.append(variable)
-        kind = self.kinds.get(name) or kind_of(thing)[0]
-        if kind == "module" or self.world.is_module(kind.removeprefix("instance ")):
+        if self._is_module(thing, name):
             self.modules.append(variable)
         return variable
 
