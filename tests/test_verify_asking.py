@@ -97,3 +97,12 @@ def test_an_image_that_one_point_is_left_of_has_a_usual_side(side: int, given: i
     setting = asked(Setting(side, 4, 0), message, "out.view(out.size(0), 10)")
     assert setting is not None
     assert (setting.size, setting.spatial) == (wanted, wanted)
+
+
+def test_what_is_a_part_of_an_input_has_the_index_that_is_asked_for() -> None:
+    x = torch.zeros(PLAIN.size, PLAIN.size)
+    with pytest.raises(IndexError) as refused:
+        x[:, 1:][:, [1, 3]]
+    wanted = asked(PLAIN, str(refused.value), "x[:, 1:][:, [1, 3]]")
+    assert wanted is not None
+    torch.zeros(wanted.size, wanted.size)[:, 1:][:, [1, 3]]

@@ -16,11 +16,11 @@ from torchcopylint.pages import load_pages
 from torchcopylint.verify.run import Verifier
 from torchcopylint.verify.slicing.conditions import Wanted
 from torchcopylint.verify.slicing.inference import Inference
+from torchcopylint.verify.slicing.making import Maker
 from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.slicer import slice_of
 from torchcopylint.verify.slicing.standins import helpers
 from torchcopylint.verify.slicing.things import Thing
-from torchcopylint.verify.slicing.values import Maker
 
 SIZED = """\
 import torch
@@ -157,14 +157,6 @@ def report(step, batch):
     policy_loss, value_loss = step(batch)
     return policy_loss.data[0]  # <- TCL106, here
 """
-NEXT = """import data
-
-
-def show(batch):
-    image = next(data.batches())
-    batch["image"].double()  # <- TCL602, discarded
-    return image, batch["image"]
-"""
 NOBODY_KEPT = """def fit(net, optimizer, batches, limit):
     best, least = None, 0.0
     for batch in batches:
@@ -178,7 +170,6 @@ NOBODY_KEPT = """def fit(net, optimizer, batches, limit):
     return net
 """
 PROGRAMS = {
-    "what comes next": (NEXT, '    batch["image"].double()', '    batch["image"] = batch["image"].double()'),
     "a best that nobody kept": (NOBODY_KEPT, "= net.state_dict()", "= {k: v + 0 for k, v in net.state_dict().items()}"),
     "sizes of a tensor": (SIZED, "y = x  #", "y = x.clone()  #"),
     "a record": (RECORD, "        self.returns.sub(1)", "        self.returns.sub_(1)"),

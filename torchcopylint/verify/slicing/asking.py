@@ -117,7 +117,9 @@ def _of_next_side(setting: Setting, *, smaller: bool) -> Setting:
 
 def _indexed(setting: Setting, found: re.Match[str]) -> Setting | None:
     wanted = int(found["index"]) + 1
-    return replace(setting, size=wanted + 1) if wanted < 64 and int(found["size"]) == setting.size else None
+    # What is indexed may be a part, such as all but the first.
+    left_out = setting.size - int(found["size"])
+    return replace(setting, size=wanted + 1 + left_out) if wanted < 64 and 0 <= left_out <= 2 else None
 
 
 def _larger(setting: Setting, found: re.Match[str]) -> Setting | None:

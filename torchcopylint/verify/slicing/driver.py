@@ -6,10 +6,10 @@ import ast
 
 from torchcopylint.base.finding import Finding, Role
 from torchcopylint.verify.slicing.inference import Inference
+from torchcopylint.verify.slicing.making import Maker
 from torchcopylint.verify.slicing.plans import Plan
 from torchcopylint.verify.slicing.source import FunctionNode, Scope, is_autograd_function
 from torchcopylint.verify.slicing.things import Thing, kind_of
-from torchcopylint.verify.slicing.values import Maker
 from torchcopylint.verify.slicing.world import is_static, method_named
 
 

@@ -14,6 +14,7 @@ from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.conditions import wanted_for
 from torchcopylint.verify.slicing.driver import Driver
 from torchcopylint.verify.slicing.inference import Inference
+from torchcopylint.verify.slicing.making import Maker
 from torchcopylint.verify.slicing.moves import only_elsewhere
 from torchcopylint.verify.slicing.opening import opened
 from torchcopylint.verify.slicing.pieces import Piece, pieces_of, unknown_in
@@ -24,7 +25,6 @@ from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Scope
 from torchcopylint.verify.slicing.standins import helpers, layers_guessed
 from torchcopylint.verify.slicing.switches import frozen
 from torchcopylint.verify.slicing.things import USED, Thing, find, kind_of
-from torchcopylint.verify.slicing.values import Maker
 from torchcopylint.verify.slicing.writers import is_written
 
 GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-kept", "raises"})
