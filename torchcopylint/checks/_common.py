@@ -246,9 +246,11 @@ def mode_is_on(
 
     Functions that write parameters are usually called under `no_grad` (48 of 48 in public code), so a function needs
     evidence of its own: it calls `backward()`, switches grad mode off for a part of itself, made the leaf itself, or
-    has `asked` for the gradient. A neighbour that writes parameters and switches grad mode off itself is evidence, too,
-    but says nothing of who merely `reads`: a constructor that fills an embedding has to.
+    has `asked` for the gradient. A neighbour that writes parameters and switches grad mode off itself is evidence, too.
     `forward` runs with recording on, but what stands `aside` in it, under a condition, may be there for tests.
+    Who merely `reads` does so as a rule where nothing is trained, and torch would refuse it each time: that such code
+    is there speaks for a caller that switches recording off (40 causes of 44 in public code). So of him it takes
+    evidence of his own as well: that he trains, or says what is to run without grad.
     """
     if not assumed:
         return Confidence.HIGH
@@ -256,7 +258,11 @@ def mode_is_on(
         return None
     if unit.trains or unit.called_without_grad is Fact.NO or local:
         return Confidence.HIGH
-    if asked or unit.has_no_grad or (unit.shielded and not reads):
+    if unit.has_no_grad:
+        return Confidence.MEDIUM
+    if reads:
+        return Confidence.LOW
+    if asked or unit.shielded:
         return Confidence.MEDIUM
     if unit.class_name and unit.name in ("__init__", "training_step"):
         return Confidence.MEDIUM

@@ -17,10 +17,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for fact in unit.facts:
         if not isinstance(fact, NumpyRefused):
             continue
-        # A `forward` that could not be run while autograd records is there for tests.
-        aside = fact.aside or not unit.trains
-        # Who takes the values of a leaf has as a rule nothing before it that gave cause to switch off.
-        mode = mode_is_on(unit, fact.assumed, local=False, asked=fact.leaf, aside=aside, reads=True)
+        mode = mode_is_on(unit, fact.assumed, local=False, reads=True)
         if mode is None:
             continue
         name = fact.name if fact.name != "..." else "(...)"

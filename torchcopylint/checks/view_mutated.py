@@ -89,8 +89,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for write, read in once_a_sharing(found):
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         name, source = _pair(read, write)
-        if name == source and "[*]" in name:
-            # Elements of one list, which nothing tells apart, are others each.
+        if name == source and ("[*]" in name or read.site == write.site):
+            # Elements of one list, or what a loop takes out under one name, which nothing tells apart, are others each.
             continue
         values = {"name": name, "op": write.op, "source": source}
         limit = Confidence.MEDIUM if write.site in handed_out else Confidence.HIGH

@@ -51,8 +51,7 @@ class VolatileUsed(NamedTuple):
 class NumpyRefused(NamedTuple):
     """At `site`, `op` asks for an array of `name`, which requires grad.
 
-    `assumed` is whether that autograd records was assumed. `aside` is whether it stands under a condition, so that what
-    surely runs with recording on need not run it. `leaf` is whether it requires grad in whatever mode it was made.
+    `assumed` is whether that autograd records was assumed.
     """
 
     site: int
@@ -60,8 +59,6 @@ class NumpyRefused(NamedTuple):
     op: str
     assumed: bool
     sure: Sure
-    aside: bool
-    leaf: bool
 
 
 class LayoutRefused(NamedTuple):

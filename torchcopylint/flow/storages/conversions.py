@@ -35,7 +35,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.program import hollow
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.tapes import exclusion, giving, pictures, used_up, uses
+from torchcopylint.flow.tapes import giving, pictures, used_up, uses
 from torchcopylint.flow.values import dtypes, memory, naming
 from torchcopylint.flow.values.kinds import BUFFER_NAMES, PARAMETER_NAMES
 from torchcopylint.flow.values.sites import Arguments
@@ -474,15 +474,7 @@ def _ask_for_array(m: Machine, value: Value, site: int, name: str, op: str) -> N
         # A network that comes from elsewhere may be frozen, have no parameters, or be of another framework; not one
         # that backward has run over.
         sure = Sure.HINT
-    leaf = obj.leaf is Fact.YES or _is_leaf_on_cpu(m, obj)
-    aside = exclusion.is_aside(m, site)
-    m.fact(NumpyRefused(site, name, op, m.state.mode.assumed, sure, aside, leaf))
-
-
-def _is_leaf_on_cpu(m: Machine, obj: Object) -> bool:
-    """Whether it is a leaf itself where nothing had to be moved: `weight.cpu()`."""
-    above = [share.of for share in obj.shares if share.how is How.CONDITIONAL]
-    return bool(above) and all(m.state.object(ref).leaf is Fact.YES for ref in above)
+    m.fact(NumpyRefused(site, name, op, m.state.mode.assumed, sure))
 
 
 _OBSERVERS: dict[str, Observer] = {

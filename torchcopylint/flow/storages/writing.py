@@ -276,7 +276,7 @@ def _mark_holders(
         if isinstance(key, tuple) and (key[0] in m.returned_beside or _is_let_go(m, key[0])):
             # It is of another object that the receiver may be that the call has returned this.
             continue
-        if start is not None and key not in start.holders:
+        if (start is not None and key not in start.holders) or _is_of_earlier_turn(m, key, cell, fact.site):
             continue
         marks = set(cell.marks)
         own = key in written_through or any(_is_tied(m, key, root) for root in written_through)
@@ -290,6 +290,25 @@ def _mark_holders(
                     marks.add(Mark(fact.site, own))
         if marks != cell.marks and len(marks) <= MAX_MARKS:
             m.state.put_cell(key, cell._replace(marks=frozenset(marks)))
+
+
+def _is_of_earlier_turn(m: Machine, key: Key, cell: Cell, site: int) -> bool:
+    """Whether a container has what the loop around a write has put in behind it, on earlier turns: each turn takes out
+    another parameter. If a loop around that comes round, it has to begin the container anew."""
+    around = uses.loops_around(m, site)
+    if not isinstance(key, tuple) or not around or cell.site < site or uses.loops_around(m, cell.site) != around:
+        return False
+    made = m.state.object(key[0]).site
+    anew = len(around) == 1 or (made >= 0 and uses.loops_around(m, made)[: len(around) - 1] == around[:-1])
+    return anew and bool(cell.refs) and all(_is_earlier_element(m, ref, around) for ref in cell.refs)
+
+
+def _is_earlier_element(m: Machine, ref: int, around: tuple[int, ...]) -> bool:
+    """Whether an object stands for what the earlier turns of the innermost loop have taken out of a module."""
+    obj = m.state.object(ref)
+    regions = [share.region for share in obj.shares]
+    each = bool(regions) and all(region[-1:] and region[-1].kind == "each" for region in regions)
+    return bool(ref & 1) and each and uses.loops_around(m, obj.site) == around
 
 
 def _is_let_go(m: Machine, ref: int) -> bool:

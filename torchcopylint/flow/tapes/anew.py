@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import CONTAINERS, Fact, Kind
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
 _PASSING_ON = frozenset({"builtins.zip", "builtins.enumerate", "builtins.reversed", "builtins.list"})
-_MAKING = (t.Call, t.Operate, t.Augment, t.Item, t.Unpack, t.Iterate, t.Const, t.Make)
+_SAME_ELEMENTS = frozenset({"builtins.reversed", "builtins.list", "builtins.tuple", "builtins.iter"})
+_MAKING = (t.Call, t.Operate, t.Augment, t.Item, t.Unpack, t.Iterate, t.Const, t.Make, t.Import)
 
 
 def each_turn(m: Machine, site: int, loop: int = -1) -> bool:
@@ -29,11 +30,12 @@ def each_turn(m: Machine, site: int, loop: int = -1) -> bool:
     if not isinstance(call, t.Invoke) or not loops:
         return False
     loop = loop if loop >= 0 else loops[-1]
-    pending, seen = [call.base], set[int]()
+    pending, seen = [_Part(call.base)], set[_Part]()
     while pending:
-        register = pending.pop()
-        event = m.unit.definitions[register] if register >= 0 and register not in seen else None
-        seen.add(register)
+        part = pending.pop()
+        register, where = part
+        event = m.unit.definitions[register] if register >= 0 and part not in seen else None
+        seen.add(part)
         if event is None or _is_without_graph(m, register):
             continue
         if isinstance(event, t.Load):
@@ -44,20 +46,47 @@ def each_turn(m: Machine, site: int, loop: int = -1) -> bool:
                 return False
             if not bound and _is_filled(m, event.name, loop):
                 return False
-            pending += [bind.value for bind in bound]
-            pending += _put_in(m, event.name, loop) if bound else []
+            pending += [_Part(bind.value, where) for bind in bound]
+            inside = where[1:] if where[:1] == (_ANY,) else ()
+            pending += [_Part(put, inside) for put in (_put_in(m, event.name, loop) if bound else ())]
         elif isinstance(event, t.Invoke) and event.name == "scale" and len(event.arguments) == 1:
             # `scaler.scale(loss)`: what the scaler has been told on earlier turns is no part of a graph.
-            pending.append(event.arguments[0].register)
-        elif isinstance(event, t.Attribute | t.Invoke):
-            if isinstance(event, t.Attribute) and event.name in m.index.stores:
-                return False
-            pending += t.operands(event)
-        elif isinstance(event, _MAKING):
-            pending += t.operands(event)
+            pending.append(_Part(event.arguments[0].register))
+        elif isinstance(event, t.Attribute) and event.name in m.index.stores:
+            return False
+        elif isinstance(event, (t.Attribute, t.Invoke, *_MAKING)):
+            pending += _comes_from(m, event, where)
         else:
             return False
     return True
+
+
+_ANY = -1
+"""Any element of a container, as a loop takes it out."""
+_MAX_DEPTH = 4
+"""So deep in containers the parts of one are told apart."""
+
+
+class _Part(NamedTuple):
+    """What a register holds, or a part of it: the positions that lead there, one container after the other."""
+
+    register: int
+    where: tuple[int, ...] = ()
+
+
+def _comes_from(m: Machine, event: t.Event, where: tuple[int, ...]) -> list[_Part]:
+    """What a part of the result of an event is computed from. Of the pairs in a list, who takes out the first of each
+    comes upon what stands first in them: `for log_prob, reward in saved:`."""
+    if isinstance(event, t.Unpack | t.Iterate):
+        taken = event.position if isinstance(event, t.Unpack) else _ANY
+        inner = event.value if isinstance(event, t.Unpack) else event.iterable
+        return [_Part(inner, (taken, *where)[:_MAX_DEPTH])]
+    if isinstance(event, t.Make) and where and not event.keys and not any(event.stars):
+        items = event.items[where[0] : where[0] + 1] if where[0] >= 0 else event.items
+        return [_Part(item, where[1:]) for item in items]
+    if isinstance(event, t.Call) and len(event.arguments) == 1 and m.dotted_of(event) in _SAME_ELEMENTS:
+        return [_Part(event.arguments[0].register, where)]
+    return [_Part(register) for register in t.operands(event)]
 
 
 def begun_behind(m: Machine, site: int, written: int) -> bool:
@@ -144,5 +173,13 @@ def _is_filled(m: Machine, name: str, loop: int) -> bool:
         if isinstance(event, t.StoreItem | t.Augment | t.StoreAttribute):
             return True
         if isinstance(event, t.Invoke) and event.base == use.register and m.value(use.register).refs:
-            return True
+            given = [one.register for one in event.arguments]
+            if m.value(use.register).kind in CONTAINERS or not all(_is_number(m, one) for one in given):
+                return True
     return False
+
+
+def _is_number(m: Machine, register: int) -> bool:
+    """Whether a register holds no tensor, nor anything that may hold one: `env.step(action.item())`."""
+    value = m.value(register)
+    return not value.refs and (value.const is not None or value.kind in (Kind.NUMBER, Kind.STRING))
