@@ -45,7 +45,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             reaching.append((write, links))
     for write, links in first_of_each(reaching):
         points = (*shared_points(links), written_point(write))
-        yield Report(write.site, points, _values(write, write.owner_name), confidence(write.sure))
+        when = next((link.when for link in links if link.when), "")
+        values = {**_values(write, write.owner_name), "when": when}
+        yield Report(write.site, points, values, confidence(write.sure), "conditional" if when else "")
     for write, read in once_a_sharing(found):
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         yield Report(write.site, points, _values(write, read.name), confidence(write.sure, read.sure))

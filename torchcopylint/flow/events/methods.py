@@ -59,6 +59,10 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
     callbacks.note_hook(m, event, arguments)
     forward_hooks.note(m, event, arguments)
     obj = m.state.object(base.refs[0])
+    guessed = obj.kind is Kind.UNKNOWN or (obj.kind in TENSORS and obj.sure is not Sure.PROVEN)
+    if guessed and not obj.type and callforms.OF_OTHERS & arguments.keywords.keys():
+        # Whatever may have spoken for a tensor: it is none.
+        return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out).removesuffix("(...)"))
     if obj.kind is Kind.UNKNOWN or EITHER in obj.flags:
         obj = _guess(m, base, event)
     if EITHER in obj.flags and not _is_of_both(name):

@@ -34,6 +34,8 @@ BARE = frozenset(
 )
 # fmt: on
 """Methods of tensors that take nothing by its position: with an argument, they are somebody else's."""
+OF_OTHERS = frozenset({"name"})
+"""Keywords that no method of a tensor takes, by the schemas of torch 2.13: `x.to(Dense(10), name="head")`."""
 
 
 def of_call(m: Machine, op: Op, arguments: Arguments) -> Op:
