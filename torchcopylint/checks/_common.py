@@ -222,19 +222,20 @@ def edited_alone(unit: UnitFacts) -> dict[int, str]:
     For each, the parameter of a module that it reaches, if any. Who puts a number into a part of something that is his
     own does so on purpose: what a function has handed out is not.
     """
-    handed_out = {fact.site for fact in unit.facts if isinstance(fact, PartHandedOut)}
+    handed_out = {fact.site for fact in unit.facts if isinstance(fact, PartHandedOut) and not fact.whole}
     edits = [fact for fact in unit.facts if isinstance(fact, EditedAlone)]
     return {fact.site: fact.parameter for fact in edits if not fact.item or fact.site in handed_out}
 
 
 def edits_field(unit: UnitFacts, write: Write, owns: list[ReadAfter]) -> bool:
-    """Whether a method surely writes, under another name, what a field of its object keeps, for what it returns.
+    """Whether a function surely writes, under another name, what a field of an object keeps, for what it returns.
 
     To be asked of writes that are `edited_alone`.
     """
-    if write.owner != FIELD or not write.owner_name.startswith(f"{unit.receiver}.") or len(write.storages) != 1:
+    if write.owner != FIELD or len(write.storages) != 1:
         return False
-    surely = write.named and all(link.sure and not link.when for link in write.chain)
+    handed_out = any(fact.site == write.site and isinstance(fact, PartHandedOut) and fact.whole for fact in unit.facts)
+    surely = (write.named or handed_out) and all(link.sure and not link.when for link in write.chain)
     looked_at = unit.returns_value and any(read.consumer in LOOKED_AT for read in owns)
     return surely and looked_at and unit.name != "__init__" and not unit.name.endswith("_")
 

@@ -53,13 +53,14 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     owns = first_reads(unit, own=True)
     others = first_reads(unit, own=False)
     alone = edited_alone(unit)
-    handed_out = {fact.site for fact in unit.facts if isinstance(fact, PartHandedOut)}
+    handed_out = {fact.site for fact in unit.facts if isinstance(fact, PartHandedOut) and not fact.whole}
     found = []
     reaching, edits = [], []
     for write in unit.writes.values():
         if write.form not in _FORMS or (write.blank and not write.reads_old) or _says_so(unit, write):
             continue
-        reads = [read for read in others.get(write.site, []) if _plain(read) and not kept_gradient(unit, read)]
+        reads = [read for read in others.get(write.site, []) if _plain(read) or _is_kept_by_name(read, write)]
+        reads = [read for read in reads if not kept_gradient(unit, read)]
         reads = [read for read in reads if not read.asked]
         ours = {other.site for other in unit.writes.values() if other.root == write.root}
         own = owns.get(write.site, [])
@@ -75,6 +76,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             reaching.append((write, links_of(write)))
         elif write.site in alone and _edits_whole_field(unit, write, own):
             edits.append((write, links_of(write)))
+    told = {link.site for _, read in found if not read.second for link in read.links}
+    found = [(write, read) for write, read in found if not read.second or told.isdisjoint(x.site for x in read.links)]
     for write, links in first_of_each(edits):
         points = (*shared_points(links), written_point(write))
         values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
@@ -160,6 +163,13 @@ def _plain(read: ReadAfter) -> bool:
     return surely and read.hows <= _SHARING and read.consumer != "swap"
 
 
+def _is_kept_by_name(read: ReadAfter, write: Write) -> bool:
+    """Whether elements of something are set while others are read by a second name for it: `old = grid`, and then
+    `grid[i] = old[j]`. Which those are nobody knows; but who only wants a shorter name uses that alone."""
+    plain = write.root.isidentifier() and read.name.isidentifier()
+    return read.second and plain and write.form == "item" and write.op == "[...] ="
+
+
 def _wanted_apart(read: ReadAfter, owns: list[ReadAfter], ours: set[int]) -> bool:
     """Whether both are read later as different values.
 
@@ -210,15 +220,17 @@ def _edits_whole_field(unit: UnitFacts, write: Write, owns: list[ReadAfter]) -> 
     """Whether what is written is another way to look at all of a field.
 
     Who edits a part of one, does so on purpose, unless the part goes on to be something else under the same name, or
-    was handed out by a method of what keeps it.
+    was handed out by a method of what keeps it: so may all of it have been.
     """
+    whole = any(fact.site == write.site and isinstance(fact, PartHandedOut) and fact.whole for fact in unit.facts)
     hows = {link.how for link in write.chain if link.how is not None}
     going_on = any(
         fact.site == write.site
-        and (isinstance(fact, PartHandedOut) or (isinstance(fact, EditedAlone) and fact.goes_on))
+        and ((isinstance(fact, PartHandedOut) and not fact.whole) or (isinstance(fact, EditedAlone) and fact.goes_on))
         for fact in unit.facts
     )
-    return (hows == {How.VIEW} or (going_on and hows <= PARTS | {How.VIEW})) and edits_field(unit, write, owns)
+    aside = hows == {How.VIEW} or (going_on and hows <= PARTS | {How.VIEW}) or (whole and not hows)
+    return aside and edits_field(unit, write, owns)
 
 
 def _pair(read: ReadAfter, write: Write) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from torchcopylint.flow.model import (
     NO_GRAD_VIEW,
     PARTS,
     TENSORS,
+    WHOLE,
     Fact,
     How,
     Object,
@@ -124,16 +125,27 @@ def check_inference(m: Machine, target: Value, at: Site, least: Sure = Sure.NOT)
 
 
 def _check_expanded(m: Machine, target: Value, at: Site) -> None:
-    if len(target.refs) != 1 or at.op in _FILLING:
+    if len(target.refs) != 1:
         return
     obj = m.state.object(target.refs[0])
+    base = _written_part_of(m, target.refs[0], at)
+    part = at.form == "item" or base is not None
+    written = base if base is not None else obj
+    if EXPANDED in written.flags and (base is not None or at.op not in _FILLING):
+        name = at.name if base is None else base.text
+        m.fact(ExpandedWritten(at.site, name, at.op, written.site, part, obj.sure))
+
+
+def _written_part_of(m: Machine, ref: int, at: Site) -> Object | None:
+    """The tensor of which a write hits one part along its first dimension: `h[i] += 1`, `h[i].zero_()`."""
+    obj = m.state.object(ref)
     # What lies in a field lies in the object that has the field as well: one tensor, on two storages.
-    above = {s.of for s in obj.shares if s.of != target.refs[0] and s.how is How.INDEX}
-    base = m.state.object(next(iter(above))) if len(above) == 1 and at.form == "augmented" else obj
-    part = at.form == "item" or base is not obj
-    if EXPANDED in base.flags:
-        m.fact(
-            ExpandedWritten(
-                at.site, base.text if part and base is not obj else at.name, at.op, base.site, part, obj.sure
-            )
-        )
+    links = [s for s in obj.shares if s.of != ref and s.how is How.INDEX]
+    if len({s.of for s in links}) != 1:
+        return None
+    base = m.state.object(links[0].of)
+    if at.form == "augmented":
+        return base
+    above = next((s.region for s in base.shares if s.storage == links[0].storage), ())
+    parts = links[0].region[len(above) :]
+    return base if at.form == "method" and parts and parts[0].kind not in WHOLE else None

@@ -357,6 +357,8 @@ def _make(m: Machine, event: t.Make) -> None:
         else:
             slot = f"[{position}]" if apart else ANY_ELEMENT
             slots.bind_slot(m, (ref, slot), value, event.site, weak=not apart)
+    if any(event.stars) and event.kind in ("tuple", "list"):
+        ownership.note_taken(m, [m.value(register) for register in event.items], made)
     m.set(event.out, made)
 
 

@@ -22,9 +22,11 @@ class EditedAlone(NamedTuple):
 
 
 class PartHandedOut(NamedTuple):
-    """The write at `site` goes through a part of something that a function of the user's has returned."""
+    """The write at `site` goes through a part of something that a function of the user's has returned, or, with
+    `whole`, through just what a method or property has returned."""
 
     site: int
+    whole: bool = False
 
 
 class FieldIsGlobal(NamedTuple):

@@ -74,7 +74,8 @@ class ReadAfter(NamedTuple):
     `place` is the storage that was written and the part of it that is read, `bound` the site where `name` was bound, or
     -1. `asked` is whether somebody asks if the two are one: see `identity`. `put` is, for a value of a parameter, the
     site of the write that puts what is computed from it into something, or -1. `replaced` is whether all of the part
-    that is read is of what was written, and that is a part, too.
+    that is read is of what was written, and that is a part, too. `second` is whether `name` surely is another plain
+    name for what was written (`old = grid`), of whose parts nobody knows which are read.
     """
 
     write: int
@@ -97,6 +98,7 @@ class ReadAfter(NamedTuple):
     asked: bool = False
     put: int = -1
     replaced: bool = False
+    second: bool = False
 
     @property
     def links(self) -> tuple[Link, ...]:

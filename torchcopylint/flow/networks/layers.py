@@ -25,7 +25,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.networks import making
+from torchcopylint.flow.networks import chains, making
 from torchcopylint.flow.program import recurrent
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
@@ -34,8 +34,6 @@ from torchcopylint.flow.tapes import activations, layout
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments, Site
 from torchcopylint.knowledge import losses, table
-
-SEQUENTIAL = "torch.nn.Sequential"
 
 
 def call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
@@ -119,12 +117,15 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
         for value in (*arguments.positional, *arguments.keywords.values()):
             reading.read(m, value, site, "argument", name)
         result = memory.unknown(m, site, f"{name}(...)")
-        if obj.type == SEQUENTIAL and not _ends_with_several(m, function.refs[0]):
+        if obj.type == chains.SEQUENTIAL and not _ends_with_several(m, function.refs[0]):
             m.state.set_object(
                 result.refs[0], m.state.object(result.refs[0])._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
             )
             result = result._replace(kind=Kind.TENSOR)
-    return output(m, function, obj, arguments, result, site, name)
+    result = output(m, function, obj, arguments, result, site, name)
+    if obj.type == chains.SEQUENTIAL:
+        chains.keep(m, function, obj, arguments.at(0), result, site, name)
+    return result
 
 
 def _ends_with_several(m: Machine, ref: int) -> bool:
@@ -201,7 +202,7 @@ def _is_of_layers(m: Machine, function: Value, depth: int = 3) -> bool:
         if row is None or not depth:
             return False
         if row.container:
-            if obj.type != SEQUENTIAL:
+            if obj.type != chains.SEQUENTIAL:
                 return False
             held = [slots.slot_value(m, slot) for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
             if not all(_is_of_layers(m, one, depth - 1) for one in held):

@@ -143,10 +143,10 @@ def note_whole(m: Machine, iterator: Value, text: str, one: Value) -> None:
 
 
 def note_taken(m: Machine, sources: Sequence[Value], made: Value) -> None:
-    """A list was made of all that some containers hold, in turn."""
-    held = [m.wholes.get(source.refs[0] | 1) if len(source.refs) == 1 else None for source in sources]
-    if made.refs and held and None not in held:
-        m.wholes[made.refs[0] | 1] = tuple(whole for wholes in held if wholes is not None for whole in wholes)
+    """A list was made of all that some containers hold, in turn; where they are parameters, of those themselves."""
+    held = [_entries(m, source.refs[0]) if len(source.refs) == 1 else [] for source in sources]
+    if made.refs and any(source.refs and source.refs[0] | 1 in m.wholes for source in sources):
+        m.wholes[made.refs[0] | 1] = tuple(whole for wholes in held for whole in wholes)
 
 
 def _check_twice(m: Machine, given: Value, site: int) -> None:

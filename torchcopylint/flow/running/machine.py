@@ -250,6 +250,7 @@ class Machine:
         self._loops.append(frame)
         before = len(self.saved_in_loop)
         carried = self.index.carried(event)
+        refused: list[Relation] = []
         for _ in range(1 if self.glancing else MAX_TURNS):
             frame.breaks.clear()
             frame.continues.clear()
@@ -257,6 +258,8 @@ class Machine:
             self.run(event.test)
             ended = state.capture(frame.level)
             self.run(event.body)
+            if self.first_turn:
+                refused = after_turns.refused(self, event)
             self.first_turn = False
             ends = [state.take(), *frame.continues]
             if start and event.site not in self._renewed:
@@ -275,6 +278,7 @@ class Machine:
                 self._give_up(changed, event.site)
         self._loops.pop()
         self.first_turn, self.started = outer, outside
+        after_turns.state_again(self, refused)
         self._heads[event.site] = state.capture(entry)
         self._saved_by[event.site] = set(self.saved_in_loop[before:])
         left = after_turns.given_graphs(self, event.site, ends)

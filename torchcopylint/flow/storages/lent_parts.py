@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldIsGlobal, PartHandedOut
-from torchcopylint.flow.model import BUFFERS, GLOBAL, How, Kind
-from torchcopylint.flow.references import FunctionReference
+from torchcopylint.flow.model import BUFFERS, FIELD, GLOBAL, How
 from torchcopylint.flow.storages import keeping, reading
-from torchcopylint.knowledge import table
+from torchcopylint.flow.tapes import handed_out
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -24,31 +22,12 @@ def found(m: Machine) -> Iterator[PartHandedOut | FieldIsGlobal]:
     for site, write in sorted(m.writes.items()):
         taken = [link for link in write.chain if link.how is not None]
         parts = list(takewhile(lambda link: link.how in _PARTS, taken))
-        if any(_is_own_call(m, link.site) or _is_own_other(m, link.site) for link in parts):
+        if any(handed_out.is_call(m, link.site) or handed_out.is_look(m, link.site) for link in parts):
             yield PartHandedOut(site)
+        elif not taken and write.owner == FIELD and write.root and handed_out.is_all(m, write):
+            yield PartHandedOut(site, whole=True)
     if m.unit.name == "__init__" and m.unit.owner >= 0 and m.unit.parameters:
         yield from _from_globals(m)
-
-
-def _is_own_call(m: Machine, site: int) -> bool:
-    """Whether a function of the user's is called at a site, and not an operation."""
-    event = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
-    if isinstance(event, t.Invoke):
-        kinds = {m.state.object(ref).kind for ref in m.value(event.base).refs}
-        return kinds <= {Kind.INSTANCE, Kind.MODULE} and table.tensor_method(event.name) is None
-    return isinstance(event, t.Call) and isinstance(m.value(event.function).const, FunctionReference)
-
-
-def _is_own_other(m: Machine, site: int) -> bool:
-    """Whether a property of an object of the user's is looked at, or a loop goes through such an object."""
-    looks: list[t.Attribute | t.Iterate] = [*m.index.of(t.Attribute), *m.index.of(t.Iterate)]
-    for event in looks:
-        if event.site == site:
-            base = event.base if isinstance(event, t.Attribute) else event.iterable
-            objects = [m.state.object(ref) for ref in m.value(base).refs]
-            name = event.name if isinstance(event, t.Attribute) else "__iter__"
-            return bool(objects) and all(m.world.method_of(obj, name) is not None for obj in objects)
-    return False
 
 
 def _from_globals(m: Machine) -> Iterator[FieldIsGlobal]:

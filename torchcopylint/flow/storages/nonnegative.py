@@ -116,7 +116,13 @@ def chain_in_field(m: Machine, event: t.Invoke) -> list[str]:
         return []
     stores = made.index.stores.get(event.name, ())
     built = made.unit.definitions[stores[0].value] if len(stores) == 1 and stores[0].value >= 0 else None
-    if not isinstance(built, t.Call | t.Invoke) or made.dotted_of(built) != _SEQUENTIAL:
+    return layers_of(made, built)
+
+
+def layers_of(m: Machine, built: t.Event | None) -> list[str]:
+    """The classes of the layers that a call of `nn.Sequential` writes out, an empty text for what is no call; nothing
+    for another event."""
+    if not isinstance(built, t.Call | t.Invoke) or m.dotted_of(built) != _SEQUENTIAL:
         return []
-    layers = [made.unit.definitions[one.register] if one.register >= 0 else None for one in built.arguments]
-    return [made.dotted_of(one) if isinstance(one, t.Call | t.Invoke) else "" for one in layers]
+    layers = [m.unit.definitions[one.register] if one.register >= 0 else None for one in built.arguments]
+    return [m.dotted_of(one) if isinstance(one, t.Call | t.Invoke) else "" for one in layers]

@@ -10,7 +10,7 @@ from torchcopylint.flow.facts import Link, OverlappingWrite
 from torchcopylint.flow.model import TENSORS, How, Part, Region, Share, Value
 from torchcopylint.flow.storages import reading
 from torchcopylint.flow.tapes import layout
-from torchcopylint.flow.values import naming
+from torchcopylint.flow.values import linear, naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -104,7 +104,7 @@ def partly_overlap(written: Region, read: Region, *, broadcast: bool) -> bool:
     for place, (one, two) in enumerate(zip(written, read, strict=False)):
         if one == two and one.kind != "?":
             continue
-        if one.kind == two.kind == "slice" and (_shifted(one, two) or _shifted(two, one) or _counted(one, two)):
+        if one.kind == two.kind == "slice" and _meet(one, two):
             shifted = shifted or not (_is_behind(one, two) and (place > 0 or written is not whole))
         elif not (one.kind == "all" and two.kind in BOUNDED):
             # An index is the same as another one or apart from it; of the rest, nobody knows whether they meet.
@@ -167,8 +167,16 @@ def _shifted(late: Part, early: Part) -> bool:
     return early.value in (None, 0) and late.upper is None and ends and starts
 
 
+def _meet(one: Part, two: Part) -> bool:
+    """Whether two slices, which are not the same, surely overlap."""
+    return _shifted(one, two) or _shifted(two, one) or _counted(one, two) or linear.shift(one, two) is not None
+
+
 def _is_behind(one: Part, two: Part) -> bool:
     """Whether a slice begins before another one."""
+    distance = linear.shift(one, two)
+    if distance is not None:
+        return distance > 0
     lower, other = one.value or 0, two.value or 0
     if isinstance(other, int):
         return isinstance(lower, int) and lower < other

@@ -282,6 +282,7 @@ def _read_after(
         and value.root is not None
         and _but_for_a_condition(below_written, below_read),
         replaced=met and covers(region, share.region),
+        second=len(value.refs) == 1 and not (meets and linked) and _is_second(m, value.root, write, below_read),
     )
 
 
@@ -295,6 +296,11 @@ def _written_share(obj: Object, written: set[int]) -> Share | None:
 def _is_by_name(share: Share, below_read: tuple[Link, ...]) -> bool:
     """Whether what is read is a second name for what a conversion has returned, whether that has copied or not."""
     return share.when != "" and all(link.how is None for link in below_read)
+
+
+def _is_second(m: Machine, root: Key | None, write: Write, links: tuple[Link, ...]) -> bool:
+    named = isinstance(root, str) and len(links) == 1 and links[0].sure and links[0].source == write.root
+    return named and uses.is_second_name(m, str(root), write.root, links[0].site)
 
 
 def _is_one(ref: int, obj: Object, share: Share) -> bool:

@@ -26,6 +26,7 @@ CONVERSIONS = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat
 def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str, form: str, sure: Sure) -> None:
     """An object, `text`, is put on the storages of `source`, which a live parameter or buffer, `shared`, sits on."""
     going = form in ("parameter", "assign") and (_is_let_go(m, source, site) or _is_given_away(m, source, site))
+    going = going and not _is_taken_each_turn(m, ref, source, site)
     if going or text == shared or (form == "parameter" and _takes_off(m)):
         # Under the name that it was taken from, it takes the place of what was there.
         return
@@ -129,6 +130,15 @@ def _is_let_go(m: Machine, source: Value, site: int) -> bool:
         if not parts or again or uses.seen_from_inside(m, str(name)):
             return False
     return True
+
+
+def _is_taken_each_turn(m: Machine, ref: int, source: Value, site: int) -> bool:
+    """Whether each turn of a loop puts a module of its own on the memory of one that was made before the loop."""
+    target, origin = _field_of(m, (ref,)), _field_of(m, source.refs)
+    if target is None or origin is None:
+        return False
+    before, inside = uses.loops_around(m, origin[1].site), uses.loops_around(m, target[1].site)
+    return len(before) < len(inside) <= len(uses.loops_around(m, site)) and inside[: len(before)] == before
 
 
 def _is_given_away(m: Machine, source: Value, site: int) -> bool:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import TENSORS, Fact, Object
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import ExpandedWritten, LeafWritten, ViewRefused
+from torchcopylint.flow.model import TENSORS, Fact, Object, Sure
 from torchcopylint.flow.values.state import ALIVE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torchcopylint.flow.facts import Relation
     from torchcopylint.flow.model import Key
     from torchcopylint.flow.running.machine import Machine
     from torchcopylint.flow.values.state import Delta, State
+
+_REFUSALS = (ExpandedWritten, LeafWritten, ViewRefused)
 
 
 def given_graphs(m: Machine, loop: int, ends: Sequence[Delta]) -> list[Key]:
@@ -41,3 +46,18 @@ def take_on(state: State, keys: Sequence[Key]) -> None:
         obj = state.get(key)
         if isinstance(obj, Object) and obj.requires_grad is Fact.UNKNOWN:
             state.put(key, obj._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO))
+
+
+def refused(m: Machine, event: t.Loop) -> list[Relation]:
+    """What torch surely refuses in the first turn of a loop, which has just been run: whatever the state is in later
+    turns, none of them is reached."""
+    found = [fact for stated in m.facts.values() for fact in stated if isinstance(fact, _REFUSALS)]
+    sites = {each.site for each in t.events(event.body)} - m.index.on_arms if found else frozenset()
+    return [fact for fact in found if fact.site in sites and fact.sure is Sure.PROVEN]
+
+
+def state_again(m: Machine, refused: Sequence[Relation]) -> None:
+    """What the first turn was refused, once the last turn has been run, unless that is still so there."""
+    for fact in refused:
+        if not any(isinstance(other, type(fact)) for other in m.facts.get(fact.site, ())):
+            m.fact(fact)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import EditedAlone
-from torchcopylint.flow.model import Kind
-from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.model import FIELD, Kind
+from torchcopylint.flow.tapes import handed_out, uses
 from torchcopylint.flow.tapes.inlining import HELPERS_NAME
 from torchcopylint.flow.values import idioms
 
@@ -38,7 +38,8 @@ _ARITHMETIC = frozenset(f"{name}_" for name in (*_FUNCTIONS, *_BINARY))
 
 def found(m: Machine) -> Iterator[EditedAlone]:
     """What a unit that has been run says of its writes; an initialiser, an average and the like write what they own."""
-    candidates = {site for site, write in m.writes.items() if write.named and (write.reads_old or write.form == "item")}
+    candidates = {site for site, write in m.writes.items() if write.reads_old or (write.named and write.form == "item")}
+    candidates = {site for site in candidates if m.writes[site].named or _is_handed_out(m, m.writes[site])}
     if not candidates or _writes_its_own(m):
         return
     alone = set(_alone(m, candidates))
@@ -56,6 +57,10 @@ def found(m: Machine) -> Iterator[EditedAlone]:
         beside |= {s for other in items if other.site != site for s in other.storages}
         if not beside & set(write.storages):
             yield EditedAlone(site, _parameter(m, write), _goes_on(m, write), write.form == "item")
+
+
+def _is_handed_out(m: Machine, write: Write) -> bool:
+    return write.owner == FIELD and handed_out.is_all(m, write)
 
 
 def _writes_its_own(m: Machine) -> bool:

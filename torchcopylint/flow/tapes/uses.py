@@ -183,6 +183,13 @@ def _is_of_this_turn(found: list[Use], look: Use) -> bool:
     )
 
 
+def is_second_name(m: Machine, name: str, other: str, site: int) -> bool:
+    """Whether a name was bound at a site to just what another name held: `old = grid`."""
+    bound = [bind.value for bind in m.index.binds.get(name, ()) if bind.site == site]
+    made = [m.unit.definitions[register] if register >= 0 else None for register in bound]
+    return bool(made) and all(isinstance(event, t.Load) and event.name == other for event in made)
+
+
 def is_flag(m: Machine, register: int) -> bool:
     """Whether a value is true or false by what it is made of: a comparison, or a parameter whose default is one."""
     event = m.unit.definitions[register] if register >= 0 else None

@@ -1,0 +1,62 @@
+"""What a chain of layers (`nn.Sequential`) keeps for backward: of what it is given, and of what it returns.
+
+What stands between its layers nobody else holds, so only the ends matter.
+"""
+
+from __future__ import annotations
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import frozen, grads
+from torchcopylint.flow.facts import Saved
+from torchcopylint.flow.model import Kind, Object, Value
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import nonnegative
+from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import naming
+from torchcopylint.knowledge import table
+
+SEQUENTIAL = "torch.nn.Sequential"
+_SHARING = frozenset({"same", "view"})
+"""Layers that hand on the memory of what they are given, as the table says."""
+
+
+def keep(m: Machine, function: Value, obj: Object, first: Value, result: Value, site: int, name: str) -> None:
+    """A chain was called: backward needs what its first layer keeps of its input, and its last one of its result."""
+    made = m.state.object(result.refs[0]) if len(result.refs) == 1 else None
+    if made is None or made.kind is not Kind.TENSOR or made.requires_grad <= 0:
+        return
+    layers = classes(m, site)
+    entry = next((row for row in layers if row is None or row.shares not in _SHARING), None)
+    last = layers[-1] if layers else None
+    needed = any(given.requires_grad > 0 for given in grads.tensors_in(m, [first]))
+    ids = []
+    if entry is not None and "input" in entry.saves and (needed or _is_trained(m, function, obj, entry)):
+        source = naming.key_text(m, first.root) or "its input"
+        ids += grads.save(m, first, site * 8, Saved(site, f"{name}(...)", "input", source))
+    if last is not None and "output" in last.saves:
+        ids += grads.save(m, result, site * 8 + 1, Saved(site, f"{name}(...)", "output", "its result"))
+    if ids:
+        made = m.state.object(result.refs[0])
+        m.state.set_object(result.refs[0], made._replace(graph=made.graph | frozenset(ids)))
+
+
+def classes(m: Machine, site: int) -> list[table.ModuleOp | None]:
+    """The classes of the layers of the chain that is called at a site, in order; `None` for one that is unknown, and
+    nothing if the layers are. They are known where they stand in one call of `nn.Sequential`."""
+    call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    if isinstance(call, t.Invoke):
+        return [_class_of(name) for name in nonnegative.chain_in_field(m, call)]
+    load = m.unit.definitions[call.function] if isinstance(call, t.Call) and call.function >= 0 else None
+    bound = uses.bindings_before(m, load) if isinstance(load, t.Load) else []
+    built = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    return [_class_of(name) for name in nonnegative.layers_of(m, built)]
+
+
+def _class_of(name: str) -> table.ModuleOp | None:
+    row = table.module_class(name) if name else None
+    return row if row is not None and not row.container else None
+
+
+def _is_trained(m: Machine, function: Value, obj: Object, entry: table.ModuleOp) -> bool:
+    """Whether the parameters of a layer at the entry of a chain are trained, as far as is known."""
+    return bool(entry.parameters) and not frozen.trains_nothing(m, function, obj)
