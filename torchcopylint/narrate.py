@@ -124,6 +124,7 @@ PHRASES: Mapping[str, str] = {
     "read.deepcopy": "read here: `copy.deepcopy` takes no tensor with a graph",
     "kept.context": "kept here: `{name}` holds `{source}`, unseen by autograd",
     "cut.graph": "cut here: `{op}` gives the value of `{source}` without its graph",
+    "discarded.term": "discarded here: backward stops at this term of the loss",
     "read.bare": "read here: there is no graph for backward to run over",
     "kept.retained": "kept here: everything that `{name}` was computed from",
     "discarded.saved": "discarded here: backward frees what the graph has saved",

@@ -41,6 +41,12 @@ KNOWN: tuple[Entry, ...] = (
         "what a dataset keeps is followed by way of names and shallow copies, and not through the arms of a condition",
     ),
     Entry(
+        "tensor-of-tensor bad 4",
+        ("conditional expression",),
+        Difference(missing=("TCL902[term]@9 error/medium",)),
+        "the terms of a loss are followed by way of names, fields and displays, and not through the arms of a condition",
+    ),
+    Entry(
         "redundant-copy bad 1",
         ("copy left out in row 5, column 9",),
         Difference(extra=("TCL601",)),

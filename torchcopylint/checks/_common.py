@@ -12,6 +12,7 @@ from torchcopylint.flow.facts import (
     FieldCollected,
     Link,
     PartHandedOut,
+    PartSuffers,
     ReadAfter,
     UnitFacts,
     ViewRefused,
@@ -214,6 +215,20 @@ def is_shown(unit: UnitFacts, reads: list[ReadAfter]) -> bool:
 def links_of(write: Write) -> tuple[Link, ...]:
     """How what was written came to share the memory of its owner, in the order of the program."""
     return tuple(reversed([link for link in write.chain if link.how is not None]))
+
+
+def first_of_parts(unit: UnitFacts, how: How) -> list[PartSuffers]:
+    """The first write of each part of a parameter that a function takes out in a way, beside views, and a caller goes
+    on using, if the function returns something else."""
+    found: dict[str, PartSuffers] = {}
+    for fact in unit.facts:
+        if isinstance(fact, PartSuffers) and fact.site in unit.writes:
+            write = unit.writes[fact.site]
+            hows = {link.how for link in write.chain}
+            lent = unit.returns_value and not set(write.storages) & unit.returns_sources
+            if how in hows and hows <= PLAIN_HOWS | {how} and write.form in DIRECT_FORMS and lent:
+                found.setdefault(fact.name, fact)
+    return list(found.values())
 
 
 def edited_alone(unit: UnitFacts) -> dict[int, str]:

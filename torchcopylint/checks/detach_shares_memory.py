@@ -11,8 +11,10 @@ from torchcopylint.checks._common import (
     DIRECT_FORMS,
     confidence,
     first_of_each,
+    first_of_parts,
     first_reads,
     is_shown,
+    links_of,
     once_a_sharing,
     order_of,
     read_point,
@@ -21,7 +23,7 @@ from torchcopylint.checks._common import (
     suffers_caller,
     written_point,
 )
-from torchcopylint.flow.facts import DataAccess, FieldRead, Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import DataAccess, FieldRead, Link, PartSuffers, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import FIELD, How
 
 OF_GUESTS = True
@@ -43,6 +45,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         elif write.named and _suffers(unit, write, owns) and not set(write.storages) & unit.returns_sources:
             links = tuple(reversed([link for link in write.chain if link.how is not None]))
             reaching.append((write, links))
+    told = {write.site for write, _ in reaching}
+    yield from (_of_part(unit, fact) for fact in first_of_parts(unit, How.DETACH) if fact.site not in told)
     for write, links in first_of_each(reaching):
         points = (*shared_points(links), written_point(write))
         when = next((link.when for link in links if link.when), "")
@@ -51,6 +55,14 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for write, read in once_a_sharing(found):
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         yield Report(write.site, points, _values(write, read.name), confidence(write.sure, read.sure))
+
+
+def _of_part(unit: UnitFacts, fact: PartSuffers) -> Report:
+    """What was detached is a part of what a caller passes, and goes on using."""
+    write = unit.writes[fact.site]
+    read = Point(Role.READ, fact.read, "read.caller", {"name": fact.passed})
+    points = (*shared_points(links_of(write)), written_point(write), read)
+    return Report(write.site, points, _values(write, fact.name), confidence(fact.sure))
 
 
 def _suffers(unit: UnitFacts, write: Write, owns: dict[int, list[ReadAfter]]) -> bool:

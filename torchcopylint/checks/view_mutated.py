@@ -16,6 +16,7 @@ from torchcopylint.checks._common import (
     edits_field,
     edits_openly,
     first_of_each,
+    first_of_parts,
     first_reads,
     kept_gradient,
     links_of,
@@ -32,6 +33,7 @@ from torchcopylint.flow.facts import (
     FieldIsGlobal,
     FieldsTwins,
     PartHandedOut,
+    PartSuffers,
     ReadAfter,
     UnitFacts,
     Write,
@@ -89,6 +91,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         points = (*shared_points(links), written_point(write))
         values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
         yield Report(write.site, points, values, confidence(write.sure), "caller")
+    told = {write.site for write, _ in (*found, *reaching, *edits)}
+    yield from (_of_part(unit, fact) for fact in _parts(unit, owns) if fact.site not in told)
     for write, read in once_a_sharing(found):
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         name, source = _pair(read, write)
@@ -98,6 +102,23 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         values = {"name": name, "op": write.op, "source": source}
         limit = Confidence.MEDIUM if write.site in handed_out else Confidence.HIGH
         yield Report(write.site, points, values, at_most(limit, confidence(write.sure, read.sure)))
+
+
+def _parts(unit: UnitFacts, owns: dict[int, list[ReadAfter]]) -> Iterator[PartSuffers]:
+    """Where a view of what a caller's object holds is scaled or shifted, and looked at, for a result of its own."""
+    for how in (How.VIEW, *PARTS):
+        for fact in first_of_parts(unit, how):
+            ours = {other.site for other in unit.writes.values() if other.root == unit.writes[fact.site].root}
+            if unit.writes[fact.site].reads_old and _for_the_moment(owns.get(fact.site, []), ours):
+                yield fact
+
+
+def _of_part(unit: UnitFacts, fact: PartSuffers) -> Report:
+    write = unit.writes[fact.site]
+    read = Point(Role.READ, fact.read, "read.caller", {"name": fact.passed})
+    values = {"name": write.root or write.name, "op": write.op, "source": fact.name}
+    points = (*shared_points(links_of(write)), written_point(write), read)
+    return Report(write.site, points, values, at_most(Confidence.MEDIUM, confidence(fact.sure)), "caller")
 
 
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:

@@ -111,7 +111,7 @@ def found_in(world: World) -> FileFacts:
             if handed_networks.learn(world, world.machines[number]):
                 world.run_unit(number)
         joined: dict[int, list[Relation]] = {}
-        for told in (callers.suffering(world), callers.entries(world), transforms.found(world)):
+        for told in (callers.suffering(world), callers.entries(world), callers.parts(world), transforms.found(world)):
             for number, facts in told.items():
                 joined.setdefault(number, []).extend(facts)
         shielding = _shielding(world)

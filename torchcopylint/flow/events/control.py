@@ -6,7 +6,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads, needed
 from torchcopylint.flow.events import methods
 from torchcopylint.flow.facts import Discarded, GradModeUnused
-from torchcopylint.flow.graphs import terms
+from torchcopylint.flow.graphs import copied_terms, terms
 from torchcopylint.flow.library.results import condition
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -339,6 +339,7 @@ def _run_over(m: Machine, value: Value, event: t.Return) -> None:
     m.over_returned[event.site] = register
     if kind is Kind.UNKNOWN:
         grads.backward(m, value, event.site, Arguments([value], {}), name)
+        copied_terms.note(m, register, event.site)
         terms.note(m, register, event.site)
     else:
         methods.run_backward(m, Arguments([value], {}), register, event.site, name)

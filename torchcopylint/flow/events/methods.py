@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import detaching, distributions, frozen, gradients, grads, stepping, unknowns
 from torchcopylint.flow.events import attribute_stores
-from torchcopylint.flow.graphs import callbacks, severed, terms
+from torchcopylint.flow.graphs import callbacks, copied_terms, severed, terms
 from torchcopylint.flow.interprocedural import forward_hooks
 from torchcopylint.flow.library import containers, custom, operations, results, sliced
 from torchcopylint.flow.model import (
@@ -209,6 +209,7 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
     if event.name == "backward" and len(arguments.positional) == 1 and not unknowns.is_handed_back(m, event.out):
         # A loss of which nobody knows where it comes from.
         grads.backward(m, base, event.site, arguments, naming.text_of(m, event.base))
+        copied_terms.note(m, event.base, event.site)
         terms.note(m, event.base, event.site)
         return Value(kind=Kind.NONE)
     if event.name in ("requires_grad_", "eval", "train"):
@@ -421,6 +422,7 @@ def run_backward(m: Machine, arguments: Arguments, register: int, site: int, nam
             obj = obj._replace(requires_grad=Fact.YES, leaf=Fact.NO if computed else obj.leaf)
         m.state.set_object(ref, obj)
     severed.note(m, value, register, site, name)
+    copied_terms.note(m, register, site)
     grads.backward(m, value, site, arguments, name)
     terms.note(m, register, site)
 

@@ -23,6 +23,7 @@ from torchcopylint.flow.facts.autograd import (
     RequiresGradRefused,
     RetainedForNothing,
     Saved,
+    TermCopied,
     ViewRefused,
 )
 from torchcopylint.flow.facts.conversions import (
@@ -57,6 +58,7 @@ from torchcopylint.flow.facts.memory import (
     Link,
     OutAliases,
     OverlappingWrite,
+    PartSuffers,
     ReadAfter,
     ReadAfterCut,
     Repeated,
@@ -149,6 +151,7 @@ __all__ = [
     "ParameterRebound",
     "ParameterTwice",
     "PartReplaced",
+    "PartSuffers",
     "Place",
     "ReadAfter",
     "ReadAfterCut",
@@ -164,6 +167,7 @@ __all__ = [
     "Sharer",
     "StateItemLost",
     "TensorCopied",
+    "TermCopied",
     "Truncated",
     "UnitFacts",
     "ViewImpossible",

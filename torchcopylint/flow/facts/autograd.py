@@ -240,6 +240,17 @@ class GraphLost(NamedTuple):
     sure: Sure
 
 
+class TermCopied(NamedTuple):
+    """At `site`, `op` copies the numbers out of tensors with a graph, and the copy is a term of what backward runs over
+    at `ran`, together with others that have a graph. `name` is what it copies."""
+
+    site: int
+    name: str
+    op: str
+    ran: int
+    sure: Sure
+
+
 class ContextKept(NamedTuple):
     """At `site`, `forward` of an autograd `Function` keeps the tensor `name` in an attribute of its context."""
 

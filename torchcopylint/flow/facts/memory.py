@@ -317,6 +317,18 @@ class CallerSuffers(NamedTuple):
     worked: bool = False
 
 
+class PartSuffers(NamedTuple):
+    """At `site`, what was taken out of a parameter, `name`, is written under another name; the call at `call` in
+    another unit passes what has `passed` for that part, and at `read` it still uses that."""
+
+    site: int
+    name: str
+    call: int
+    passed: str
+    read: int
+    sure: Sure
+
+
 class Collected(NamedTuple):
     """At `site`, `name` is put into `container`, which holds the same memory already: `write` came in between.
 

@@ -23,6 +23,7 @@ from torchcopylint.flow.facts.autograd import (
     NonleafKept,
     RequiresGradRefused,
     RetainedForNothing,
+    TermCopied,
     ViewRefused,
 )
 from torchcopylint.flow.facts.conversions import (
@@ -56,6 +57,7 @@ from torchcopylint.flow.facts.memory import (
     GeneratorReused,
     OutAliases,
     OverlappingWrite,
+    PartSuffers,
     ReadAfter,
     ReadAfterCut,
     Repeated,
@@ -99,9 +101,9 @@ Relation: TypeAlias = (
     " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
     " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
-    " | TensorCopied | ContextKept | FieldKeepsGraph"
+    " | TensorCopied | TermCopied | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
-    " | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept"
+    " | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept | PartSuffers"
 )
 
 

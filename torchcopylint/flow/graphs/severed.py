@@ -173,7 +173,7 @@ def _cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str
         if event is None:
             continue
         cutting = _cuts(m, event)
-        if cutting is not None and _carries(m, cutting[0]):
+        if cutting is not None and carries(m, cutting[0]):
             return event, cutting[0], cutting[1]
         helped = _cut_by_helper(m, event) or _cut_by_mode(m, event)
         if helped is not None:
@@ -203,7 +203,7 @@ def _cut_by_helper(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | Non
     made = [m.state.object(ref) for ref in m.value(event.out).refs] if summary is None else [summary.result]
     if not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
         return None
-    taken = (argument.register for argument in event.arguments if _carries(m, argument.register))
+    taken = (argument.register for argument in event.arguments if carries(m, argument.register))
     return next(((event, register, f"{_text(m, event)}(...)") for register in taken), None)
 
 
@@ -250,13 +250,13 @@ def _cuts(m: Machine, event: t.Event) -> tuple[int, str] | None:
     if isinstance(event, t.Attribute) and event.name == "data":
         return event.base, ".data"
     if isinstance(event, t.Operate) and event.symbol in _COMPARISONS:
-        return next((o for o in event.operands if _carries(m, o)), event.operands[0]), event.symbol
+        return next((o for o in event.operands if carries(m, o)), event.operands[0]), event.symbol
     if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in _WRAPPING:
         return event.arguments[0].register, m.dotted_of(event)
     return None
 
 
-def _carries(m: Machine, register: int) -> bool:
+def carries(m: Machine, register: int) -> bool:
     """Whether the value of a register, or what it holds, has a graph: surely, or if it is a tensor at all."""
     objects = []
     for ref in m.value(register).refs:

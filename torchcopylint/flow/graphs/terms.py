@@ -12,6 +12,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import PART, TENSORS, Fact, Kind, Sure
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,7 @@ def note(m: Machine, loss: int, site: int) -> None:
 
     Only of what is one thing, or what each of several arms has made, of which it is not known that it has no graph.
     """
-    for register in _terms(m, loss):
+    for register in of(m, loss):
         refs = m.value(register).refs
         if len(refs) > MAX_ARMS or any(ref & 1 for ref in refs):
             continue
@@ -42,7 +43,7 @@ def note(m: Machine, loss: int, site: int) -> None:
             m.state.set_object(ref, obj if ran else obj._replace(graph=runs.spent(obj.graph, site)))
 
 
-def _terms(m: Machine, loss: int) -> Iterator[int]:
+def of(m: Machine, loss: int) -> Iterator[int]:
     """The registers of what is summed up to a loss: directly, scaled, or by way of names."""
     pending, seen = [loss], 0
     while pending and seen < MAX_TERMS:
@@ -53,6 +54,8 @@ def _terms(m: Machine, loss: int) -> Iterator[int]:
             case t.Load():
                 bound = uses.bindings_before(m, event)
                 pending += bound if len(bound) == 1 else ()
+            case t.Unpack() | t.Attribute():
+                pending += _bound_otherwise(m, event)
             case t.Operate() if event.symbol in ("+", "-"):
                 pending += event.operands
                 yield from event.operands
@@ -69,6 +72,28 @@ def _terms(m: Machine, loss: int) -> Iterator[int]:
                     yield scaled[0]
             case t.Invoke() if event.name == "scale" and len(event.arguments) == 1:
                 pending.append(event.arguments[0].register)
+
+
+def _bound_otherwise(m: Machine, event: t.Unpack | t.Attribute) -> list[int]:
+    """What a name has got by a display that was taken apart, or a field by the one statement that sets it before."""
+    if isinstance(event, t.Unpack):
+        display = m.unit.definitions[event.value] if event.value >= 0 else None
+        placed = isinstance(display, t.Make) and 0 <= event.position < len(display.items)
+        return [display.items[event.position]] if placed and isinstance(display, t.Make) else []
+    text = naming.text_of(m, event.base)
+    stored = [one for one in m.index.stores.get(event.name, ()) if naming.text_of(m, one.base) == text]
+    return [stored[0].value] if len(stored) == 1 and stored[0].site < event.site and not stored[0].augmented else []
+
+
+def bound_to(m: Machine, register: int) -> int:
+    """What a name, a field or a part of a display holds that a register was read from; -1 if there may be several."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    bound: list[int] = []
+    if isinstance(event, t.Load):
+        bound = uses.bindings_before(m, event)
+    elif isinstance(event, t.Unpack | t.Attribute):
+        bound = _bound_otherwise(m, event)
+    return bound[0] if len(bound) == 1 else -1
 
 
 def _is_factor(m: Machine, register: int, depth: int = 3) -> bool:

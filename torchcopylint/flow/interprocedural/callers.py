@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import CallerSuffers, EntryWritten, ReadAfter, Write
+from torchcopylint.flow.facts import CallerSuffers, EntryWritten, PartSuffers, ReadAfter, Write
 from torchcopylint.flow.interprocedural.summaries import argument_paths
 from torchcopylint.flow.model import Sure
 from torchcopylint.flow.tapes import giving, uses
@@ -64,6 +64,28 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
             told = _in_other_methods(m, call) if call not in dropped and not _goes_back(m, call) else None
             if told is not None:
                 found.setdefault(m.argument_writes[call][0], []).append(told)
+    return found
+
+
+def parts(world: World) -> dict[int, list[PartSuffers]]:
+    """By the unit that writes: what it takes out of a parameter, gives a name of its own, and writes by that name
+    (`shown = out.logits.detach(); shown.clamp_(0, 1)`), while a caller goes on with that part of what it has passed."""
+    found: dict[int, list[PartSuffers]] = {}
+    for m in (world.machines[number] for number in sorted(world.machines)):
+        for site in sorted(m.facts) if m.part_writes else ():
+            for fact in m.facts[site]:
+                if not isinstance(fact, ReadAfter) or not (fact.own and fact.certain) or site == fact.write:
+                    continue
+                unit, parameter, path = m.part_writes.get(fact.write, (-1, "", ()))
+                callee = world.machines.get(unit)
+                write = _first_write(callee, parameter, path) if callee is not None else None
+                if callee is None or write is None or not (world.is_of_file(m.unit.number) or world.is_of_file(unit)):
+                    continue
+                own = callee.unit.owner >= 0 and parameter == callee.unit.first
+                if write.named and not own and not (fact.write in m.argument_writes and _goes_back(m, fact.write)):
+                    sure = min(write.sure, fact.sure)
+                    told = PartSuffers(write.site, write.owner_name, fact.write, fact.name, site, sure)
+                    found.setdefault(unit, []).append(told)
     return found
 
 
