@@ -75,8 +75,10 @@ class Rule(NamedTuple):
             known = known or report.variant == "caller"
             known = known or (self.own_places and len(way) > 1)
             across = not self.into_helpers or report.site in expanded.partly
+            ways = [expanded.places.get(site, (site,)) for site in (report.site, *(p.site for p in report.points))]
+            # What one function of other files suffers from another, their files tell.
+            known = known or _is_of_others(ways, facts)
             if across:
-                ways = [expanded.places.get(site, (site,)) for site in (report.site, *(p.site for p in report.points))]
                 known = known or not self.across_calls or not _takes_two(report, facts)
                 # A condition would have to do with what the helper knows.
                 known = known or report.variant == "conditional" or self._is_told(report, facts, spoken)
@@ -172,9 +174,10 @@ _STEPS = _PUTTING | {Role.WRITTEN}
 def _takes_two(report: Report, facts: FileFacts) -> bool:
     """Whether more than one function has a part in it. What stands in one of them as a whole is that function's, which
     knows what it is about; who reads what it has changed reads what it was there to change, and what is made for it in
-    the call of it (`fill(x[0])`) is made to be changed."""
+    the call of it (`fill(x[0])`) is made to be changed. Nothing is there to have its history cut."""
     places, statements = facts.expanded.places, facts.statements
-    reads = {point.site for point in report.points if point.role is Role.READ} - {report.site}
+    cut = any(point.role is Role.CUT for point in report.points)
+    reads = {point.site for point in report.points if point.role is Role.READ and not cut} - {report.site}
     sites = {report.site, *(point.site for point in report.points)}
     if len({places.get(site, (site,))[:-1] for site in sites}) == 1:
         return False
@@ -183,6 +186,12 @@ def _takes_two(report: Report, facts: FileFacts) -> bool:
         handed = any(one[:-1] == way[:-1] and statements[one[-1]] == statements[way[-1]] for one in _handed(facts))
         frames |= set() if handed else {way[:-1]}
     return () in frames or len(frames) > 1
+
+
+def _is_of_others(ways: Sequence[tuple[int, ...]], facts: FileFacts) -> bool:
+    """Whether two functions of other files, which one call leads to, have all the parts in it."""
+    inside = len({way[:1] for way in ways}) == 1 and all(way[-1] in facts.guests for way in ways)
+    return inside and len({way[:-1] for way in ways}) > 1
 
 
 def _handed(facts: FileFacts) -> Iterator[tuple[int, ...]]:

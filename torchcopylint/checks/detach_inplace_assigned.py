@@ -9,6 +9,10 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence, shared_points
 from torchcopylint.flow.facts import DetachedInPlace, ReadAfterCut, UnitFacts
 
+INTO_HELPERS = True
+ACROSS_CALLS = True
+WHERE_MADE = True
+
 HISTORY_READS = frozenset({"operand", "argument", "backward", "return"})
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
-from torchcopylint.flow.graphs import addends, own_elements, turn_by_turn
+from torchcopylint.flow.graphs import addends, carriers, own_elements, turn_by_turn
 from torchcopylint.flow.graphs.beside import grows_beside
 from torchcopylint.flow.graphs.earlier import from_before, is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.graphs.runs import MAX_DEPTH, Again, carrying_object, held_in, ran_at
@@ -21,7 +21,6 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.program import recurrent
 from torchcopylint.flow.tapes import left
 from torchcopylint.flow.tapes.loops import Loops, displayed
 from torchcopylint.flow.values import naming
@@ -53,7 +52,7 @@ def found(m: Machine) -> list[Relation]:
             continue
         loop = loops.around(site)
         through = m.runs.through.get(site, frozenset())
-        carried = loop is not None and _carrier(m, loop, site, through) is not None
+        carried = loop is not None and carriers.found(m, loop, site, through) is not None
         earlier = loop is not None and (_may_carry(m, loop) or _is_on_earlier(m, loop, site))
         if carried or (site not in m.runs.used_again and not earlier):
             relations.append(RetainedForNothing(site, name, carried))
@@ -170,7 +169,7 @@ def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relati
         return
     for where in again.freed:
         loop = own_elements.comes_again(m, loops, loops.around(site, where), site, where)
-        carrier = _carrier(m, loop, where, again.through) if loop is not None else None
+        carrier = carriers.found(m, loop, where, again.through) if loop is not None else None
         carrier = carrier or (left.by_call(m, loop, again) if loop is not None else None)
         if carrier is not None:
             name, kept = carrier
@@ -208,47 +207,6 @@ def _is_made_here(m: Machine, network: Object) -> bool:
     return known and network.owner != ARGUMENT
 
 
-def _carrier(m: Machine, loop: t.Loop, ran: int, through: frozenset[int]) -> tuple[str, int] | None:
-    """The name that takes a graph into the loop's next turn, and where it is bound last, if nothing there cuts it.
-
-    It is read in the loop before it is bound there. Where one of several bindings cuts it, that happens under a
-    condition of which we do not know how it goes with the one for backward.
-    """
-    read: set[str] = set()
-    bound: dict[str, list[tuple[int, int]]] = {}
-    carried: set[str] = set()
-    for event in (event for part in (loop.test, loop.body) for event in t.events(part)):
-        match event:
-            case t.Load():
-                read.add(event.name)
-            case t.Attribute():
-                read.add(f"{naming.text_of(m, event.base)}.{event.name}")
-            case t.Bind() | t.StoreAttribute():
-                named = event.name if isinstance(event, t.Bind) else f"{naming.text_of(m, event.base)}.{event.name}"
-                if named in read and named not in bound:
-                    carried.add(named)
-                bound.setdefault(named, []).append((event.value, event.site))
-            case t.StoreItem() | t.Invoke() if isinstance(event, t.StoreItem) or event.name.endswith("_"):
-                # In place: what the name held before goes on, and takes the graph of what is put into it along.
-                base = m.unit.definitions[event.base] if event.base >= 0 else None
-                # In a helper that was put in, its own name stands for it, as where that is bound.
-                named = base.name if isinstance(base, t.Load) else naming.text_of(m, event.base)
-                if named not in bound:
-                    carried.add(named)
-                bound.setdefault(named, []).append((event.base, event.site))
-    for name, places in bound.items():
-        hidden = "#" in name or name.startswith(("%", ".")) or "..." in name
-        cell = m.state.cell(name)
-        reaches = any(site in through for site in (*(site for _, site in places), cell.site if cell else -1))
-        if name in carried and reaches and not hidden and all(_takes_along(m, register, ran) for register, _ in places):
-            if any(recurrent.may_cut(m, register) for register, _ in places):
-                continue
-            if recurrent.cuts_elements(m, (e for part in (loop.test, loop.body) for e in t.events(part)), name):
-                continue
-            return None if _is_cut_by_method(m, loop, name) else (name, places[-1][1])
-    return None
-
-
 def _may_carry(m: Machine, loop: t.Loop) -> bool:
     """Whether a call of the loop is given what it returned on the turn before, which nothing cuts: `y, h = f(x, h)`.
 
@@ -281,39 +239,3 @@ def _returned_anew(m: Machine, event: t.Bind) -> bool:
         return False
     held = list(held_in(m, m.value(event.value).refs, MAX_DEPTH))
     return any(obj.requires_grad is not Fact.NO for obj in held if obj.kind in (*TENSORS, Kind.UNKNOWN))
-
-
-def _is_cut_by_method(m: Machine, loop: t.Loop, name: str) -> bool:
-    """Whether a loop calls a method of the same object that sets the field `name` anew, or detaches it."""
-    owner, _, kept = name.rpartition(".")
-    for event in (event for part in (loop.test, loop.body) for event in t.events(part)):
-        if owner != "self" or not isinstance(event, t.Invoke) or naming.text_of(m, event.base) != owner:
-            continue
-        called = m.world.method(m.unit.owner, event.name)
-        if called is not None and m.world.is_own(called) and _lets_go(m.world.unit(called), kept):
-            return True
-    return False
-
-
-def _lets_go(unit: t.Unit, kept: str) -> bool:
-    """Whether a method sets a field, or cuts what it holds."""
-    for event in t.events(unit.tape):
-        if isinstance(event, t.StoreAttribute) and event.name == kept:
-            return True
-        if isinstance(event, t.Invoke) and event.name == "detach_" and event.base >= 0:
-            base = unit.definitions[event.base]
-            if isinstance(base, t.Attribute) and base.name == kept:
-                return True
-    return False
-
-
-def _takes_along(m: Machine, register: int, ran: int) -> bool:
-    """Whether the value of a register carries a graph that backward at a site has freed (it has run since).
-
-    What an empty list holds by now was put there later.
-    """
-    made = m.unit.definitions[register] if register >= 0 else None
-    if isinstance(made, t.Make) and not made.items and register not in m.index.collected:
-        return False
-    held = list(held_in(m, m.value(register).refs, MAX_DEPTH))
-    return bool(held) and any(ran in ran_at(obj.graph) for obj in held)

@@ -77,6 +77,8 @@ def signs(m: Machine) -> frozenset[Sign]:
         found |= {Sign.SHARES, Sign.GIVES} if _gives(m) else {Sign.SHARES}
     elif any(_aliases(m, event) and not _is_written(m, event) for event in m.index.of(t.Item)):
         found.add(Sign.SHARES)
+    if any(_picks(m, event) for event in m.index.of(t.Item)):
+        found |= {Sign.SHARES, Sign.GIVES}
     named = [event for event in m.index.named if not isinstance(event, t.Load) and _may_be_memory(m, event.base)]
     names = {event.name for event in named}
     if m.trains or names & _TRAINING or _functions(m) & _TRAINING:
@@ -171,6 +173,14 @@ def _aliases(m: Machine, event: t.Item) -> bool:
     """Whether what is taken out of something shares its memory."""
     refs = m.value(event.out).refs
     return any(share.storage != ref for ref in refs for share in m.state.object(ref).shares)
+
+
+def _picks(m: Machine, event: t.Item) -> bool:
+    """Whether a unit returns what an index has picked out of something, which is a copy if that is no number."""
+    picked = m.value(event.out).refs
+    by = [m.value(one) for one in event.subscript if not isinstance(one, t.Slice)]
+    told = all(one.kind in (Kind.NUMBER, Kind.STRING) or one.const is not None for one in by)
+    return not told and bool(picked) and any(set(picked) <= set(value.refs) for value in m.returned)
 
 
 def _gives(m: Machine) -> bool:
