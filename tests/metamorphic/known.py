@@ -44,7 +44,7 @@ KNOWN: tuple[Entry, ...] = (
         "tensor-of-tensor bad 4",
         ("conditional expression",),
         Difference(missing=("TCL902[term]@9 error/medium",)),
-        "the terms of a loss are followed by way of names, fields and displays, and not through the arms of a condition",
+        "the terms of a loss are followed by way of names, fields and displays, and not through conditions",
     ),
     Entry(
         "redundant-copy bad 1",

@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     Fact,
     How,
     Kind,
+    Object,
     Share,
     Value,
     join_objects,
@@ -83,6 +84,11 @@ class OuterNames(Parameters):
                 refs = m.state.refs_of(name)
                 if refs and all(frozen.is_frozen(m, ref) for ref in refs):
                     exports[name] = export._replace(obj=export.obj._replace(requires_grad=Fact.NO))
+
+    def left_in(self, unit: int, name: str) -> Object | None:
+        """What a unit that has been run leaves in a name, apart from where it is, if that is an object."""
+        export = self._exports.get(unit, {}).get(name)
+        return export.obj if export is not None else None
 
     def outer(self, m: Machine, name: str) -> Value:
         """The value of a name that is not a unit's own."""

@@ -15,7 +15,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.files import entry_modes, guests
 from torchcopylint.flow.files.outer_names import OuterNames
 from torchcopylint.flow.files.told import ToldSummaries
-from torchcopylint.flow.interprocedural import returned
+from torchcopylint.flow.interprocedural import class_bodies, returned
 from torchcopylint.flow.interprocedural.summaries import Summary, summarise
 from torchcopylint.flow.library import custom
 from torchcopylint.flow.model import (
@@ -109,6 +109,9 @@ class World(OuterNames):
         self.run_unit(0, glancing=len(self.program.units) > 1)
         helpers = self._helpers()
         guests = self.program.classes[len(self.own_classes) :]
+        for info in (*guests, *self.own_classes):
+            if class_bodies.makes_attributes(self, info):
+                self.run_unit(info.body)
         for info in (*guests, *self.own_classes):
             initial = info.methods.get("__init__")
             if initial is not None and (self.is_of_file(initial) or initial not in self.machines):

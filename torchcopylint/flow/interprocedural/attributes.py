@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen
 from torchcopylint.flow.facts import DataAccess, GradientRead, VolatileUsed
-from torchcopylint.flow.interprocedural import records
+from torchcopylint.flow.interprocedural import class_bodies, records
 from torchcopylint.flow.interprocedural.classes import APPENDED
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -36,6 +36,7 @@ from torchcopylint.flow.model import (
     join_objects,
 )
 from torchcopylint.flow.program import children, held_functions, training_fields
+from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import aliasing, rebinding, slots
 from torchcopylint.flow.tape import Dotted
@@ -61,6 +62,8 @@ def attribute(m: Machine, base: Value, name: str, site: int, text: str, out: int
     """The value of `base.name`; `text` is the base as the user wrote it."""
     if isinstance(base.const, Dotted):
         return imports.member(m, base.const, name)
+    if isinstance(base.const, ClassReference) and not base.refs:
+        return class_bodies.by_name(m, base.const.number, name, text)
     if not base.refs:
         return UNKNOWN if base.kind is not Kind.NONE else Value()
     return slots.join_values([_of_object(m, base, ref, name, site, text, out) for ref in m.each(base.refs)])
@@ -157,6 +160,8 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
             known = Object(Kind.PARAMETER, obj.sure, leaf=Fact.YES, requires_grad=trained, dtype=obj.dtype)
         elif row is not None and name in row.buffers:
             known = Object(Kind.TENSOR, obj.sure, leaf=Fact.YES, requires_grad=Fact.NO)
+    if known is None:
+        known = class_bodies.attribute(m.world, obj.type, name)
     if known is None and obj.kind is Kind.INSTANCE:
         known = records.declared(m, obj.type, name)
     if known is None and (is_property(m, obj, name) if obj.type else m.world.is_method(name)):

@@ -17,6 +17,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
     FIELD,
+    LOCAL,
     PLACEHOLDER,
     UNKNOWN,
     Fact,
@@ -131,7 +132,9 @@ def _parameters_in(m: Machine, ref: int, paths: Paths) -> Share | None:
 def _held(m: Machine, refs: Iterable[int], depth: int) -> Iterator[int]:
     for ref in refs:
         yield ref
-        if depth and m.state.object(ref).kind in (Kind.TUPLE, Kind.LIST, Kind.DICT):
+        obj = m.state.object(ref)
+        made = obj.kind is Kind.INSTANCE and obj.owner in ("", LOCAL)
+        if depth and (made or obj.kind in (Kind.TUPLE, Kind.LIST, Kind.DICT)):
             for slot in m.state.slot_names(ref):
                 yield from _held(m, m.state.refs_of(slot), depth - 1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Kind, Value
+from torchcopylint.flow.program import registering
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.running.machine import Machine, handles
 
@@ -14,7 +15,9 @@ def _function(m: Machine, event: t.Function) -> None:
         if not _has_no_elements(m, register):
             m.world.note_default(m, event.unit, name, m.value(register))
     m.world.closed_over(m, event.unit)
-    m.set(event.out, Value(kind=Kind.FUNCTION, const=FunctionReference(event.unit)))
+    made = FunctionReference(event.unit)
+    registering.enter(m, event.decorators, made, m.world.program.units[event.unit].name)
+    m.set(event.out, Value(kind=Kind.FUNCTION, const=made))
 
 
 def _has_no_elements(m: Machine, register: int) -> bool:
@@ -33,4 +36,6 @@ def _has_no_elements(m: Machine, register: int) -> bool:
 
 @handles(t.Class)
 def _class(m: Machine, event: t.Class) -> None:
-    m.set(event.out, Value(kind=Kind.CLASS, const=ClassReference(event.number)))
+    made = ClassReference(event.number)
+    registering.enter(m, event.decorators, made, m.world.program.classes[event.number].name)
+    m.set(event.out, Value(kind=Kind.CLASS, const=made))

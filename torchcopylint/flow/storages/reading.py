@@ -12,6 +12,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Link, ReadAfter, ReadAfterCut, Write
 from torchcopylint.flow.model import (
     CONTAINERS,
+    LOCAL,
     Fact,
     How,
     Key,
@@ -46,7 +47,7 @@ def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -
         aliasing.note_use(m, value, site, consumer)
     for ref in value.refs:
         kind = m.state.object(ref).kind
-        if kind in CONTAINERS or (consumer == "return" and kind is Kind.UNKNOWN):
+        if _has_elements(m, ref, consumer) or (consumer == "return" and kind is Kind.UNKNOWN):
             _read_elements(m, ref, site, consumer, target, MAX_DEPTH)
 
 
@@ -65,8 +66,15 @@ def _read_elements(m: Machine, ref: int, site: int, consumer: str, target: str, 
             _report_reads(m, value, naming.key_text(m, place), site, consumer, target, whole=True)
         if depth:
             for inner in cell.refs:
-                if inner != ref and m.state.object(inner).kind in CONTAINERS:
+                if inner != ref and _has_elements(m, inner, consumer):
                     _read_elements(m, inner, site, consumer, target, depth - 1)
+
+
+def _has_elements(m: Machine, ref: int, consumer: str) -> bool:
+    """Whether who looks at an object looks at what is in it: a container, or an object that is handed out by the unit
+    that has made it."""
+    obj = m.state.object(ref)
+    return obj.kind in CONTAINERS or (obj.kind is Kind.INSTANCE and consumer == "return" and obj.owner in ("", LOCAL))
 
 
 def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str, target: str, *, whole: bool) -> None:

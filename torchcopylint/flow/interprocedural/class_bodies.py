@@ -1,0 +1,45 @@
+"""Tensors that the body of a class binds: attributes of the class, which each of its objects has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import GLOBAL, TENSORS, UNKNOWN, How, Share, Value
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.files.world import World
+    from torchcopylint.flow.model import Object
+    from torchcopylint.flow.running.machine import Machine
+
+
+def makes_attributes(world: World, info: t.ClassInfo) -> bool:
+    """Whether the body of a class calls something for what it binds, so that its attributes may be tensors."""
+    body = world.program.units[info.body]
+    bound = (body.definitions[event.value] for event in world.index(body).of(t.Bind) if event.value >= 0)
+    return any(isinstance(made, t.Call | t.Invoke) for made in bound)
+
+
+def attribute(world: World, type_name: str, name: str) -> Object | None:
+    """The tensor that the body of a class binds to a name, and nobody in the file sets on an object."""
+    local = world.local_class(type_name)
+    for current in world.lineage(local) if local is not None and not world.setters(name) else ():
+        if not world.is_own_class(current):
+            return None
+        body = world.program.classes[current].body
+        if name in world.program.units[body].bound:
+            found = world.left_in(body, name)
+            return found if found is not None and found.kind in TENSORS else None
+    return None
+
+
+def by_name(m: Machine, number: int, name: str, text: str) -> Value:
+    """Such an attribute by the name of its class: `Head.reference`."""
+    known = attribute(m.world, f"class#{number}", name)
+    if known is None:
+        return UNKNOWN
+    ref = m.number("of class", (number, name))
+    if m.state.get(ref) is None:
+        shares = (Share(ref, How.OWN, -1, ref),)
+        m.state.set_object(ref, known._replace(shares=shares, text=f"{text}.{name}", owner=GLOBAL))
+    return Value((ref,), known.kind)
