@@ -37,6 +37,9 @@ def _report(fact: DetachedInPlace, reads: list[ReadAfterCut], *, trains: bool) -
     from_copy = taken or (fact.consumer == "chain" and trains)
     later = [r for r in reads if not r.own or (from_copy and r.name != fact.result)]
     later = [r for r in later if r.name != fact.result and not _is_meant(fact, r)]
+    if fact.result.endswith(")"):
+        # A helper has cut it: what the next turn of a loop begins with may be meant to be cut.
+        later = [r for r in later if r.site > r.cut]
     if later:
         read = min(later, key=lambda r: (r.site < r.cut, r.site))
         source = fact.name
