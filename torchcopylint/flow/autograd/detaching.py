@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DetachedInPlace
+from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import DETACHED, Fact, How, Value
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import writing
@@ -28,6 +29,7 @@ def in_place(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call,
             base=m.state.object(view.of).text if view is not None else "",
             held=value.root is not None and naming.key_text(m, value.root) == at.name,
             sure=obj.sure,
+            spent=bool(runs.ran_at(obj.graph)),
         )
         m.fact(fact._replace(result=_bound_name(m, event.out)))
         _cut(m, value, at.site)

@@ -119,7 +119,8 @@ class ReadAfter(NamedTuple):
 
 class DetachedInPlace(NamedTuple):
     """At `site`, `name.detach_()` cuts the object itself. `consumer` is what happens to the result: `statement`,
-    `bound`, `same`, `argument`, `return` ... `view` is the site where `name` became a view, or -1."""
+    `bound`, `same`, `argument`, `return` ... `view` is the site where `name` became a view, or -1. `spent` is whether
+    backward has run over its graph by then."""
 
     site: int
     name: str
@@ -129,6 +130,7 @@ class DetachedInPlace(NamedTuple):
     base: str
     held: bool
     sure: Sure
+    spent: bool
 
 
 class ReadAfterCut(NamedTuple):
