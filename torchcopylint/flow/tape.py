@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
+from torchcopylint.base.tuples import replace_quickly
+
 NO_REGISTER = -1
 """Stands where an event has no operand: `return` without a value, a missing bound of a slice."""
 
@@ -468,12 +470,13 @@ class Program(NamedTuple):
 def events(tape: Tape) -> Iterator[Event]:
     """Every event of a tape, brackets included, in source order."""
     pending = [iter(tape)]
+    brackets = _INNER
     while pending:
         for event in pending[-1]:
             yield event
-            inner = inner_tapes(event)
-            if inner:
-                pending.append(chain.from_iterable(inner))
+            inner = brackets.get(event.__class__)
+            if inner is not None:
+                pending.append(chain.from_iterable(inner(event)))
                 break
         else:
             pending.pop()
@@ -525,3 +528,8 @@ _OPERANDS: dict[type[Any], Callable[[Any], tuple[int, ...]]] = {
     **dict.fromkeys((Enter, Exit), lambda event: (event.manager,)),
     **dict.fromkeys((Test, Assume), lambda event: (event.register,)),
 }
+
+
+for _class in {*_OPERANDS, *_INNER, Load, Const, Import, Argument}:
+    # Where a helper stands in the place of its call, every event of it is another one.
+    replace_quickly(_class)

@@ -170,7 +170,9 @@ class UnitBuilder:
         """Whether a value is made of what a name holds by operators and methods."""
         pending = [register]
         for _ in range(MAX_STEPS):
-            current = pending.pop() if pending else t.NO_REGISTER
+            if not pending:
+                break
+            current = pending.pop()
             made = self.definitions[current] if current >= 0 else None
             if isinstance(made, t.Load) and made.name == name:
                 return True

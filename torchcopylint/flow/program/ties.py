@@ -58,9 +58,9 @@ def _made_by(world: Classes, unit: t.Unit) -> list[Tie]:
         one = _field(unit, store.base)
         value = unit.definitions[store.value] if store.value >= 0 else None
         other = _field(unit, value.base) if isinstance(value, t.Attribute) else ""
-        when = _condition(unit, store.site) if store.site in index.on_arms else ""
-        if one and other and isinstance(value, t.Attribute) and when is not None:
-            found.append(Tie(one, store.name, other, value.name, when))
+        if one and other and isinstance(value, t.Attribute):
+            when = _condition(unit, store.site) if store.site in index.on_arms else ""
+            found += [Tie(one, store.name, other, value.name, when)] if when is not None else []
     return found
 
 

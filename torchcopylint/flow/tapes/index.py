@@ -93,14 +93,20 @@ class UnitIndex:
         return [event, *(one for one in inner if isinstance(one, t.Make))]
 
     @cached_property
+    def _training_branches(self) -> list[t.Branch]:
+        """The conditions of which an arm runs backward."""
+        sites = {event.site for event in self.of(t.Invoke) if event.name == "backward"}
+        branches = self.of(t.Branch) if sites else []
+        return [one for one in branches if any(e.site in sites for arm in one.arms for e in t.events(arm))]
+
+    @cached_property
     def counting(self) -> frozenset[int]:
         """The conditions in a loop that count its turns, one arm of which runs backward: `if i % steps == 0:`. Each
         of their outcomes comes about, one after the other."""
         return frozenset(
             branch.site
-            for branch in self.of(t.Branch)
+            for branch in self._training_branches
             if self.loops.get(branch.site)
-            and any(isinstance(e, t.Invoke) and e.name == "backward" for arm in branch.arms for e in t.events(arm))
             and any(self._counts(arm[0].register) for arm in branch.arms if arm and isinstance(arm[0], t.Assume))
         )
 
@@ -118,9 +124,8 @@ class UnitIndex:
         `if before is not None:`, of a name that the loop binds, or `if i > 0:`."""
         return frozenset(
             branch.site
-            for branch in self.of(t.Branch)
+            for branch in self._training_branches
             if (loops := self.loops.get(branch.site))
-            and any(isinstance(e, t.Invoke) and e.name == "backward" for arm in branch.arms for e in t.events(arm))
             and any(
                 self._holds_later(arm[0].register, loops) for arm in branch.arms if arm and isinstance(arm[0], t.Assume)
             )

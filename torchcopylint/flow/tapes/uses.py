@@ -167,6 +167,8 @@ def _on_other_arms(tape: t.Tape, one: int, other: int) -> bool:
     """Whether two events stand on two arms of one condition, so that a call runs one of them at most, in one turn."""
     for event in tape:
         parts = t.inner_tapes(event)
+        if not parts:
+            continue
         here = [number for number, part in enumerate(parts) if any(inner.site == one for inner in t.events(part))]
         there = [number for number, part in enumerate(parts) if any(inner.site == other for inner in t.events(part))]
         if here and there and here != there:
