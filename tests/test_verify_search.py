@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from forced import forced
@@ -14,8 +15,11 @@ from torchcopylint.verify.observed import Raised, Run
 from torchcopylint.verify.predicates.outcomes import difference
 from torchcopylint.verify.run import Verifier
 from torchcopylint.verify.slicing.conditions import Wanted, wanted_for
+from torchcopylint.verify.slicing.searching import Search
 from torchcopylint.verify.slicing.sizes import Setting
+from torchcopylint.verify.slicing.source import parse
 from torchcopylint.verify.slicing.standins import helpers
+from torchcopylint.verify.slicing.things import Thing
 from torchcopylint.verify.slicing.tries import Heard
 
 FLAGS = """\
@@ -269,3 +273,73 @@ def test_names_and_texts_of_the_user_are_not_taken_for_places_of_a_helper() -> N
     text = helpers({"ArgumentParser"}, Setting(4, 2, 0), options)
     constants = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
     assert {"BATCH_SIZE", "LEAST", "SIZE"} <= constants
+
+
+MAKES = """\
+import torch
+from nets import Loss, Net
+
+
+def train(batches):
+    total = 0.0
+    for x, y in batches:
+        loss = criterion(Net(x), y)
+        loss.backward()
+        total += loss.data[0]  # <- TCL106, here
+    return total
+
+
+if __name__ == "__main__":
+    criterion = Loss()
+"""
+PARTS = """\
+import torch
+
+
+def gated(gates: torch.Tensor):
+    enter, leave, new = gates.chunk(3, 1)  # <- shared
+    leave += 1  # <- TCL205, written
+    return enter * new + leave
+"""
+
+
+def searched(text: str) -> Search:
+    finding = forced(text)
+    return Search(parse(text), finding, ("raises",), "cpu", "cpu", conditional=False)
+
+
+def test_what_functions_do_with_a_name_says_more_than_what_binds_it() -> None:
+    search = searched(MAKES)
+    search.world.locals[0] = {"criterion": Thing("criterion")}
+    plan = next(plan for plan in search.plans.plans() if plan.label == "a call")
+    # The main program is left out: it could not be run.
+    attempt = search.written(
+        replace(plan, kept=tuple(n for n in plan.kept if not isinstance(n, ast.If))), Setting(4, 2, 0)
+    )
+    assert attempt is not None
+    assert "criterion = lambda *given, **named: (blend(*given)).mean()" in attempt.script
+
+
+def test_what_is_left_of_a_file_gets_the_inputs_that_are_asked_for_and_a_graph() -> None:
+    search = searched(PARTS)
+    given = search._skipping(4, 0, set())
+    first = next(given)
+    step = first.marks[0].row
+    unpacked = Raised(
+        kinds=("ValueError",),
+        message="not enough values to unpack (expected 3, got 2)",
+        row=step,
+        marks=frozenset({0}),
+        time=0,
+        in_backward=False,
+        rows=(step,),
+    )
+    search._hear(Run(raised=(unpacked,), ended="ValueError", passes=((0,), ())))
+    second = next(given)
+    assert "torch.randn(12, 12)" in second.script
+    refused = replace(unpacked, kinds=("RuntimeError",), message="A view was created in no_grad mode")
+    search._hear(Run(raised=(refused,), ended="RuntimeError", passes=((0,), (1,))))
+    third = next(given)
+    assert "torch.randn(12, 12, requires_grad=True)" in third.script
+    search._hear(Run(raised=(refused,), ended="RuntimeError", passes=((0,), (1,))))
+    assert next(given, None) is None

@@ -24,7 +24,7 @@ from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Scope, Source, names_in, scopes_at
 from torchcopylint.verify.slicing.standins import helpers, layers_guessed
 from torchcopylint.verify.slicing.switches import frozen
-from torchcopylint.verify.slicing.things import USED, Thing, find, kind_of
+from torchcopylint.verify.slicing.things import USED, Thing, find, is_bare, kind_of
 from torchcopylint.verify.slicing.writers import is_written
 
 GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-kept", "raises"})
@@ -77,7 +77,11 @@ class Scripting:
         unknown = dict.fromkeys((*unknown_in(kept, needed), *plan.bound))
         bindings = []
         firsts = self.world.locals.get(0, {})
-        things = {name: firsts.get(name) or self.world.globals.get(name) or Thing(name) for name in unknown}
+        told = {name: [part[name] for part in (firsts, self.world.globals) if name in part] for name in unknown}
+        # What the module makes of something from elsewhere says less than what functions do with it.
+        things = {
+            n: next((t for t in found if not is_bare(find(t))), (*found, Thing(n))[0]) for n, found in told.items()
+        }
         # What is made for a model comes after it.
         for name in sorted(unknown, key=lambda name: kind_of(things[name])[0] != "module"):
             thing = things[name]

@@ -215,7 +215,9 @@ class Search(Scripting):
         """As much of the file as runs: again and again, each time without the statement that ended the run before."""
         skipper = Skipper(self.plans.rows)
         plan = next(self.plans.plans())
-        setting = next(self._settings(plan, size, seed))
+        settings = list(self._settings(plan, size, seed))
+        setting = settings[0]
+        asked = 0
         for _ in range(_SKIPS):
             attempt = self._attempt(skipper.plan(plan), setting)
             script = self.script
@@ -228,8 +230,14 @@ class Search(Scripting):
             run = self._heard.get(attempt.script)
             if run is not None and self._supplied(run, script):
                 continue
-            if run is None or not skipper.learns(run, script.rows()):
-                return
+            wanted = _asked(setting, run, attempt) if run is not None and asked < _ASKED else None
+            if wanted is not None:
+                setting, asked = wanted, asked + 1
+            elif run is None or not skipper.learns(run, script.rows()):
+                # What it is given may need a graph.
+                if run is None or setting.grad or not any(other.grad for other in settings):
+                    return
+                setting = replace(setting, grad=True)
 
     def _learning(self, size: int, seed: int, seen: set[str]) -> Iterator[Attempt]:
         """The least part again and again, each time without what did not run the time before."""

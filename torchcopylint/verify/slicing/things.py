@@ -238,3 +238,8 @@ def hinted(thing: Thing) -> str:
 def is_taken_apart(thing: Thing) -> bool:
     """Whether what a thing becomes is asked for its elements."""
     return any(other.element is not None or other.items for other in map(find, find(thing).near))
+
+
+def is_bare(thing: Thing) -> bool:
+    """Whether nothing is known of a thing but what it is near."""
+    return not (thing.votes or thing.attributes or thing.items or thing.element or thing.result)

@@ -10,17 +10,12 @@ from torchcopylint.verify.slicing.conditions import Value, Wanted
 from torchcopylint.verify.slicing.fitting import is_plain, likeliest
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.sizes import Setting, Sizes
-from torchcopylint.verify.slicing.things import Thing, find, has_graph, hinted, kind_of
+from torchcopylint.verify.slicing.things import Thing, find, has_graph, hinted, is_bare, kind_of
 
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mult": "*", "FloorDiv": "//", "Div": "/", "Pow": "**", "Mod": "%"}
 DEEPEST = 5
 _MOST_ITEMS = 16
 NO_LEAF = ("requires_grad=True) * 1.0", "requires_grad=True) * 10.0")
-
-
-def _is_bare(thing: Thing) -> bool:
-    """Whether nothing is known of a thing but what it is near."""
-    return not (thing.votes or thing.attributes or thing.items or thing.element or thing.result)
 
 
 def length(thing: Thing) -> int:
@@ -104,7 +99,7 @@ class Values:
             kind = "module" if self.world.is_module(class_name) else "object"
         if thing.made.startswith("torch.nn.") and kind == "module":
             return self._layer(thing, name)
-        if not kind and _is_bare(thing):
+        if not kind and is_bare(thing):
             # A base keeps it, and something is asked of it there.
             kept = next((other for other in map(find, thing.near) if other.attributes and not other.votes), None)
             if kept is not None:
