@@ -44,7 +44,8 @@ class Narrower:
     """Cuts one body down.
 
     `rows` are those of the steps, `imports` what imported names stand for, `known` the names that the module defines.
-    `changes`: statements that only change what is needed are kept as well.
+    `changes`: statements that only change what is needed are kept as well; `graphs`: so is what switches a graph on or
+    off.
     `without` is not kept. After `cut`, `free` are the names that have to be made, `assumed` what was taken for granted.
     """
 
@@ -56,7 +57,9 @@ class Narrower:
         *,
         changes: bool = True,
         without: Without = NOTHING,
+        graphs: bool = False,
     ) -> None:
+        self._graphs = graphs
         self._without = without
         self._changes = changes
         self._rows = rows
@@ -75,7 +78,7 @@ class Narrower:
         if not self._changes:
             last = self._last_of_use(body)
             simple = [node for node in simple if node.lineno <= last or self._has_step(node)]
-        essential = [node for node in simple if self._has_step(node) or _is_init_of_base(node) or sets_mode(node)]
+        essential = [node for node in simple if self._has_step(node) or _is_init_of_base(node) or self._sets_mode(node)]
         headers = [node for node in _compounds(body) if self._header_has_step(node)]
         needed: set[str] = set(wanted)
         for statement in essential:
@@ -86,7 +89,7 @@ class Narrower:
             needed |= self._header_names(compound)
         given_by = {id(statement): self._gives(statement) for statement in simple}
         through = gone_through(_compounds(body))
-        for statement in simple:
+        for statement in simple if self._graphs else ():
             # What a graph is taken from, or given to, is another thing without it.
             given_by[id(statement)] |= {part for name in switched(statement) for part in through.get(name, {name})}
         changed = True
@@ -132,6 +135,9 @@ class Narrower:
     def _has_step(self, statement: ast.stmt) -> bool:
         end = statement.end_lineno or statement.lineno
         return any(statement.lineno <= row <= end for row in self._rows)
+
+    def _sets_mode(self, statement: ast.stmt) -> bool:
+        return self._graphs and sets_mode(statement)
 
     def _header_has_step(self, node: ast.stmt) -> bool:
         first = next((part.lineno for part in _inner(node)), node.lineno + 1)

@@ -52,12 +52,19 @@ class Plans:
     """The ways of running one finding.
 
     `scopes` are the functions and classes around each of its steps, the outermost first, `rows` their rows,
-    `imports` what the imported names stand for.
+    `imports` what the imported names stand for. `graphs`: it is about graphs, so what switches one on or off is kept.
     """
 
     def __init__(
-        self, tree: ast.Module, scopes: Sequence[tuple[Scope, ...]], rows: set[int], imports: dict[str, str]
+        self,
+        tree: ast.Module,
+        scopes: Sequence[tuple[Scope, ...]],
+        rows: set[int],
+        imports: dict[str, str],
+        *,
+        graphs: bool = False,
     ) -> None:
+        self._graphs = graphs
         self._tree = tree
         self._scopes = scopes
         self.rows = rows
@@ -113,7 +120,11 @@ class Plans:
         body = self._tree.body
         definitions = [node for node in body if isinstance(node, (*_SCOPES, *_IMPORTS))]
         narrower = Narrower(
-            self.rows, self._imports, {name for node in definitions for name in bound_by(node)}, without=without
+            self.rows,
+            self._imports,
+            {name for node in definitions for name in bound_by(node)},
+            without=without,
+            graphs=self._graphs,
         )
         plain = [node for node in body if node not in definitions]
         wanted = self._closure(narrower.cut(plain, ()), definitions)
@@ -149,7 +160,7 @@ class Plans:
             function = chain[-1]
             own = local_to(function) if isinstance(function, _FUNCTIONS) else set()
             imports = {name: dotted for name, dotted in self._imports.items() if name not in own}
-            narrower = Narrower(self.rows, imports, known - own, changes=changes, without=without)
+            narrower = Narrower(self.rows, imports, known - own, changes=changes, without=without, graphs=self._graphs)
             # What a function of autograd returns is counted by autograd.
             whole = is_autograd_function(chain[0])
             found = narrowed(function, narrower) if isinstance(function, _FUNCTIONS) and not whole else None

@@ -61,7 +61,8 @@ class Scripting:
             self._moved = only_elsewhere(source, finding)
         self.pieces = pieces_of(source, device, self._moved)
         self.imports = self.pieces.imports
-        self.plans = Plans(source.tree, self.scopes, {span.start.row for span in spans}, self.imports)
+        graphs = bool({*GRADIENT, "flag-lost"} & set(confirm))
+        self.plans = Plans(source.tree, self.scopes, {span.start.row for span in spans}, self.imports, graphs=graphs)
         self._wanted = wanted_for(source.tree, self.plans.rows)
         self.driver = Driver(self.world, finding, confirm)
 
