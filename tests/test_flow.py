@@ -20,7 +20,7 @@ from torchcopylint import check_source
 from torchcopylint.base.finding import Effect, Finding, Role
 from torchcopylint.pages import load_pages
 
-MARK = re.compile(r"(?P<what>\w+)(?:\[(?P<variant>\w+)\])?(?: \((?P<confidence>\w+)\))?")
+MARK = re.compile(r"(?P<what>\w+)(?:\[(?P<variant>[\w-]+)\])?(?: \((?P<confidence>\w+)\))?")
 ROLES = {role.value for role in Role}
 
 

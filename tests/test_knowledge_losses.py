@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torch import nn
 
 from torchcopylint.knowledge import table
-from torchcopylint.knowledge.losses import function_of
+from torchcopylint.knowledge.losses import function_of, weights_of
 
 LOSSES = sorted(name for name in dir(nn) if name.endswith("Loss"))
 OTHERWISE = {"AdaptiveLogSoftmaxWithLoss": "a layer with parameters, of which there is no function"}
@@ -24,8 +25,6 @@ def test_a_loss_module_has_the_function_of_its_name(name: str) -> None:
 
 
 def _source(name: str) -> str:
-    import inspect
-
     return inspect.getsource(getattr(nn, name).forward)
 
 
@@ -49,3 +48,13 @@ def test_what_the_function_keeps_of_the_target_the_module_keeps(name: str) -> No
 def test_what_is_no_loss_has_none() -> None:
     assert function_of("torch.nn.Linear") is None
     assert function_of("mine.MSELoss") is None
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if weights_of(f"torch.nn.{name}")])
+def test_the_weights_that_a_loss_keeps_are_the_tensors_that_it_is_given(name: str) -> None:
+    for field, place in weights_of(f"torch.nn.{name}").items():
+        made, weight = getattr(nn, name), torch.ones(3)
+        before = list(inspect.signature(made).parameters.values())[:place]
+        loss = made(*(parameter.default for parameter in before), weight)
+        assert getattr(loss, field) is weight
+        assert field in dict(loss.named_buffers())

@@ -390,7 +390,7 @@ BY_DESIGN: tuple[Entry, ...] = (
         "torch cannot tell by the output: the argument is written, with the value that it has anyway",
     ),
     Entry(
-        "function-inplace-without-mark-dirty good 5",
+        "function-inplace-without-mark-dirty good 6",
         ("copy left out in row 7, column 12",),
         Difference(extra=("TCL209",)),
         "torch cannot tell by the output: the input that is changed is not looked at again",

@@ -11,7 +11,8 @@ from torchcopylint.flow.facts import FunctionInput, UnitFacts
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
-    """Report inputs that are written and returned without a mark, marked and not returned, or views of something."""
+    """Report inputs that are written and returned without a mark, marked and not returned, or views of something,
+    and what is marked and no input."""
     for fact in unit.facts:
         if isinstance(fact, FunctionInput):
             names = {"name": fact.name, "op": fact.op, "source": fact.op}
@@ -31,4 +32,6 @@ def _points(fact: FunctionInput, names: dict[str, str]) -> tuple[Point, ...]:
     if fact.why == "view":
         earlier = Point(Role.SHARED, fact.other, "shared.dirty", names)
         return (earlier, Point(Role.WRITTEN, fact.site, "written.function", names))
+    if fact.why == "temporary":
+        return (Point(Role.WRITTEN, fact.site, "written.temporary", names),)
     return (Point(Role.WRITTEN, fact.site, "written.dirty", names),)

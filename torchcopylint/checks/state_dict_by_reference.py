@@ -35,6 +35,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             if not read.certain and not read.partly and not read.conditional:
                 continue
             link = taken[0]
+            if write.form == "statistics" and not _puts_back(read, link):
+                continue
             seen.add(taken[-1].site)
             yield _report(read, write, link, taken[-1].site)
     for fact in unit.facts:
@@ -134,6 +136,12 @@ def _collected(unit: UnitFacts, fact: Collected, taken: Link) -> Iterator[Report
 def _own_doing(read: ReadAfter, write: Write) -> bool:
     """The snapshot's own items were written on purpose, through the snapshot."""
     return bool(read.below_written) and any(link.how is How.STATE for link in read.below_written)
+
+
+def _puts_back(read: ReadAfter, link: Link) -> bool:
+    """Whether a state is loaded into the model that it was taken from: it was to undo what a call has done to the
+    statistics. Else, it may be wanted for its parameters, or as it is now."""
+    return read.consumer == "load_state_dict" and link.source.removesuffix(".state_dict()") == read.target
 
 
 def _is_filled_from(read: ReadAfter, write: Write) -> bool:

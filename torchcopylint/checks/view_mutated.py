@@ -46,8 +46,9 @@ _FORMS = DIRECT_FORMS | {"statistics"}
 _WANTED = frozenset({"operand", "argument", "return"})
 _KEPT = _WANTED | {"store", "yield"}
 PARTS = frozenset({How.INDEX, How.ROW})
-_SHARING = PLAIN_HOWS | {How.CONDITIONAL, How.ASSIGNED, How.PARAMETER}
-"""Ways to share of which a pair is told: of a detached one another rule tells."""
+_SHARING = PLAIN_HOWS | {How.CONDITIONAL, How.PARAMETER}
+"""Ways to share of which a pair is told: of a detached one, and of one that was put on the storage of another, other
+rules tell."""
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -276,5 +277,6 @@ def _reaches_caller(unit: UnitFacts, write: Write, owns: list[ReadAfter], reads:
     if write.owner_name in unit.optional and hows & PARTS and write.form == "method" and not write.reads_old:
         # Of a tensor that need not be there, so much as is needed is filled: it is room for what is made here.
         return False
+    # A conversion that is asked for nothing converts nothing: `torch.as_tensor(x)` of a tensor.
     certain = all(link.sure and not link.when for link in write.chain)
-    return certain and hows <= PLAIN_HOWS and bool(owns)
+    return certain and hows <= PLAIN_HOWS | {How.CONDITIONAL} and bool(owns)

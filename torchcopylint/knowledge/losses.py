@@ -10,6 +10,16 @@ from functools import lru_cache
 
 from torchcopylint.knowledge import table
 
+WEIGHTS = ("weight", "pos_weight")
+"""Buffers of losses, which are the very tensors that their constructors are given."""
+_PLACES = {
+    "BCELoss": {"weight": 0},
+    "CrossEntropyLoss": {"weight": 0},
+    "MultiLabelSoftMarginLoss": {"weight": 0},
+    "NLLLoss": {"weight": 0},
+    "BCEWithLogitsLoss": {"weight": 0, "pos_weight": 4},
+    "MultiMarginLoss": {"weight": 2},
+}
 _SHORT = {
     "bce_loss": "binary_cross_entropy",
     "bce_with_logits_loss": "binary_cross_entropy_with_logits",
@@ -31,3 +41,8 @@ def function_of(dotted: str) -> table.Op | None:
         if op is not None:
             return op
     return None
+
+
+def weights_of(dotted: str) -> dict[str, int]:
+    """The weights that a loss module keeps, by their places among the arguments of its constructor."""
+    return _PLACES.get(dotted.removeprefix("torch.nn."), {})

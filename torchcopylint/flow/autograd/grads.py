@@ -21,6 +21,7 @@ from torchcopylint.flow.model import (
     How,
     Kind,
     Object,
+    Region,
     Share,
     Sure,
     Value,
@@ -139,8 +140,11 @@ def note_output(m: Machine, result: Value, at: Site, keeps: bool) -> None:
         m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
 
 
-def save(m: Machine, value: Value, number: int, saved: Saved) -> list[int]:
-    """A value is kept for backward under a number; returns the number if there is anything to keep."""
+def save(m: Machine, value: Value, number: int, saved: Saved, part: Region = ()) -> list[int]:
+    """A value is kept for backward under a number; returns the number if there is anything to keep.
+
+    Of a module it may be a part alone, such as its weight.
+    """
     if not value.refs or len(value.refs) > 1:
         return []
     kept = m.state.object(value.refs[0])
@@ -158,9 +162,9 @@ def save(m: Machine, value: Value, number: int, saved: Saved) -> list[int]:
     for share in m.state.object(value.refs[0]).shares:
         if not share.sure and share.how is not How.OWN:
             continue
-        if share.how is How.FIELD:
+        if share.how is How.FIELD or part:
             # A part of a module has versions of its own, unlike a part of a tensor.
-            m.saved_fields[number, share.storage | 1] = share.region
+            m.saved_fields[number, share.storage | 1] = (*share.region, *part)
         owner = m.state.object(share.storage)
         m.state.set_object(share.storage, owner._replace(saved=owner.saved | {number}))
     return [number]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import Kind, Sure, Value
+from torchcopylint.flow.model import Kind, Part, Sure, Value
 from torchcopylint.flow.storages import slots, writing
 from torchcopylint.flow.values.sites import STATISTICS, Arguments
 from torchcopylint.flow.values.state import TRAINING
@@ -46,3 +46,37 @@ def update(m: Machine, module: Value, row: table.ModuleOp, site: int, name: str)
                 value = slots.slot_value(m, (ref, f".{buffer}"))
                 text = f"{name}.{buffer}"
                 writing.write(m, value, site, op=f"{name}(...)", form=STATISTICS, name=text, also=True)
+        if row.buffers and _is_in_a_state(m, ref):
+            _write_in_state(m, ref, module, row.buffers[0], site, name)
+
+
+def update_within(m: Machine, module: Value, site: int, name: str, depth: int = MAX_DEPTH) -> None:
+    """A chain of layers has been called: the statistics of those in it are others in a state dict of the chain."""
+    for ref in module.refs if depth and len(module.refs) == 1 else ():
+        for slot in m.state.slot_names(ref) if m.state.object(ref).sure is Sure.PROVEN else ():
+            held = m.state.refs_of(slot)
+            for inner in held if slot[1].startswith("[") else ():
+                obj = m.state.object(inner)
+                row = table.module_class(obj.type) if obj.type else None
+                if obj.sure is not Sure.PROVEN or dict(obj.config).get(MODE) is False or row is None:
+                    continue
+                if row.writes_buffers and row.buffers and _is_in_a_state(m, inner):
+                    _write_in_state(m, inner, module, row.buffers[0], site, name)
+                elif row.container:
+                    update_within(m, Value((inner,), obj.kind), site, name, depth - 1)
+
+
+def _is_in_a_state(m: Machine, ref: int) -> bool:
+    """Whether somebody has asked for a state dict with what a layer keeps in it."""
+    for share in m.state.object(ref).shares:
+        for other in m.state.sharers.get(share.storage, ()):
+            obj = m.state.object(other)
+            if obj.kind is Kind.STATE_DICT and any(s.storage == share.storage for s in obj.shares):
+                return True
+    return False
+
+
+def _write_in_state(m: Machine, ref: int, module: Value, buffer: str, site: int, name: str) -> None:
+    layer = Value((ref,), Kind.MODULE, root=module.root)
+    part = (Part("field", buffer),)
+    writing.write(m, layer, site, op=f"{name}(...)", form=STATISTICS, name=name, region=part, also=True)

@@ -12,6 +12,7 @@ from torchcopylint.flow.interprocedural import attributes
 from torchcopylint.flow.model import (
     GRADLESS,
     HANDED,
+    LOCAL,
     TENSORS,
     UNKNOWN,
     Fact,
@@ -147,7 +148,8 @@ def _put_on(m: Machine, ref: int, value: Value, site: int) -> None:
     obj = m.state.object(ref)
     mine = {share.storage for share in obj.shares}
     taken = [(source, share) for source in value.refs for share in m.state.object(source).shares]
-    apart = all(share.how in memory.VIEWS | {How.DATA, How.ASSIGNED} for share in obj.shares)
+    moving = memory.VIEWS | {How.DATA, How.ASSIGNED} | ({How.OWN} if obj.owner in ("", LOCAL) else set())
+    apart = all(share.how in moving for share in obj.shares)
     if ref & 1 or obj.kind is not Kind.TENSOR or not apart or not taken:
         return
     if not mine & {share.storage for _, share in taken}:

@@ -24,7 +24,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.networks import layers, making, modules
-from torchcopylint.flow.program import generators
+from torchcopylint.flow.program import generators, ownership
 from torchcopylint.flow.references import ClassReference, FunctionReference, OneOf, Super
 from torchcopylint.flow.running import special
 from torchcopylint.flow.running.machine import Machine, handles
@@ -226,6 +226,9 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
             generators.note_taken(m, value, event.site)
     conversions.call(m, dotted, arguments, event, name)
     callbacks.note_pack(m, dotted, event, arguments)
+    if dotted in ownership.REPARAMETRISING:
+        given = [argument.register for argument in event.arguments if not argument.stars]
+        ownership.note_reparametrised(m, arguments, naming.spelling(m, given[0]) if given else "", event.site)
     meaning = special.SPECIAL.get(dotted)
     if meaning is not None:
         return meaning(m, arguments, event, name)

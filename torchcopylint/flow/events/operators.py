@@ -241,6 +241,7 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
             grads.note_saved(m, op, Arguments([target, value], {}), target, at)
         return writing.current(m, target)
     if kind in CONTAINERS and event.symbol == "+=":
+        ownership.note_grown(m, target, value, event.site)
         _extend(m, target, value, event.site)
         return target
     binary = event.symbol.rstrip("=")
@@ -357,8 +358,9 @@ def _make(m: Machine, event: t.Make) -> None:
         else:
             slot = f"[{position}]" if apart else ANY_ELEMENT
             slots.bind_slot(m, (ref, slot), value, event.site, weak=not apart)
-    if any(event.stars) and event.kind in ("tuple", "list"):
-        ownership.note_taken(m, [m.value(register) for register in event.items], made)
+    if event.kind != "dict":
+        held = [m.value(register) for register in event.items] if any(event.stars) else []
+        ownership.note_put_together(m, list(zip(held, event.stars, strict=False)), made)
     m.set(event.out, made)
 
 

@@ -141,7 +141,8 @@ class FunctionInput(NamedTuple):
     """A custom Function's `forward` writes its input `name` by `op`, and breaks the rules for that at `site`.
 
     `why` is `unmarked` (returned, but not given to `mark_dirty`), `lost` (marked, but not returned; `other` is the
-    write) or `view` (a view, since `other`, of `op`, goes into a Function with several outputs).
+    write), `view` (a view, since `other`, of `op`, goes into a Function with several outputs) or `temporary` (marked
+    and returned, but no input: `forward` has made it, at `other`).
     """
 
     site: int

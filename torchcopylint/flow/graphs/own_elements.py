@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.model import Kind, Sure
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -22,7 +23,15 @@ def comes_again(m: Machine, loops: Loops, loop: t.Loop | None, site: int, other:
     item = m.unit.definitions[call.base] if isinstance(call, t.Invoke) and call.base >= 0 else None
     index = item.subscript[0] if isinstance(item, t.Item) and len(item.subscript) == 1 else None
     key = m.unit.definitions[index] if isinstance(index, int) and index >= 0 else None
+    if isinstance(item, t.Item) and _is_tensor(m, item.base):
+        # Elements of one tensor hang on one graph.
+        return loop
     return _outside(m, loops, loop, key.name, (site, other)) if isinstance(key, t.Load) else loop
+
+
+def _is_tensor(m: Machine, register: int) -> bool:
+    objects = [m.state.object(ref) for ref in m.value(register).refs]
+    return len(objects) == 1 and objects[0].kind is Kind.TENSOR and objects[0].sure >= Sure.LIKELY
 
 
 def adds_again(m: Machine, loops: Loops, loop: t.Loop | None, name: str, sites: tuple[int, ...]) -> t.Loop | None:

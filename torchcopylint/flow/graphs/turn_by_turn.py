@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.graphs import runs
-from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, LAZY_FORMS, TENSORS, Fact
+from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, EARLIER, LAZY_FORMS, TENSORS, Fact, Object
 from torchcopylint.flow.tapes import uses
 
 if TYPE_CHECKING:
@@ -29,13 +29,17 @@ def shared_by_elements(m: Machine, loop: t.Loop, site: int, through: frozenset[i
         return None
     common = _common(m, _elements(m, site, loop))
     within = {event.site for event in inside}
+    found = None
     for bind in reversed(m.index.of(t.Bind)) if common else ():
         hidden = bind.name.startswith(("%", ".")) or "#" in bind.name
-        if bind.site in through and bind.site not in within and not hidden:
+        if bind.site not in within and not hidden:
             held = runs.held_in(m, m.value(bind.value).refs, runs.MAX_DEPTH)
             if any(obj.graph & common for obj in held):
-                return bind
-    return None
+                if bind.site in through:
+                    return bind
+                # What is written out in the loop's head stands there by no name of its own.
+                found = found or (bind if bind.site < site else None)
+    return found
 
 
 def _elements(m: Machine, site: int, loop: t.Loop) -> Iterator[frozenset[int]]:
@@ -50,7 +54,20 @@ def _elements(m: Machine, site: int, loop: t.Loop) -> Iterator[frozenset[int]]:
     for ref in _told_apart(m, source[0]):
         obj = m.state.object(ref)
         if obj.kind in TENSORS and obj.leaf is Fact.NO and obj.requires_grad > 0:
-            yield frozenset(number for number in obj.graph if number in m.saves or number in m.module_saves)
+            graph = frozenset(number for number in obj.graph if number in m.saves or number in m.module_saves)
+            yield graph
+            yield from _from_outside(m, obj, graph)
+
+
+def _from_outside(m: Machine, obj: Object, graph: frozenset[int]) -> Iterator[frozenset[int]]:
+    """What all elements hang on that the turns of another loop have made: what was saved before that began."""
+    around = uses.loops_around(m, obj.site)
+    if around:
+        yield frozenset(n for n in graph if around[-1] not in uses.loops_around(m, _saved_at(m, n)))
+
+
+def _saved_at(m: Machine, number: int) -> int:
+    return m.saves[number].site if number in m.saves else (number & ~EARLIER) // 8
 
 
 def _told_apart(m: Machine, container: int) -> list[int]:
@@ -60,8 +77,10 @@ def _told_apart(m: Machine, container: int) -> list[int]:
         held = m.state.refs_of(slot)
         if slot[1] != ANY_ELEMENT:
             found += held if len(held) == 1 else ()
-        elif not any(ref & 1 for ref in held) and not _grows_on_arms(m, container):
-            found += held
+        elif not _grows_on_arms(m, container):
+            # What one place of a loop has made on its turns is short for all of that.
+            several = len({ref | 1 for ref in held}) > 1 and any(ref & 1 for ref in held)
+            found += [] if several else held[:1] if any(ref & 1 for ref in held) else held
     return found[:MAX_ELEMENTS]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import CallerSuffers, EntryWritten, PartSuffers, ReadAfter, Write
 from torchcopylint.flow.interprocedural.summaries import argument_paths
-from torchcopylint.flow.model import Sure
+from torchcopylint.flow.model import Kind, Sure
 from torchcopylint.flow.tapes import giving, uses
 from torchcopylint.flow.values import naming
 
@@ -216,7 +216,7 @@ def _is_worked_on(callee: Machine, write: Write, parameter: str) -> bool:
 
 
 def _takes_only(callee: Machine, event: t.Event, parameter: str) -> bool:
-    """Whether a write takes what it puts in from constants, from what the method's object keeps, and from the parameter
+    """Whether a write takes what it puts in from numbers, from what the method's object keeps, and from the parameter
     itself."""
     if isinstance(event, t.StoreItem | t.Augment):
         registers = [event.value]
@@ -224,9 +224,15 @@ def _takes_only(callee: Machine, event: t.Event, parameter: str) -> bool:
         registers = [argument.register for argument in event.arguments]
     else:
         return False
-    own = {one.name for one in callee.unit.parameters[callee.unit.owner >= 0 :]} - {parameter}
+    own = {one.name for one in callee.unit.parameters[callee.unit.owner >= 0 :] if not _is_number(callee, one.name)}
+    own -= {parameter}
     parts = [part for register in registers for part in uses.expression(callee, register, "")]
     return not any(isinstance(part, t.Load) and part.name in own for part in parts)
+
+
+def _is_number(callee: Machine, parameter: str) -> bool:
+    """Whether a parameter is a number, as far as the calls of the file show: a rate, a bound."""
+    return callee.state.object(callee.number("argument", parameter)).kind is Kind.NUMBER
 
 
 def _goes_back(m: Machine, call: int) -> bool:

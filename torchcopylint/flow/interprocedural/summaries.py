@@ -312,7 +312,9 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     renewing.by_call(m, summary.renewed, bound, site)
     handing.take(m, reference.unit, summary.kept, bound, site)
     adding.add(m, reference.unit, summary.added, bound, site)
-    leaving.take(m, summary.left, bound, site, attributes.attribute)
+    sums = {(one.keeper, "".join(one.path)) for one in summary.added} if m.runs.sites else set()
+    left = tuple(one for one in summary.left if (one.keeper, one.slot) not in sums)
+    leaving.take(m, left, bound, site, attributes.attribute)
     frozen.take(m, summary.switched, bound)
     for parameter, path in summary.detached:
         detaching.cut(m, follow(m, bound.get(parameter, UNKNOWN), path))

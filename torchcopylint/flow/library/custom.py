@@ -39,6 +39,7 @@ MAX_SAVED = 8
 def mark_dirty(m: Machine, arguments: Arguments, site: int) -> None:
     """`ctx.mark_dirty(...)`: these inputs have been changed in place."""
     for value in arguments.positional[1:]:
+        m.marked_alone.update(value.refs if len(value.refs) == 1 else ())
         for ref in value.refs:
             m.dirty[ref] = site
 
@@ -72,6 +73,12 @@ def conclude(m: Machine) -> None:
             m.fact(FunctionInput(write.site, inputs[ref], write.op, "unmarked", -1, sure))
         elif ref in m.dirty and outputs and ref not in outputs and known:
             m.fact(FunctionInput(m.dirty[ref], inputs[ref], write.op, "lost", write.site, sure))
+    for ref in sorted(m.marked_alone):
+        obj = m.state.object(ref)
+        made_here = obj.owner in ("", LOCAL) and all(share.storage not in inputs for share in obj.shares)
+        if made_here and obj.kind in TENSORS and known and outputs:
+            why, op = ("temporary", "mark_dirty") if ref in outputs else ("lost", "forward")
+            m.fact(FunctionInput(m.dirty[ref], obj.text, op, why, obj.site, max(obj.sure, Sure.LIKELY)))
 
 
 def _inputs(m: Machine) -> dict[int, str]:

@@ -22,6 +22,7 @@ from torchcopylint.flow.model import (
     How,
     Kind,
     Object,
+    Part,
     Sure,
     Value,
 )
@@ -33,6 +34,7 @@ from torchcopylint.flow.storages import aliasing, conversions, nonnegative, read
 from torchcopylint.flow.tapes import activations, layout
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments, Site
+from torchcopylint.flow.values.state import TRAINING
 from torchcopylint.knowledge import losses, table
 
 
@@ -122,6 +124,8 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
                 result.refs[0], m.state.object(result.refs[0])._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
             )
             result = result._replace(kind=Kind.TENSOR)
+    if row is not None and m.state.get(TRAINING) is not False:
+        statistics.update_within(m, function, site, name)
     result = output(m, function, obj, arguments, result, site, name)
     if obj.type == chains.SEQUENTIAL:
         chains.keep(m, function, obj, arguments.at(0), result, site, name)
@@ -261,12 +265,18 @@ def _call_known(
     if made.requires_grad > 0:
         loss = losses.function_of(row.name)
         if loss is not None and not trainable:
-            grads.note_saved(m, loss, arguments, result, at)
+            grads.note_saved(m, loss, _with_weights(m, function, arguments), result, at)
         else:
             _save_layer(m, row, function, first, result, site, name, trainable)
     statistics.update(m, function, row, site, name)
     _note_pure(m, function, obj, row, first, site, name)
     return result
+
+
+def _with_weights(m: Machine, function: Value, arguments: Arguments) -> Arguments:
+    """What a loss of `torch.nn` hands on to its function: beside what it is called with, the weights that it keeps."""
+    kept = {name: slots.slot_value(m, (ref, f".{name}")) for ref in function.refs for name in losses.WEIGHTS}
+    return Arguments(arguments.positional, {**{n: v for n, v in kept.items() if v.refs}, **arguments.keywords})
 
 
 def _note_pure(
@@ -350,13 +360,26 @@ def _save_layer(
         number = site * 8 + 7
         m.module_saves[number] = function
         if needs_weight:
-            ids += grads.save(m, function, number, _parameters_of(site, name))
+            part = () if row.name in _NEED_BIAS or set(row.parameters) != _PAIR else (Part("field", "weight"),)
+            ids += grads.save(m, function, number, _parameters_of(site, name), part)
         else:
             ids.append(number)
+    if row.writes_buffers and row.name.rpartition(".")[2].endswith(_BATCH_NORMS):
+        for offset, buffer in enumerate(_STATISTICS, 2):
+            saved = Saved(site, f"{name}(...)", "buffer", f"{name}.{buffer}")
+            ids += grads.save(m, function, site * 8 + offset, saved, (Part("field", buffer),))
     if ids:
         ref = result.refs[0]
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+
+
+_PAIR = frozenset({"weight", "bias"})
+_NEED_BIAS = frozenset({"torch.nn.LayerNorm"})
+"""Layers that keep their bias for backward, where all others keep their weight alone (executed under torch 2.13)."""
+_BATCH_NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
+_STATISTICS = ("running_mean", "running_var")
+"""What a batch norm keeps for backward of its buffers, be it in training or not."""
 
 
 def _parameters_of(site: int, name: str) -> Saved:

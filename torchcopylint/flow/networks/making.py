@@ -25,7 +25,7 @@ from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import aliasing, reading, slots
 from torchcopylint.flow.values import dtypes, memory
 from torchcopylint.flow.values.sites import Arguments
-from torchcopylint.knowledge import table
+from torchcopylint.knowledge import losses, table
 
 
 def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
@@ -47,6 +47,10 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
         Object(Kind.MODULE, Sure.PROVEN, type=table.canonical(dotted), config=config, dtype=dtype, text=f"{name}(...)"),
     )
     hold_children(m, made, arguments, site)
+    for field, place in losses.weights_of(table.canonical(dotted)).items():
+        given = arguments.keywords.get(field, arguments.at(place))
+        # Without one, there is `None`.
+        slots.bind_slot(m, (made.refs[0], f".{field}"), given if given.refs else Value(kind=Kind.NONE), site)
     if table.canonical(dotted) == "torch.nn.Sequential" and _write_input(m, arguments.positional):
         obj = m.state.object(made.refs[0])
         m.state.set_object(made.refs[0], obj._replace(flags=obj.flags | {WRITES_INPUT}))

@@ -30,9 +30,20 @@ from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
+    from torchcopylint.flow.values.sites import Arguments
 
 Parts = tuple[tuple[int, Region], ...]
 """Which parts of which storages: by the number of the site's older object, so that loops do not matter."""
+REPARAMETRISING = frozenset(
+    {
+        "torch.nn.utils.weight_norm",
+        "torch.nn.utils.parametrizations.weight_norm",
+        "torch.nn.utils.remove_weight_norm",
+        "torch.nn.utils.parametrize.remove_parametrizations",
+    }
+)
+"""These put new parameters in the place of one. What computes a parameter from itself, such as `spectral_norm`, keeps
+it (executed under torch 2.13)."""
 MAX_ENTRIES = 32
 """So many entries of what an optimizer is given are compared with one another."""
 
@@ -147,6 +158,29 @@ def note_taken(m: Machine, sources: Sequence[Value], made: Value) -> None:
     held = [_entries(m, source.refs[0]) if len(source.refs) == 1 else [] for source in sources]
     if made.refs and any(source.refs and source.refs[0] | 1 in m.wholes for source in sources):
         m.wholes[made.refs[0] | 1] = tuple(whole for wholes in held for whole in wholes)
+
+
+def note_put_together(m: Machine, parts: Sequence[tuple[Value, bool]], made: Value) -> None:
+    """A list was written out: of parameters, and of all that some containers hold (`True`): `[*a.parameters(), b]`."""
+    found: list[Whole] = []
+    for value, spread in parts:
+        ref = value.refs[0] if len(value.refs) == 1 else None
+        if ref is not None and (spread or m.state.object(ref).kind in TENSORS):
+            found += _entries(m, ref)
+    m.wholes.pop(made.refs[0] | 1, None)
+    if found:
+        m.wholes[made.refs[0] | 1] = tuple(found)
+
+
+def note_grown(m: Machine, target: Value, source: Value, site: int) -> None:
+    """A list that nobody else holds grows by all that another container holds, on all paths and once."""
+    if len(target.refs) != 1 or len(source.refs) != 1 or site in m.index.on_arms or uses.loops_around(m, site):
+        return
+    ref = target.refs[0]
+    obj = m.state.object(ref)
+    more = m.wholes.get(source.refs[0] | 1)
+    if more is not None and not ref & 1 and obj.kind is Kind.LIST and obj.owner in ("", LOCAL):
+        m.wholes[ref | 1] = (*_entries(m, ref), *more)
 
 
 def _check_twice(m: Machine, given: Value, site: int) -> None:
@@ -283,6 +317,16 @@ def note_part(
             name, made, known = m.lateness[site]
             m.unowned.update(dict.fromkeys(own, site))
             m.fact(OptimizerStale(site, name, site, made, "", known))
+
+
+def note_reparametrised(m: Machine, arguments: Arguments, text: str, site: int) -> None:
+    """A parameter of a module is computed from others from here on, which are new, or the other way round."""
+    module = arguments.at(0)
+    told = arguments.keywords.get("name", arguments.keywords.get("tensor_name", arguments.at(1))).const
+    name = told if isinstance(told, str) else "weight"
+    if len(module.refs) == 1 and m.state.object(module.refs[0]).kind is Kind.MODULE:
+        sure = m.state.object(module.refs[0]).sure
+        note_part(m, module.refs[0], Part("field", name), f"{text}.{name}", sure, site, frozenset())
 
 
 def note_taken_over(m: Machine, module: int, text: str, site: int) -> bool:

@@ -124,6 +124,7 @@ class Machine:
         """What a dictionary is a copy of, of which nobody knows what stands in it: there stands the same in both."""
         self.saved_fields: dict[tuple[int, int], Region] = {}
         self.dirty: dict[int, int] = {}
+        self.marked_alone: set[int] = set()
         self.kept_for_backward: list[int] = []
         self.hooks: dict[int, int] = {}
         self.met: set[tuple[int, int]] = set()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow.facts import Resized
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import TENSORS, UNVERSIONED, Fact, How, Key, Kind, Object, Sure, Value
-from torchcopylint.flow.storages import sharing, slots
+from torchcopylint.flow.storages import rooms, sharing, slots
 from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def note(m: Machine, value: Value, at: Site) -> None:
         sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
         m.fact(Resized(at.site, at.name, "", at.op, None, obj.site, sure))
         return
-    for how, site, name in _windows(m, obj) or _made_over(m, value.root):
+    for how, site, name in () if rooms.fits(m, at.site) else _windows(m, obj) or _made_over(m, value.root):
         m.fact(Resized(at.site, at.name, name, at.op, how, site, obj.sure))
         return
 

@@ -1,4 +1,4 @@
-"""`bytearray` and `memoryview`: plain memory, and windows on it."""
+"""`bytearray` and `memoryview`: plain memory, and windows on it; `bytes`, which nobody may write."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import BUFFERS, How, Kind, Object, Sure, Value
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.running.special import special
+from torchcopylint.flow.storages import reading
 from torchcopylint.flow.values import memory
 from torchcopylint.flow.values.sites import Arguments
 
@@ -13,6 +14,13 @@ from torchcopylint.flow.values.sites import Arguments
 @special("builtins.bytearray", "array.array")
 def _bytearray(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     return memory.fresh(m, event.site, Object(Kind.BYTES, Sure.PROVEN, text=f"{name}(...)"))
+
+
+@special("builtins.bytes")
+def _bytes(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    for value in arguments.positional:
+        reading.read(m, value, event.site, "look", name)
+    return memory.fresh(m, event.site, Object(Kind.STRING, Sure.PROVEN, text=f"{name}(...)"))
 
 
 @special("builtins.memoryview")

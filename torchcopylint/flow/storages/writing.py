@@ -150,10 +150,10 @@ def _spread(
     for other, sat_on in shares:
         start = turns.behind(m, roots[0], other)
         _mark_holders(m, roots, sat_on, region, fact, start)
-        if _in_plain_field(m, other, sat_on):
-            continue
+        plain = _in_plain_field(m, other, sat_on)
         certain = sat_on.sure and not sat_on.when and sat_on.storage in m.certain_storages[fact.site]
-        spoil_saved(m, sat_on, fact.site, certain=certain, statistics=fact.form == STATISTICS, start=start)
+        unseen = fact.form == STATISTICS
+        spoil_saved(m, sat_on, fact.site, certain=certain, statistics=unseen, start=start, by_field=plain)
 
 
 def _goes_through_all(m: Machine, value: Value, site: int) -> bool:
@@ -339,13 +339,17 @@ def spoil_saved(
     certain: bool,
     statistics: bool = False,
     start: turns.Started | None = None,
+    by_field: bool = False,
 ) -> None:
     """What backward needs, once it has been saved and until it has been used, knows who wrote it.
 
-    Of a network as a whole it needs the parameters, and not the statistics that its layers write.
+    Of a network as a whole it needs the parameters, and not the statistics that its layers write; `by_field` is whether
+    what is written is no parameter, so that only what keeps that very field needs it.
     """
     for saved in m.state.object(share.storage).saved:
-        if statistics and saved in m.saves and m.saves[saved].what == "network":
+        if statistics and saved in m.saves and m.saves[saved].what in ("network", "buffer"):
+            continue
+        if by_field and (saved & ~EARLIER, share.storage | 1) not in m.saved_fields:
             continue
         if start is not None and saved not in start.saved:
             continue

@@ -22,6 +22,7 @@ _KEEPING_ORDER = frozenset(
 PERMUTED, EXPANDED, COUNT, UNIT = "permuted", "expanded", "dimensions", "one of size one"
 UNFOLDED = "cut into windows"
 LIKE = "like what is permuted"
+TURNED = "a matrix, as a rule, that is transposed"
 DENSE = "in the order of its dimensions, without gaps"
 MOST_DIMENSIONS = 6
 _SWAPPING = frozenset({"transpose", "swapaxes", "swapdims"})
@@ -29,6 +30,7 @@ _EXPANDING = frozenset({"expand", "expand_as", "broadcast_to"})
 _LAST_TWO = frozenset({"mT", "mH", "adjoint"})
 _SIZED = frozenset({"view", "reshape", "expand"})
 _SIZED_MAKERS = frozenset({"empty", "ones", "rand", "randn", "zeros"})
+_DENSE_MAKERS = _SIZED_MAKERS | {"arange", "eye", "full", "linspace", "randint", "randperm"}
 _STAYING_DENSE = frozenset({"view", "reshape", "flatten", "unflatten", "ravel", "unsqueeze"})
 """What these take from a dense block, they take as a dense block."""
 _ELEMENTWISE = frozenset(
@@ -82,8 +84,11 @@ def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> O
     known = dict(source.config)
     if name == "unfold":
         return _unfolded(made, arguments, UNFOLDED in known)
-    if not order or PERMUTED in known or LIKE in known or (name == "t" and known.get(COUNT) != 2):
+    if not order or PERMUTED in known or LIKE in known:
         return made
+    if name == "t" and known.get(COUNT) != 2:
+        # Whoever transposes something has a matrix, though nothing says so.
+        return made._replace(config=(*made.config, (TURNED, True))) if known.get(COUNT) is None else made
     if COUNT not in known and _exchanges_batch(order):
         # Between batch first and sequence first one goes there and back: what came in may be the other way round.
         order = ("?",)
@@ -124,7 +129,15 @@ def _order_kept(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str,
 def _is_made_dense(m: Machine, name: str, arguments: Arguments) -> bool:
     if name in _STAYING_DENSE:
         return bool(arguments.positional) and is_dense(m, arguments.positional[0])
-    return name == "contiguous" or (name in _SIZED_MAKERS and "memory_format" not in arguments.keywords)
+    if name in _ELEMENTWISE:
+        given = [*arguments.positional, *arguments.keywords.values()]
+        dense = [value for value in given if is_dense(m, value)]
+        return bool(dense) and all(is_dense(m, value) or _is_number(value) for value in given)
+    return name == "contiguous" or (name in _DENSE_MAKERS and "memory_format" not in arguments.keywords)
+
+
+def _is_number(value: Value) -> bool:
+    return not value.refs and (value.kind is Kind.NUMBER or isinstance(value.const, int | float))
 
 
 def is_dense(m: Machine, value: Value) -> bool:
@@ -176,8 +189,8 @@ def is_permuted(obj: Object) -> bool:
 
 
 def is_strided(obj: Object) -> bool:
-    """Whether an object is surely not contiguous, sizes of one aside."""
-    return is_permuted(obj) or EXPANDED in dict(obj.config)
+    """Whether an object is not contiguous, sizes of one aside."""
+    return is_permuted(obj) or not {EXPANDED, TURNED}.isdisjoint(dict(obj.config))
 
 
 def is_spread(m: Machine, name: str, source: Value) -> bool:
