@@ -35,6 +35,9 @@ def note(m: Machine) -> None:
         if calls[0] is None or calls[1] is None or calls[0].site == calls[1].site:
             continue
         first, second = _network(m, calls[0]), _network(m, calls[1])
+        kinds = {m.state.object(ref).kind for value in (first, second) if value is not None for ref in value.refs}
+        if Kind.MODULE not in kinds:
+            continue
         if first is not None and second is not None and _inputs(m, calls[0]) == _inputs(m, calls[1]):
             modules = frozenset(first.refs), frozenset(second.refs)
             single = len(first.refs) == len(second.refs) == 1
@@ -102,7 +105,9 @@ def _network(m: Machine, call: Call) -> Value | None:
         if slot is None or cell is None:
             return None
         value = Value(cell.refs, cell.kind, root=slot)
-    known = all(m.state.object(ref).kind is Kind.MODULE and not ref & 1 for ref in value.refs)
+    # Of one of two fields that hold one object, nothing else may say what it is.
+    unknown = {Kind.UNKNOWN} if isinstance(call, t.Invoke) else set()
+    known = all(m.state.object(ref).kind in {Kind.MODULE} | unknown and not ref & 1 for ref in value.refs)
     return value if value.refs and known and value.root is not None else None
 
 
