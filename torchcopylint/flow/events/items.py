@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.graphs import runs, sums
 from torchcopylint.flow.interprocedural import attributes, lending, records
-from torchcopylint.flow.library import containers, indexing, sliced
+from torchcopylint.flow.library import containers, datasets, indexing, sliced
 from torchcopylint.flow.library.containers import SHALLOW
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -79,6 +79,8 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         index = [UNKNOWN if isinstance(part, t.Slice) else m.value(part) for part in event.subscript]
         asked = Arguments([single, index[0] if len(index) == 1 else UNKNOWN], {})
         return modules.call_instance(m, single, asked, event.site, naming.text_of(m, event.base), "__getitem__")
+    if obj.type == datasets.OF_TENSORS and obj.kind is Kind.OTHER and not _is_slice(event):
+        return datasets.sample(m, single, event.site, "sample")
     key = indexing.constant(m, event.subscript)
     if OPTIMIZER_STATE in obj.flags and key == _OPTIONS:
         return UNKNOWN
@@ -88,6 +90,10 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         key = containers.position(m, single.refs[0], key)
     found = slots.element(m, single, key, event.site, text)
     return _by_default(m, single.refs[0], event) or found if isinstance(found.const, OneOf) else found
+
+
+def _is_slice(event: t.Item) -> bool:
+    return any(isinstance(part, t.Slice) for part in event.subscript)
 
 
 def _by_default(m: Machine, ref: int, event: t.Item) -> Value | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.interprocedural import summaries
-from torchcopylint.flow.library import containers, indexing
+from torchcopylint.flow.library import containers, datasets, indexing
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARGUMENT,
@@ -106,6 +106,8 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
     if obj.type == containers.VALUES:
         source = slots.slot_value(m, (ref, ".0"))
         return containers.element_of(m, source, source.refs[0], site, f"{text}[...]")
+    if obj.type == datasets.OF_TENSORS:
+        return datasets.sample(m, single, site, f"sample{tag}")
     if obj.kind in CONTAINERS:
         return slots.element(m, single, None, site, f"{text}[...]")
     slot = (ref, ANY_ELEMENT)

@@ -224,8 +224,10 @@ def _takes_only(callee: Machine, event: t.Event, parameter: str) -> bool:
         registers = [argument.register for argument in event.arguments]
     else:
         return False
-    own = {one.name for one in callee.unit.parameters[callee.unit.owner >= 0 :] if not _is_number(callee, one.name)}
-    own -= {parameter}
+    own = {one.name for one in callee.unit.parameters[callee.unit.owner >= 0 :]} - {parameter}
+    if not isinstance(event, t.StoreItem):
+        # A number is computed with; what is put into a place may be there to be kept, whatever it is.
+        own -= {name for name in own if _is_number(callee, name)}
     parts = [part for register in registers for part in uses.expression(callee, register, "")]
     return not any(isinstance(part, t.Load) and part.name in own for part in parts)
 
