@@ -243,7 +243,6 @@ def test_what_stands_in_is_a_tensor_for_functions_of_torch_alone() -> None:
     x = torch.ones(3)
     assert (x * thing).tolist() == x.tolist()
     assert (x < thing) is False
-    torch.optim.SGD(made["Anything"]("net").parameters(), lr=0.1).step()
 
 
 def test_what_is_a_part_of_itself_is_made_as_well() -> None:
