@@ -31,7 +31,8 @@ def in_place(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call,
             sure=obj.sure,
             spent=bool(runs.ran_at(obj.graph)),
         )
-        m.fact(fact._replace(result=_bound_name(m, event.out)))
+        if obj.requires_grad is not Fact.NO:
+            m.fact(fact._replace(result=_bound_name(m, event.out)))
         _cut(m, value, at.site)
     cut(m, value)
     return value

@@ -8,7 +8,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataShared
 from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, TENSORS, How, Kind, Object, Sure, Value
 from torchcopylint.flow.running.machine import Machine, PutOn
-from torchcopylint.flow.storages import slots
+from torchcopylint.flow.storages import slots, taken_apart
 from torchcopylint.flow.storages.reading import MAX_CHAIN
 from torchcopylint.flow.tapes import inquiries, used_up, uses
 from torchcopylint.flow.values import idioms, naming
@@ -26,6 +26,7 @@ CONVERSIONS = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat
 def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str, form: str, sure: Sure) -> None:
     """An object, `text`, is put on the storages of `source`, which a live parameter or buffer, `shared`, sits on."""
     going = form in ("parameter", "assign") and (_is_let_go(m, source, site) or _is_given_away(m, source, site))
+    going = going or taken_apart.is_taken_apart(m, _put(m, site))
     going = going and not _is_taken_each_turn(m, ref, source, site)
     if going or text == shared or (form == "parameter" and _takes_off(m)):
         # Under the name that it was taken from, it takes the place of what was there.
@@ -39,6 +40,11 @@ def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str,
     # What only its name takes for a parameter may be anything that looks like one.
     sure = min(sure, *(m.state.object(held).sure for held in source.refs))
     m.fact(DataShared(site, text, shared, form, sure, context=context))
+
+
+def _put(m: Machine, site: int) -> int:
+    """The register of what an assignment to `.data` at a site gives another place."""
+    return next((event.value for event in m.index.of(t.StoreAttribute) if event.site == site), t.NO_REGISTER)
 
 
 def note_statistics(m: Machine, event: t.StoreAttribute, ref: int, value: Value, text: str) -> None:
