@@ -38,8 +38,7 @@ def _report(fact: DetachedInPlace, reads: list[ReadAfterCut], *, trains: bool) -
     later = [r for r in reads if not r.own or (from_copy and r.name != fact.result)]
     later = [r for r in later if r.name != fact.result and not _is_meant(fact, r)]
     if fact.spent:
-        # Backward has used the history up: whatever goes on from here is to go on without it, as a helper knows that is
-        # there to cut it.
+        # Backward has used the history up: whatever goes on from here is to go on without it.
         later = [r for r in later if not r.own]
     if later:
         read = min(later, key=lambda r: (r.site < r.cut, r.site))
@@ -49,7 +48,8 @@ def _report(fact: DetachedInPlace, reads: list[ReadAfterCut], *, trains: bool) -
         points = (*shared_points(read.links), cut, Point(Role.READ, read.site, "read.history", {"name": read.name}))
         values = {"name": result if result != "its result" else fact.name, "source": source}
         yield Report(fact.site, points, values, confidence(fact.sure))
-    elif taken and fact.held and not (fact.spent and fact.result.endswith(")")):
+    elif taken and fact.held and not fact.result.endswith(")"):
+        # What a helper returns, and nobody uses beside what it was given, may be there to be cut.
         yield Report(fact.site, (cut,), {"name": result, "source": fact.name}, confidence(fact.sure), "bound")
 
 
