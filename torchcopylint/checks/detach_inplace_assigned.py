@@ -37,6 +37,8 @@ def _report(fact: DetachedInPlace, reads: list[ReadAfterCut], *, trains: bool) -
     from_copy = taken or (fact.consumer == "chain" and trains)
     later = [r for r in reads if not r.own or (from_copy and r.name != fact.result)]
     later = [r for r in later if r.name != fact.result and not _is_meant(fact, r)]
+    # What takes the result itself is no use beside it: `reward + value.detach_()`.
+    later = [r for r in later if not (r.own and fact.consumer == "chain" and r.site == fact.used)]
     if fact.spent:
         # Backward has used the history up: whatever goes on from here is to go on without it.
         later = [r for r in later if not r.own]

@@ -19,6 +19,7 @@ def in_place(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call,
     if len(value.refs) == 1:
         ref = value.refs[0]
         obj = m.state.object(ref)
+        user = m.consumer_of(event.out)
         view = next((s for s in obj.shares if s.how in (How.VIEW, How.INDEX, How.ROW) and s.sure and not s.when), None)
         fact = DetachedInPlace(
             site=at.site,
@@ -30,6 +31,7 @@ def in_place(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call,
             held=value.root is not None and naming.key_text(m, value.root) == at.name,
             sure=obj.sure,
             spent=bool(runs.ran_at(obj.graph)),
+            used=user.site if user is not None else -1,
         )
         if obj.requires_grad is not Fact.NO:
             m.fact(fact._replace(result=_bound_name(m, event.out)))

@@ -120,7 +120,7 @@ class ReadAfter(NamedTuple):
 class DetachedInPlace(NamedTuple):
     """At `site`, `name.detach_()` cuts the object itself. `consumer` is what happens to the result: `statement`,
     `bound`, `same`, `argument`, `return` ... `view` is the site where `name` became a view, or -1. `spent` is whether
-    backward has run over its graph by then."""
+    backward has run over its graph by then, `used` the site of what uses the result, or -1."""
 
     site: int
     name: str
@@ -131,6 +131,7 @@ class DetachedInPlace(NamedTuple):
     held: bool
     sure: Sure
     spent: bool
+    used: int
 
 
 class ReadAfterCut(NamedTuple):
