@@ -255,7 +255,7 @@ KNOWN: tuple[Entry, ...] = (
         )
     ),
     Entry(
-        "detach-shares-memory bad 4",
+        "detach-shares-memory bad 5",
         ("write moved back",),
         Difference(missing=("TCL303",)),
         "the weight of a module is overwritten at the end of a method and read by the next call of another one",
