@@ -82,27 +82,6 @@ for _function in (torch.as_tensor, torch.asarray):
     calls(_name, *_tensor, *_of_array, *_of_list)
 
 
-_CLASSES, _SCORES = torch.tensor([0, 2, 1, 1]), torch.full((4, 3), 0.25)
-_OF_CLASSES = ("cross_entropy", "nll_loss", "multi_margin_loss")
-_OF_SCORES = ("binary_cross_entropy", "binary_cross_entropy_with_logits", "multilabel_soft_margin_loss")
-
-
-@probe(*(f"torch.nn.functional.{name}" for name in (*_OF_CLASSES, *_OF_SCORES)))
-def _weighted_losses(op: Op) -> None:
-    short = op.name.rpartition(".")[2]
-    for saved in op.saved:
-        x = torch.full((4, 3), 0.4, requires_grad=True)
-        given = {"target": (_CLASSES if short in _OF_CLASSES else _SCORES).clone(), "weight": torch.ones(3)}
-        if "pos_weight" in op.arguments:
-            given["pos_weight"] = torch.ones(3)
-        kept = x if saved.argument == 0 else given[op.arguments[saved.argument]]
-        loss = getattr(nn.functional, short)(x, **given)
-        with torch.no_grad():
-            kept.mul_(0)
-        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-            loss.backward()
-
-
 def _variable(tensor: torch.Tensor) -> Any:
     return torch.autograd.Variable(tensor)
 
