@@ -8,7 +8,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen, grads
 from torchcopylint.flow.facts import Saved
-from torchcopylint.flow.model import Kind, Object, Value
+from torchcopylint.flow.model import ANY_ELEMENT, Kind, Object, Value
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import nonnegative
 from torchcopylint.flow.tapes import uses
@@ -25,7 +25,7 @@ def keep(m: Machine, function: Value, obj: Object, first: Value, result: Value, 
     made = m.state.object(result.refs[0]) if len(result.refs) == 1 else None
     if made is None or made.kind is not Kind.TENSOR or made.requires_grad <= 0:
         return
-    layers = classes(m, site)
+    layers = classes(m, function, site)
     entry = next((row for row in layers if row is None or row.shares not in _SHARING), None)
     last = layers[-1] if layers else None
     needed = any(given.requires_grad > 0 for given in grads.tensors_in(m, [first]))
@@ -40,9 +40,18 @@ def keep(m: Machine, function: Value, obj: Object, first: Value, result: Value, 
         m.state.set_object(result.refs[0], made._replace(graph=made.graph | frozenset(ids)))
 
 
-def classes(m: Machine, site: int) -> list[table.ModuleOp | None]:
+def first(m: Machine, function: Value, site: int) -> str:
+    """The class of the first layer of the chain that is called at a site, if it is known."""
+    layers = classes(m, function, site)
+    return layers[0].name if layers and layers[0] is not None else ""
+
+
+def classes(m: Machine, function: Value, site: int) -> list[table.ModuleOp | None]:
     """The classes of the layers of the chain that is called at a site, in order; `None` for one that is unknown, and
-    nothing if the layers are. They are known where they stand in one call of `nn.Sequential`."""
+    nothing if the layers are. They are known where they stand in one call of `nn.Sequential`, and no place is set."""
+    places = (slot[1] for ref in function.refs for slot in m.state.slot_names(ref))
+    if any(place.startswith("[") and place != ANY_ELEMENT for place in places):
+        return []
     call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
     if isinstance(call, t.Invoke):
         return [_class_of(name) for name in nonnegative.chain_in_field(m, call)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen, grads, statistics
 from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.graphs import runs
@@ -104,7 +103,7 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
         return writing.current(m, arguments.at(0))
     if WRITES_INPUT in obj.flags and arguments.at(0).refs:
         _write_first(m, arguments.at(0), site, name)
-        nonnegative.note(m, site, _first_layer(m, function, site))
+        nonnegative.note(m, site, chains.first(m, function, site))
     result = None
     forward = m.world.method_of(obj, "forward")
     if forward is not None:
@@ -137,16 +136,6 @@ def _ends_with_several(m: Machine, ref: int) -> bool:
     held = [slots.slot_value(m, slot) for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
     rows = [table.module_class(m.state.object(last).type) for last in held[-1].refs] if held else []
     return any(row is not None and row.output == "tensors" for row in rows)
-
-
-def _first_layer(m: Machine, function: Value, site: int) -> str:
-    """The class of the first layer of a chain that is called, if it is known."""
-    first = [slots.slot_value(m, slot) for ref in function.refs for slot in m.state.slot_names(ref) if slot[1] == "[0]"]
-    if first:
-        return m.state.object(first[0].refs[0]).type if len(first) == 1 and first[0].refs else ""
-    call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
-    chain = nonnegative.chain_in_field(m, call) if isinstance(call, t.Invoke) else []
-    return chain[0] if chain else ""
 
 
 def _write_first(m: Machine, first: Value, site: int, name: str) -> None:

@@ -22,10 +22,9 @@ def is_all(m: Machine, write: Write) -> bool:
     made = [m.unit.definitions[bind.value] if bind.value >= 0 else None for bind in bound]
     made = [event for event in made if not isinstance(event, t.Augment)]
     return bool(made) and all(
-        event is not None
-        and isinstance(event, t.Invoke | t.Attribute)
+        isinstance(event, t.Invoke | t.Attribute)
         and event.name != field
-        and (is_call(m, event.site) or is_look(m, event.site))
+        and (_is_method(m, event) if isinstance(event, t.Invoke) else _is_look(m, event))
         for event in made
     )
 
@@ -34,18 +33,23 @@ def is_call(m: Machine, site: int) -> bool:
     """Whether a function of the user's is called at a site, and not an operation."""
     event = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
     if isinstance(event, t.Invoke):
-        kinds = {m.state.object(ref).kind for ref in m.value(event.base).refs}
-        return kinds <= {Kind.INSTANCE, Kind.MODULE} and table.tensor_method(event.name) is None
+        return _is_method(m, event)
     return isinstance(event, t.Call) and isinstance(m.value(event.function).const, FunctionReference)
 
 
 def is_look(m: Machine, site: int) -> bool:
     """Whether a property of an object of the user's is looked at, or a loop goes through such an object."""
     looks: list[t.Attribute | t.Iterate] = [*m.index.of(t.Attribute), *m.index.of(t.Iterate)]
-    for event in looks:
-        if event.site == site:
-            base = event.base if isinstance(event, t.Attribute) else event.iterable
-            objects = [m.state.object(ref) for ref in m.value(base).refs]
-            name = event.name if isinstance(event, t.Attribute) else "__iter__"
-            return bool(objects) and all(m.world.method_of(obj, name) is not None for obj in objects)
-    return False
+    return any(event.site == site and _is_look(m, event) for event in looks)
+
+
+def _is_method(m: Machine, event: t.Invoke) -> bool:
+    kinds = {m.state.object(ref).kind for ref in m.value(event.base).refs}
+    return kinds <= {Kind.INSTANCE, Kind.MODULE} and table.tensor_method(event.name) is None
+
+
+def _is_look(m: Machine, event: t.Attribute | t.Iterate) -> bool:
+    base = event.base if isinstance(event, t.Attribute) else event.iterable
+    objects = [m.state.object(ref) for ref in m.value(base).refs]
+    name = event.name if isinstance(event, t.Attribute) else "__iter__"
+    return bool(objects) and all(m.world.method_of(obj, name) is not None for obj in objects)

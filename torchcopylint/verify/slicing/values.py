@@ -3,6 +3,7 @@ assumed."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -24,7 +25,7 @@ def length(thing: Thing) -> int:
 
 
 @dataclass(slots=True)
-class Values:
+class Values(ABC):
     """Makes expressions for plain things under one setting, and keeps the account of what was assumed.
 
     `bare` has the fields of objects that are made without their `__init__`, by class; `plain`: objects of other classes
@@ -349,8 +350,10 @@ class Values:
 
     # -- what `Maker` makes
 
+    @abstractmethod
     def _instance(self, class_name: str, name: str, depth: int) -> str:
-        raise NotImplementedError
+        """An object of a class of the file."""
 
+    @abstractmethod
     def _layer(self, thing: Thing, name: str) -> str:
-        raise NotImplementedError
+        """A layer of `torch.nn`."""
