@@ -39,6 +39,44 @@ EVALUATED = """\
 def predict(net, batches):
     return [net(batch).numpy() for batch in batches]  # <- TCL403, read
 """
+CACHE = """\
+import torch
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.key = nn.Linear(width, width)
+        self.cache = torch.zeros(8, width)
+
+    def forward(self, x: torch.Tensor, position: int):
+        key = self.key(x)
+        self.cache[position] = key.mean(0)  # <- TCL306, kept
+        return (x @ self.cache.t()).sum()
+"""
+SHOWN = """\
+import torch
+
+x = torch.quantize_per_tensor(torch.randn(4), 0.1, 0, torch.qint8)
+x.int_repr()  # <- TCL602, discarded
+print(torch.dequantize(x).shape)
+print(x.q_scale())
+"""
+ROUNDED = """\
+import torch
+
+
+class Gate(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.logit = torch.nn.Parameter(torch.linspace(-1, 1, n))
+
+    def forward(self, x: torch.Tensor):
+        soft = self.logit.sigmoid()
+        soft.data.round_()  # <- TCL103, written
+        return x * soft
+"""
 STYLE = """\
 import logging
 
@@ -194,3 +232,25 @@ def test_where_one_number_is_asked_for_an_index_of_several_shows_nothing(verifie
     assert answer.verdict is not Verdict.CONFIRMED, answer.evidence
     several = PICKED.replace("if best > 0:", "if len(best) > 0:")
     assert verified(several, forced(several), verifier).verdict is Verdict.CONFIRMED
+
+
+def test_who_calls_may_have_switched_recording_off(verifier: Verifier) -> None:
+    found = verified(CACHE, forced(CACHE), verifier)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert any(item.kind == "lent" and "recording off" in item.text for item in found.evidence)
+    trained = f"{CACHE}\n\ndef train(net, x, position):\n    net(x, position).backward()\n"
+    assert verified(trained, forced(trained), verifier).verdict is Verdict.CONFIRMED
+
+
+def test_what_does_not_fit_where_it_would_have_to_go_is_not_confirmed(verifier: Verifier) -> None:
+    found = verified(SHOWN, forced(SHOWN), verifier)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert any(item.kind == "unused" for item in found.evidence)
+    meant = SHOWN.replace("x.int_repr()", "x.dequantize()").replace("print(x.q_scale())\n", "")
+    assert verified(meant, forced(meant), verifier).verdict is Verdict.CONFIRMED
+
+
+def test_a_graph_that_needs_something_else_is_not_harmed(verifier: Verifier) -> None:
+    assert verified(ROUNDED, forced(ROUNDED), verifier).verdict is Verdict.CONFIRMED
+    copied = ROUNDED.replace("sigmoid()", "sigmoid().clone()")
+    assert verified(copied, forced(copied), verifier).verdict is Verdict.INCONCLUSIVE

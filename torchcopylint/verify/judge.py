@@ -29,7 +29,10 @@ _WRITES_LATER = "(in `change`)"
 
 _COUNTS_ON_GRAPH = re.compile(r"does not require grad|requires_grad=False|not require gradients|NoneType")
 """What torch and Python say where a graph or a gradient is missed."""
-_LENT = "only what stands in for things from elsewhere has a graph here: it is not seen if they require grad"
+_LENT = {
+    "graph": "only what stands in for things from elsewhere has a graph here: it is not seen if they require no grad",
+    "recording": "nothing here trains what is run: it is not seen if whoever calls it has switched recording off",
+}
 
 EFFECTLESS = frozenset({"equivalent", "none"})
 """Words of `confirm` that no run can confirm: nothing goes wrong, the code is only longer than it has to be."""
@@ -41,7 +44,8 @@ class Rule:
 
     `words` are those of `confirm` that have a predicate, `against` the alterations to compare with, `raises` pairs of
     an exception's type and a regular expression for its message. `conditional`: it is a warning, so it claims to
-    happen under a condition. `own_graph`: only a graph counts that the code makes itself.
+    happen under a condition. `own`: only a `graph` counts that the code makes itself, or one with a `recording` it
+    counts on itself.
     """
 
     words: tuple[str, ...]
@@ -49,7 +53,7 @@ class Rule:
     raises: tuple[tuple[str, str], ...]
     blame: Role
     conditional: bool
-    own_graph: bool = False
+    own: str = ""
 
     @property
     def looks(self) -> frozenset[str]:
@@ -71,13 +75,16 @@ def rule_of(page: Page, variant: str, confirm: tuple[str, ...] = ()) -> Rule:
         raises=tuple(expected),
         blame=page.blame,
         conditional=page.severity(variant) is Severity.WARNING,
-        own_graph=page.get("own", variant) == "graph",
+        own=page.get("own", variant),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one group: a verdict, its evidence, and the attempt that counted, if any. `branch` as in `Group`."""
+    """What came of one group: a verdict, its evidence, and the attempt that counted, if any. `branch` as in `Group`.
+
+    `harmless`: the code as it is, with nothing cut away, showed the effect and that it does no harm.
+    """
 
     verdict: Verdict
     evidence: tuple[Evidence, ...]
@@ -85,6 +92,7 @@ class Outcome:
     attempt: Attempt | None = None
     run: Run | None = None
     branch: str = ""
+    harmless: bool = False
 
 
 def judge_group(group: Group, rule: Rule, ask: Ask, *, whole: bool = False) -> Outcome:
@@ -116,8 +124,8 @@ def _searched(group: Group, rule: Rule, ask: Ask, *, whole: bool) -> Outcome:
         failed += bool(tried.run.failed)
         if tried.is_there:
             outcome = _settled(tried, rule, ask, group.label)
-            if outcome.verdict is not Verdict.INCONCLUSIVE and not _is_guess(outcome):
-                return outcome
+            if outcome.harmless or (outcome.verdict is not Verdict.INCONCLUSIVE and not _is_guess(outcome)):
+                return outcome  # less of the code cannot say more of the harm
             unseen.append(outcome)
         if failed == MOST_FAILED or len(unseen) == MOST_UNSEEN:
             break
@@ -223,9 +231,16 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
             evidence = opinions[word].evidence
             if attempt.unwritten and any(_WRITES_LATER in item.text for item in evidence):
                 attempt = replace(attempt, guessed=True)
-            if rule.own_graph and not attempt.guessed and _is_lent(attempt, word, rule, ask):
-                attempt, evidence = replace(attempt, guessed=True), (*evidence, Evidence("lent", _LENT))
+            if rule.own and not attempt.guessed and _is_lent(attempt, run, word, rule, ask):
+                attempt, evidence = replace(attempt, guessed=True), (*evidence, Evidence("lent", _LENT[rule.own]))
             return Outcome(Verdict.CONFIRMED, (*evidence, *blocked), label, attempt, run)
+    evidence = tuple(
+        item
+        for word, opinion in opinions.items()
+        for item in (Evidence(word, f"{word}: {opinion.seen.value}"), *opinion.evidence)
+    )
+    if not attempt.partial and any(opinion.seen is Seen.HARMLESS for opinion in opinions.values()):
+        return Outcome(Verdict.INCONCLUSIVE, (*evidence, *blocked), label, attempt, run, harmless=True)
     if not run.reached(len(attempt.marks)):
         return Outcome(Verdict.NOT_TRIGGERED, (*_missed(attempt, run), *blocked), label, attempt, run)
     if blocked:
@@ -236,11 +251,6 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
     if run.cut_short:
         text = f"not all of it was observed: {run.cut_short}"
         return Outcome(Verdict.INCONCLUSIVE, (Evidence("reason", text),), label, attempt, run)
-    evidence = tuple(
-        item
-        for word, opinion in opinions.items()
-        for item in (Evidence(word, f"{word}: {opinion.seen.value}"), *opinion.evidence)
-    )
     if opinions and all(opinion.seen is Seen.NO for opinion in opinions.values()):
         if attempt.partial:
             text = "not observed, but what was cut away or stood in for may hide it"
@@ -252,20 +262,20 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
     return Outcome(Verdict.INCONCLUSIVE, evidence, label, attempt, run)
 
 
-def _is_lent(attempt: Attempt, word: str, rule: Rule, ask: Ask) -> bool:
+def _is_lent(attempt: Attempt, before: Run, word: str, rule: Rule, ask: Ask) -> bool:
     """Whether the effect needs a graph, and only what stands in gave one.
 
     Who hands over a network may have frozen it, and who calls may do so with recording off. Where the code itself fails
-    without the graph, as a backward pass does, it counts on one.
+    without the graph, as a backward pass does, it counts on one. `before` is the run with it.
     """
-    twin = attempt.unlent() if attempt.unlent is not None else None
+    twin = attempt.unlent(rule.own) if attempt.unlent is not None else None
     if twin is None:
         return False
     twin = replace(twin, whole=attempt.whole)
     run = ask(twin, "", ())
     if run.failed or not run.reached(len(twin.marks)) or _raised_as_expected(run, rule):
         return False
-    if run.ended:
+    if run.ended and run.ended != before.ended:
         return not (run.raised and _COUNTS_ON_GRAPH.search(run.raised[-1].message))
 
     def asked(kind: str, marks: tuple[int, ...]) -> Run | None:

@@ -39,7 +39,8 @@ class Attempt:
     `whole`: loops run to their end, and not a few turns of those that have many statements.
     `partial` is true if something that may hide the effect was cut away or stood in for: such a run can confirm, and
     never refute. `unwritten`: nothing in the file writes what is shared, so that a write was assumed (by `change`).
-    `unlent` makes the same with nothing that stands in requiring grad: a graph is then the user's own.
+    `unlent` makes the same with nothing that stands in requiring grad: a graph is then the user's own (`graph`); or has
+    recording off where the code is called, if nothing in it counts on that (`recording`).
     `next` makes the attempt that comes next under another setting if this one does, and `likely` is whether that is
     expected before it has run.
     """
@@ -54,7 +55,7 @@ class Attempt:
     partial: bool = False
     whole: bool = False
     unwritten: bool = False
-    unlent: Callable[[], Attempt | None] | None = field(default=None, compare=False, repr=False)
+    unlent: Callable[[str], Attempt | None] | None = field(default=None, compare=False, repr=False)
     next: Callable[[], Attempt | None] | None = field(default=None, compare=False, repr=False)
     likely: bool = False
 

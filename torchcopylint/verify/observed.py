@@ -123,7 +123,8 @@ class State:
     """How things stood before (`enter`) or after (`leave`) a marked statement.
 
     `mentions` pairs what the statement names with the identities of the tensors and arrays that this leads to (before
-    it only); `graphs` gives the number of nodes of each graph.
+    it only); `graphs` gives the number of nodes of each graph, `saved` from where to where in memory that lies which
+    graphs saved.
     """
 
     mark: int
@@ -137,6 +138,7 @@ class State:
     same: tuple[frozenset[Name], ...]
     unheld: frozenset[Name]
     buffers: frozenset[Name]
+    saved: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +273,7 @@ def _state(state: Any) -> State:
         same=tuple(frozenset(_name(name) for name in _items(group)) for group in _items(state["same"])),
         unheld=frozenset(_name(name) for name in _items(state["unheld"])),
         buffers=frozenset(_name(name) for name in _items(state["buffers"])),
+        saved=tuple((_number(low), _number(high)) for low, high in _items(state["saved"])),
     )
 
 

@@ -124,7 +124,7 @@ def _entry(value: Any) -> Seen | None:
         if value.numel() * value.element_size() > MOST_BYTES or value.layout is not torch.strided:
             return None
         alias = value.detach()
-        low, high = _extent(value)
+        low, high = extent(value)
         return Seen(
             value, low, high, _region(value), alias, alias.clone(), _version(value), value.requires_grad, value.is_leaf
         )
@@ -143,8 +143,9 @@ def _version(value: torch.Tensor) -> int:
         return -1
 
 
-def _extent(value: torch.Tensor) -> tuple[int, int]:
-    if value.numel() == 0:
+def extent(value: torch.Tensor) -> tuple[int, int]:
+    """From where to where in memory a tensor lies, the end exclusive; nowhere for one without elements or strides."""
+    if value.numel() == 0 or value.layout is not torch.strided:
         return 0, 0
     low = value.data_ptr()
     span = sum((size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True)) + 1

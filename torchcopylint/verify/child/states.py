@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import hashlib
 import types
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import torch
 
+from .contents import extent
 from .reach import Reach, has_graph, is_array
 
 try:
@@ -18,6 +21,7 @@ except ImportError:
 
 MOST_PATHS = 60
 MOST_ENDS = 400
+MOST_NODES = 300
 SHORT = 16
 """So many numbers are told in full, if there is room."""
 MANTISSA = float(1 << 17)
@@ -28,7 +32,7 @@ def state(reach: Reach, frames: list[types.FrameType], looks: frozenset[str]) ->
 
     `graphs`: paths of tensors that have a graph, with how many nodes it has. `same`: groups of paths to one tensor,
     array or module. `unheld`: paths of parameters that no optimizer in sight holds (none if there is no optimizer).
-    `buffers`: paths of tensors whose graph still holds what it saved.
+    `buffers`: paths of tensors whose graph still holds what it saved, `saved`: from where to where in memory that is.
     """
     paths: dict[int, list[list[str]]] = {}
     graphs: list[list[Any]] = []
@@ -54,6 +58,7 @@ def state(reach: Reach, frames: list[types.FrameType], looks: frozenset[str]) ->
             for one in (held if graphed else ())
             if isinstance(one.value, torch.Tensor) and _holds_buffers(one.value)
         ],
+        "saved": _extents_saved([one.value for one in held]) if "saved" in looks else [],
     }
 
 
@@ -129,24 +134,36 @@ def _size_of_graph(value: torch.Tensor) -> int:
 
 def _holds_buffers(value: torch.Tensor) -> bool:
     """Whether the graph behind a tensor still holds what it saved for backward. A graph that saved nothing does not."""
+    return next(_saved(value), None) is not None
+
+
+def _saved(value: torch.Tensor) -> Iterator[torch.Tensor]:
+    """What the graph behind a tensor saved for backward, until something of it was freed. Of a large graph, the first
+    nodes."""
     if not has_graph(value):
-        return False
+        return
     try:
         waiting = [value.grad_fn]
     except RuntimeError:  # a view that was written and may not be asked
-        return False
+        return
     for node in waiting:
-        if len(waiting) > 300:
-            return False
+        if len(waiting) > MOST_NODES:
+            return
         for name in dir(node):
             if name.startswith("_saved_"):
                 try:
-                    if isinstance(getattr(node, name), torch.Tensor):
-                        return True
+                    part = getattr(node, name)
                 except RuntimeError:
-                    return False
+                    return
+                if isinstance(part, torch.Tensor):
+                    yield part
         waiting += [next_node for next_node, _ in getattr(node, "next_functions", ()) if next_node is not None]
-    return False
+
+
+def _extents_saved(values: list[Any]) -> list[list[int]]:
+    """Where in memory lies what the graphs behind some tensors saved."""
+    parts = (part for value in values if isinstance(value, torch.Tensor) for part in _saved(value))
+    return [list(found) for found in dict.fromkeys(extent(part) for part in islice(parts, MOST_NODES))]
 
 
 def _unheld(reach: Reach, optimizers: list[torch.optim.Optimizer]) -> list[list[str]]:

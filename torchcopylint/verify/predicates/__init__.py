@@ -61,7 +61,7 @@ LOOKS: dict[str, frozenset[str]] = {
     "returns-differ": frozenset({"returns"}),
     "gradient-differs": frozenset({"ends"}),
     "write-lost": frozenset({"changes", "ends", "returns", "writes"}),
-    "version-bypassed": frozenset({"changes", "graphs"}),
+    "version-bypassed": frozenset({"changes", "graphs", "saved"}),
     "same-object": frozenset({"same", "ends", "returns"}),
     "graph-kept": frozenset({"graphs", "ends"}),
     "graph-cut": frozenset({"ends"}),
@@ -71,7 +71,7 @@ LOOKS: dict[str, frozenset[str]] = {
     "not-held": frozenset({"unheld"}),
 }
 """What each predicate looks at: nothing else is looked for in a run. `changes` are those of contents and of
-`requires_grad`, `ends` the values in the end, `graphs` and `same` how things stand at the marks, `unheld` the
+`requires_grad`, `ends` the values in the end, `graphs`, `saved` and `same` how things stand at the marks, `unheld` the
 parameters without an optimizer, `writes` the operations that write, `returns` what functions return."""
 
 

@@ -13,6 +13,8 @@ from torchcopylint.verify.predicates.case import ALTERED, DISCARDED, Case, Opini
 
 _UNUSED = "it computes one number of what nobody uses afterwards, and what for cannot be seen"
 
+_UNFIT = "in the place of what it is computed from it raises {}, so that what it is meant for cannot be seen"
+
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b|(?<![.\d])\d{14,15}(?![.\d])")
 """An address in memory, as it is printed or as `id` and `data_ptr` give it."""
 
@@ -172,13 +174,22 @@ def result_lost(case: Case) -> Opinion:
     if difference(case.run, skipped, gradients=True):
         return Opinion(Seen.NO)
     back = case.ask("assigned-back", marks)
-    if back is not None and not back.failed and _only_reduces(case.run, back):
-        return Opinion(Seen.HARMLESS, (Evidence("unused", _UNUSED),))
+    if back is not None and not back.failed:
+        if _only_reduces(case.run, back):
+            return Opinion(Seen.HARMLESS, (Evidence("unused", _UNUSED),))
+        if back.ended and back.ended != case.run.ended and not _is_elsewhere(back):
+            # Nobody means to put it there; who reads what an interpreter shows, say, holds nothing.
+            return Opinion(Seen.HARMLESS, (Evidence("unused", _UNFIT.format(back.ended)),))
     made = short(next(iter(results.values())))
     text = (
         f"line {row} computes {made}, which nothing holds; without it all that is printed, returned or kept is the same"
     )
     return Opinion(Seen.YES, (Evidence("result-lost", text, row),))
+
+
+def _is_elsewhere(run: Run) -> bool:
+    """Whether a run ended because something was on another device, as where a dropped move is made up for."""
+    return bool(run.raised) and ("meta" in run.raised[-1].message or "device" in run.raised[-1].message)
 
 
 def _names(group: Iterable[Name]) -> bool:
@@ -256,10 +267,11 @@ def version_bypassed(case: Case) -> Opinion:
             row = next((case.row(index) for index in sorted(change.marks & written)), None)
             text = f"line {row} changed {text_of(name)}, {holder.before} -> {holder.after}"
             text = f"{text}, and its version stayed {holder.version}"
-            waiting = any(state.buffers for state in case.run.states if state.mark in written and state.when == "enter")
+            entered = [state for state in case.run.states if state.mark in written and state.when == "enter"]
+            waiting = any(low < holder.high and holder.low < high for s in entered for low, high in s.saved)
             told = Evidence("version-bypassed", text, row)
             if waiting or difference(case.run, run, gradients=True):
                 return Opinion(Seen.YES, (told, without(kind)))
-            text = "at that moment no graph held what it still needs, and the program does the same without"
+            text = "at that moment no graph needed what was written, and the program does the same without"
             return Opinion(Seen.HARMLESS, (told, Evidence("harmless", text)))
     return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from textwrap import indent
 
 from torchcopylint.base.finding import Finding
 from torchcopylint.verify.model import Attempt
@@ -29,6 +30,8 @@ from torchcopylint.verify.slicing.writers import is_written
 
 GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-kept", "raises"})
 """What is observed of gradients and graphs alone."""
+_OF_TRAINING = frozenset({"backward", "optim", "training", "zero_grad", "enable_grad"})
+"""What is only named where something is trained."""
 _FIELD = re.compile(r"self\.\w+")
 
 
@@ -93,6 +96,8 @@ class Scripting:
         before = maker.definitions
         maker.definitions = []
         driver = self.driver.text(plan, maker) if plan.targets else ""
+        if setting.unrecorded and driver.strip():
+            driver = f"with torch.no_grad():\n{indent(driver, '    ')}"
         if setting.graded:
             maker.helpers.add("give_gradients")
         head = [prelude(setting.seed, self._made_on), helpers(maker.helpers | needed, setting, self._wanted)]
@@ -132,12 +137,15 @@ class Scripting:
             or setting.size == 1,  # where all is one, much that happens cannot be seen
         )
 
-    def _unlent(self, plan: Plan, setting: Setting, text: str) -> Callable[[], Attempt | None]:
-        """What writes the same script with nothing that stands in requiring grad, if that is another one."""
+    def _unlent(self, plan: Plan, setting: Setting, text: str) -> Callable[[str], Attempt | None]:
+        """What writes the same script with nothing that stands in requiring grad, and, where it is about `recording`
+        and nothing in the file trains, with that off for what is called; if that is another script."""
 
-        def made() -> Attempt | None:
+        def made(own: str) -> Attempt | None:
+            if own == "recording" and self._trains:
+                return None
             now = self.script
-            attempt = self.written(plan, replace(setting, frozen=True, grad=False))
+            attempt = self.written(plan, replace(setting, frozen=True, grad=False, unrecorded=own == "recording"))
             self.script = now
             return attempt if attempt is not None and attempt.script != text else None
 
@@ -189,6 +197,15 @@ class Scripting:
         outer = {scope[0].name for scope in self.scopes if scope}
         body = self.source.tree.body
         return frozen(node for node in body if not isinstance(node, Scope) or node.name in outer)
+
+    @cached_property
+    def _trains(self) -> bool:
+        """Whether something in the file is for training, or does other things in it: it counts on being recorded."""
+        return any(
+            (isinstance(node, ast.Attribute) and node.attr in _OF_TRAINING)
+            or (isinstance(node, ast.Name) and node.id in _OF_TRAINING)
+            for node in ast.walk(self.source.tree)
+        )
 
     @cached_property
     def _nobody_writes(self) -> bool:
