@@ -92,6 +92,8 @@ class ModuleOp(NamedTuple):
 
     name: str
     """The canonical dotted name of the class."""
+    takes: tuple[str, ...] = ("input",)
+    """The names of what `forward` is called with, in their order."""
     output: str = "unknown"
     """What `forward` returns with default settings: `tensor`, `tensors` (a tuple, possibly nested), `scalar` (a 0-dim
     tensor, such as a loss), `none`, or `unknown`."""
@@ -258,11 +260,12 @@ def module_class(dotted: str) -> ModuleOp | None:
     row = _cells("modules.md", name)
     if row is None:
         return None
-    output, shares, parameters, buffers, saves, notes = row
+    takes, output, shares, parameters, buffers, saves, notes = row
     relation, _, when = _condition(shares)
     flags = notes.split()
     return ModuleOp(
         name=name,
+        takes=tuple(takes.split()) or ("input",),
         output=output,
         shares=relation,
         when=when,

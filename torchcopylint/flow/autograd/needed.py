@@ -28,6 +28,8 @@ def by_backward(m: Machine, value: Value, site: int, consumer: str) -> None:
                     continue
                 if written in m.writes and saved in m.saves and _comes_too_late(m, m.saves[saved].site, written, site):
                     continue
+                if written in m.writes and saved in m.saves and _gives_way(m, saved, written):
+                    continue
                 if written in m.writes and saved in m.saves and not exclusion.exclude(m, m.saves[saved].site, written):
                     sure = min(obj.sure, m.writes[written].sure)
                     kept = m.saved_objects.get(saved, -1)
@@ -55,6 +57,26 @@ def _comes_too_late(m: Machine, saved: int, written: int, site: int) -> bool:
         # An inner loop has saved it, such as that of an episode.
         return saved < site and anew.each_turn(m, site)
     return exclusion.is_of_last_turn(m, written) or (saved < site and anew.each_turn(m, site))
+
+
+def _gives_way(m: Machine, saved: int, written: int) -> bool:
+    """Whether the name that a write goes through was bound to something else by whoever has saved what it may still
+    hold: `if t is not None: x = x * w`, and then `x.relu_()`, which hits the old `x` where nothing was saved."""
+    root, site = m.root_keys.get(written), m.saves[saved].site
+    if not isinstance(root, str) or not site < written or saved not in m.saved_objects:
+        return False
+    kept = {share.storage for share in m.state.object(m.saved_objects[saved]).shares}
+    bound = [bind for bind in m.index.binds.get(root, ()) if site < bind.site < written]
+    return len(bound) == 1 and _takes_its_place(m, bound[0], kept, (site, written))
+
+
+def _takes_its_place(m: Machine, bind: t.Bind, kept: set[int], sites: tuple[int, int]) -> bool:
+    """Whether a binding stands on an arm with the first of two sites, and not with the second one, and to nothing that
+    sits on some storages."""
+    held = {share.storage | 1 for ref in m.value(bind.value).refs for share in m.state.object(ref).shares}
+    with_it = exclusion.goes_along(m, bind.site, sites[0]) and not exclusion.goes_along(m, bind.site, sites[1])
+    turn = {uses.loops_around(m, one) for one in (bind.site, *sites)}
+    return bool(held) and with_it and len(turn) == 1 and held.isdisjoint(one | 1 for one in kept)
 
 
 def _is_of_its_turn(m: Machine, site: int) -> bool:

@@ -222,6 +222,7 @@ def _call_known(
     m: Machine, function: Value, obj: Object, row: table.ModuleOp, arguments: Arguments, site: int, name: str
 ) -> Value:
     """A layer of `torch.nn`."""
+    arguments = _in_order(row, arguments)
     first = arguments.at(0)
     config = dict(obj.config)
     at = Site(site, naming.key_text(m, first.root) or "its input", f"{name}(...)", "call")
@@ -260,6 +261,16 @@ def _call_known(
     statistics.update(m, function, row, site, name)
     _note_pure(m, function, obj, row, first, site, name)
     return result
+
+
+def _in_order(row: table.ModuleOp, arguments: Arguments) -> Arguments:
+    """What a layer is given by position, though it be by name: `criterion(input=y, target=t)`."""
+    positional, keywords = [*arguments.positional], {**arguments.keywords}
+    for name in row.takes[len(positional) :]:
+        if name not in keywords:
+            break
+        positional.append(keywords.pop(name))
+    return Arguments(positional, keywords)
 
 
 def _with_weights(m: Machine, function: Value, arguments: Arguments) -> Arguments:

@@ -223,7 +223,7 @@ class Machine:
             arms = [[self.made_at(site) for site in made] for made in self.index.alternatives[event.site]]
             for number, delta in enumerate(deltas):
                 others = [ref for arm, made in enumerate(arms) for ref in made if arm != number]
-                deltas[number] = self.state.left_over(delta, others)
+                deltas[number] = self.state.left_over(delta, others, self.index.bound_behind(event))
         self.state.merge(deltas)
         converted.take_as_one(self, deltas)
         if self._loops and (event.site in self.index.counting or event.site in self.index.holding_later):

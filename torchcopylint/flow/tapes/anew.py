@@ -52,7 +52,9 @@ def each_turn(m: Machine, site: int, loop: int = -1) -> bool:
         elif isinstance(event, t.Invoke) and event.name == "scale" and len(event.arguments) == 1:
             # `scaler.scale(loss)`: what the scaler has been told on earlier turns is no part of a graph.
             pending.append(_Part(event.arguments[0].register))
-        elif isinstance(event, t.Attribute) and event.name in m.index.stores:
+        elif isinstance(event, t.Attribute) and any(
+            loop in uses.loops_around(m, store.site) for store in m.index.stores.get(event.name, ())
+        ):
             return False
         elif isinstance(event, (t.Attribute, t.Invoke, *_MAKING)):
             pending += _comes_from(m, event, where)
@@ -173,10 +175,21 @@ def _is_filled(m: Machine, name: str, loop: int) -> bool:
         if isinstance(event, t.StoreItem | t.Augment | t.StoreAttribute):
             return True
         if isinstance(event, t.Invoke) and event.base == use.register and m.value(use.register).refs:
+            if _keeps_nothing(m, event):
+                continue
             given = [one.register for one in event.arguments]
             if m.value(use.register).kind in CONTAINERS or not all(_is_number(m, one) for one in given):
                 return True
     return False
+
+
+def _keeps_nothing(m: Machine, call: t.Invoke) -> bool:
+    """Whether a method of the user's is known to leave nothing of its arguments behind, in its object or elsewhere."""
+    known = [m.world.method_of(m.state.object(ref), call.name) for ref in m.value(call.base).refs]
+    summaries = [m.world.summary(function) for function in known if function is not None]
+    return len(summaries) == len(known) and not any(
+        one is None or one.unknown or one.kept or one.added or one.left or one.carries for one in summaries
+    )
 
 
 def _is_number(m: Machine, register: int) -> bool:

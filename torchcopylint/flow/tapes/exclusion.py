@@ -33,8 +33,28 @@ def _exclude(m: Machine, one: int, other: int) -> bool:
 
 def some_follow(m: Machine, sites: list[int], other: int) -> bool:
     """Whether who comes to the site `other` has come by one of some sites in front of it, as their conditions say: each
-    of its conditions holds there as well, or two of them stand on the arms of one such condition."""
-    known, there = set(_conditions(m, other)), _assumed(m, other)
+    of its conditions holds there as well, or two of them stand on the arms of one such condition. Of `if a or b:`, the
+    sites that stand under `a` and those that stand under `b` do together."""
+    known = set(_conditions(m, other))
+    return _some_follow(m, sites, other, known) or any(
+        all(_some_follow(m, sites, other, {*known, case}) for case in cases) for cases in _cases(m, other)
+    )
+
+
+def _cases(m: Machine, site: int) -> list[list[tuple[str, object, bool]]]:
+    """Of each condition at a site that holds if one of several does, these, if all of them are understood."""
+    found = []
+    for one in _assumed(m, site):
+        for register, truth in _parts(m, one.register, one.truth):
+            event = m.unit.definitions[register] if register >= 0 else None
+            if isinstance(event, t.Logic) and event.symbol == ("or" if truth else "and"):
+                cases = [_asked(m, operand, truth) for operand in event.operands]
+                found.append([case for case in cases if case is not None] if None not in cases else [])
+    return [cases for cases in found if cases]
+
+
+def _some_follow(m: Machine, sites: list[int], other: int, known: set[tuple[str, object, bool]]) -> bool:
+    there = _assumed(m, other)
     open_ones: list[tuple[str, object, bool]] = []
     for site in sites:
         # What is asked once, for both, may be anything: `while not done: ...`.

@@ -42,6 +42,7 @@ class UnitIndex:
         self.compared: frozenset[int] | None = None
         self.off_by_default: frozenset[int] | None = None
         self._carried: dict[int, frozenset[str]] = {}
+        self._first_bound: dict[int, dict[str, int]] = {}
 
     @cached_property
     def events(self) -> list[t.Event]:
@@ -85,6 +86,17 @@ class UnitIndex:
                 if any(computed):
                     found[branch.site] = computed
         return found
+
+    def bound_behind(self, branch: t.Branch) -> frozenset[str]:
+        """The names that a turn of the innermost loop around a condition binds behind it alone, before it looks at
+        them: `state = {...} if whole else {}`. What they hold there was left by an earlier turn."""
+        around = self.loops[branch.site][-1]
+        if around not in self._first_bound:
+            loop = next(one for one in self.of(t.Loop) if one.site == around)
+            binds = sorted((event.site, event.name) for event in t.events(loop.body) if isinstance(event, t.Bind))
+            unseen = self.carried(loop)
+            self._first_bound[around] = {name: site for site, name in reversed(binds) if name not in unseen}
+        return frozenset(name for name, site in self._first_bound[around].items() if site > branch.site)
 
     def _displayed(self, register: int) -> list[t.Event | None]:
         """What has made the value of a register, and what is written out in it: `([x], True)`."""

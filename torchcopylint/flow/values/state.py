@@ -166,13 +166,13 @@ class State:
                 if isinstance(entry, Object) and isinstance(here, Object) and not entry.graph <= here.graph:
                     self.put(key, here._replace(graph=here.graph | entry.graph))
 
-    def left_over(self, delta: Delta, refs: list[int]) -> Delta:
+    def left_over(self, delta: Delta, refs: list[int], unseen: frozenset[str]) -> Delta:
         """The delta of an arm of a branch in a loop, where other arms make these objects anew: what is put aside of
         them was made on earlier turns, and is not what this turn makes.
 
-        What a name still stands for is the newest that there is.
+        What a name still stands for is the newest that there is, but for `unseen` ones, at which nobody looks any more.
         """
-        aside = [ref for ref in refs if self.entries.get(ref) is not None and self._is_put_aside(ref, delta)]
+        aside = [ref for ref in refs if self.entries.get(ref) is not None and self._is_put_aside(ref, delta, unseen)]
         if not aside or delta.get(ALIVE, self.entries[ALIVE]) is not True:
             return delta
         self.fork()
@@ -181,15 +181,15 @@ class State:
             self.retire(ref)
         return self.take()
 
-    def _is_put_aside(self, ref: int, delta: Delta) -> bool:
-        """Whether, as a delta has it, slots hold an object and no name does, or nobody holds a container or something
-        with a graph."""
+    def _is_put_aside(self, ref: int, delta: Delta, unseen: frozenset[str]) -> bool:
+        """Whether, as a delta has it, slots hold an object and no name but `unseen` ones does, or nobody holds a
+        container or something with a graph."""
         obj = delta[ref] if ref in delta else self.entries.get(ref)
         held = isinstance(obj, Object) and (bool(obj.graph) or obj.kind in CONTAINERS)
         for key in self.holders.get(ref, ()):
             cell = delta[key] if key in delta else self.entries.get(key)
             if isinstance(cell, Cell) and ref in cell.refs:
-                if isinstance(key, str):
+                if isinstance(key, str) and key not in unseen:
                     return False
                 held = True
         return held

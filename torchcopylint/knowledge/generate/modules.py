@@ -14,9 +14,10 @@ from torchcopylint.knowledge.generate.probe import equal, flat, overlap, snapsho
 from torchcopylint.knowledge.generate.rows import NoRow, line
 from torchcopylint.knowledge.generate.samples import filled
 
-COLUMNS = ("name", "output", "shares", "parameters", "buffers", "saves", "notes")
+COLUMNS = ("name", "takes", "output", "shares", "parameters", "buffers", "saves", "notes")
 
 LEGEND = """\
+- *takes*: the names of what `forward` is called with, in their order; empty where that is `input` alone.
 - *output*: what `forward` returns with default settings; `scalar` is a 0-dim tensor, `tensors` a tuple.
 - *shares*: how the output relates to the input's memory: as in `tensor.md`; the condition `mode` is train or eval.
 - *parameters*, *buffers*: the names of its own, all options switched on. For recurrent modules those of one layer.
@@ -150,7 +151,7 @@ def module_sections(skipped: Collection[str]) -> dict[str, list[str]]:
         if name in excused or full in skipped:
             continue
         if name in _CONTAINERS.split():
-            rows.append(line(full, ["unknown", "", "", "", "", "container"]))
+            rows.append(line(full, ["", "unknown", "", "", "", "", "container"]))
             continue
         if name in _SAME_ROW:
             rows.append(line(full, _row(_SAME_ROW[name])))
@@ -209,7 +210,12 @@ def _cells(cls: Any, recipes: Sequence[Recipe]) -> list[str]:
         flags.add("same-object")
     (output,) = outputs
     kept = " ".join(sorted(set.intersection(*saves)))
-    return [output, _shares(relations), parameters, buffers, kept, " ".join(sorted(flags))]
+    return [_takes(cls), output, _shares(relations), parameters, buffers, kept, " ".join(sorted(flags))]
+
+
+def _takes(cls: Any) -> str:
+    names = " ".join(list(inspect.signature(cls.forward).parameters)[1:])
+    return "" if names == "input" else names
 
 
 def _shares(relations: dict[str, set[str]]) -> str:
