@@ -256,10 +256,23 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
             text = "not observed, but what was cut away or stood in for may hide it"
         elif "synchronised" in rule.against:
             text = "not observed, but what was in time in this run may be late in another"
+        elif not _in_order(run):
+            text = "not observed, but with these inputs the steps did not follow one another"
         else:
             return Outcome(Verdict.REFUTED, evidence, label, attempt, run)
         return Outcome(Verdict.INCONCLUSIVE, (*evidence, Evidence("reason", text)), label, attempt, run)
     return Outcome(Verdict.INCONCLUSIVE, evidence, label, attempt, run)
+
+
+def _in_order(run: Run) -> bool:
+    """Whether each step was passed after the one before it, as in a second turn of a loop."""
+    time = 0
+    for times in run.passes:
+        later = [t for t in times if t >= time]
+        if not later:
+            return False
+        time = later[0]
+    return True
 
 
 def _is_lent(attempt: Attempt, before: Run, word: str, rule: Rule, ask: Ask) -> bool:

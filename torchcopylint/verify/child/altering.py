@@ -92,7 +92,18 @@ def _replace(root: ast.AST, old: ast.AST, new: ast.expr) -> None:
 
 
 def _targets(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
-    """Every name and attribute that the statement writes through, or hands on, is bound to a copy first."""
+    """Every name and attribute that the statement writes through, or hands on, is bound to a copy first.
+
+    Of a function without a name that it makes, what that is given is copied.
+    """
+    made = [node for node in ast.walk(numbered.statements[number]) if isinstance(node, ast.Lambda)]
+    for node in made:
+        names = {argument.arg for argument in node.args.args}
+        for part in [p for p in ast.walk(node.body) if isinstance(p, ast.Name) and p.id in names]:
+            _replace(node, part, call("fresh", [part], part))
+            numbered.statements[number].altered = True  # type: ignore[attr-defined]
+    if any(getattr(numbered.statements[number], "altered", False) for _ in made):
+        return
     _bound_first(numbered, number, "fresh", replaced)
 
 
@@ -272,15 +283,28 @@ def _marked_dirty(numbered: Numbered, number: int, mark: dict[str, Any], replace
     chains = [chain for chain in _chains(statement) if isinstance(chain, ast.Name)]
     if not context or not chains:
         raise CannotAlter("no context, or nothing that is written")
-    target = next((c for c in chains if isinstance(statement, ast.AugAssign)), chains[0])
-    if isinstance(statement, ast.AugAssign):
-        root: ast.AST = statement.target
-        while isinstance(root, (ast.Subscript, ast.Attribute)):
-            root = root.value
-        target = root if isinstance(root, ast.Name) else target
+    target = _written_in(statement) or chains[0]
     told = call("marked_dirty", [ast.Name(context, ast.Load()), ast.Name(target.id, ast.Load())], statement)
     replaced[number] = [ast.copy_location(ast.Expr(told), statement), statement]
     statement.altered = True  # type: ignore[attr-defined]
+
+
+def _written_in(statement: ast.stmt) -> ast.Name | None:
+    """The name through which a statement writes: what it augments, or calls a method of that ends in an underscore."""
+    writing = [n.func for n in ast.walk(statement) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    roots: list[ast.AST] = [f.value for f in writing if f.attr.endswith("_") and not f.attr.startswith("_")]
+    roots = [statement.target] if isinstance(statement, ast.AugAssign) else roots
+    for root in roots:
+        while not isinstance(root, ast.Name):
+            if isinstance(root, ast.Subscript | ast.Attribute):
+                root = root.value
+            elif isinstance(root, ast.Call) and isinstance(root.func, ast.Attribute):
+                root = root.func.value
+            else:
+                break
+        if isinstance(root, ast.Name):
+            return root
+    return None
 
 
 def _first_parameter(numbered: Numbered, statement: ast.stmt) -> str:

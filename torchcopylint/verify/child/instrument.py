@@ -17,6 +17,7 @@ OBSERVER = "_tcl_"
 AT = "_tcl_at_"
 
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _UNTOUCHED = (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Pass)
 
 
@@ -44,6 +45,13 @@ class Numbered:
             inside = exact or inside
         narrowest = min((self.wheres[n].end_row - self.wheres[n].row for n in inside), default=0)
         return [n for n in inside if self.wheres[n].end_row - self.wheres[n].row == narrowest]
+
+    def is_made_first(self, number: int) -> bool:
+        """Whether a statement is a definition at module level, or in a class there: its head runs unhooked."""
+        statement = self.statements[number]
+        classes = [node for node in self.tree.body if isinstance(node, ast.ClassDef)]
+        there = (self.tree.body, *(node.body for node in classes))
+        return isinstance(statement, _DEFINITIONS) and any(statement is node for body in there for node in body)
 
 
 def parse(script: str) -> Numbered:
@@ -129,7 +137,7 @@ def _inner(statement: ast.stmt, numbers: dict[int, int], replaced: dict[int, lis
     if isinstance(statement, ast.ClassDef):
         # Statements of a class body would leave names in the class.
         for inner in statement.body:
-            if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if isinstance(inner, _DEFINITIONS):
                 _inner(inner, numbers, replaced)
         return
     for field in _BLOCKS:
@@ -146,7 +154,7 @@ def _inner(statement: ast.stmt, numbers: dict[int, int], replaced: dict[int, lis
 def _hooked(
     statement: ast.stmt, number: int, numbers: dict[int, int], replaced: dict[int, list[ast.stmt]]
 ) -> list[ast.stmt]:
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(statement, _DEFINITIONS):
         _inner(statement, numbers, replaced)
         return [statement]
     place = _place(statement)

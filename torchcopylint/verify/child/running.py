@@ -281,6 +281,9 @@ def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[
         return json.dumps({"failed": "no CUDA device"})
     rows = [(mark["row"], mark["end_row"]) for mark in marks]
     observer = Observer(marked, rows, [bool(mark["keeps"]) for mark in marks])
+    for passes, numbers in zip(observer.passes, marked, strict=True):
+        if numbers and all(map(numbered.is_made_first, numbers)):
+            passes.append(0)
     observer.looks, observer.within = frozenset(request["looks"]), frozenset(request["within"])
     observer.quiet = bool(request["quiet"])
     observer.retains = kind == "retain"

@@ -57,7 +57,7 @@ def _raising(case: Case, found: list[Raised], defaults: tuple[tuple[str, tuple[i
         if not any(other.row == error.row and other.kind == error.kind for other in _expected(case, run)):
             row = next((case.row(index) for index in sorted(error.marks)), None)
             first = error.message.strip().splitlines()[0][:160] if error.message.strip() else ""
-            told = Evidence(word, f"line {row or error.row} raised {error.kind}: {first}", row)
+            told = Evidence(word, f"{f'line {row}' if row else 'a later line'} raised {error.kind}: {first}", row)
             return Opinion(Seen.YES, (told, without(kind)))
     return Opinion(Seen.EITHER_WAY if compared else Seen.UNCLEAR)
 
@@ -125,7 +125,9 @@ def returns_differ(case: Case) -> Opinion:
         differing = difference(replace(case.run, ends=()), replace(run, ends=()), gradients=False)
         if differing:
             return Opinion(Seen.YES, (Evidence("returns-differ", f"{ALTERED[kind]}, {differing}"),))
-    return Opinion(Seen.NO if compared else Seen.UNCLEAR)
+    # Where nothing is returned or printed, nothing could differ.
+    told = bool(case.run.printed) or any(is_users(scope) and value != "None" for _, scope, value in case.run.values)
+    return Opinion(Seen.NO if compared and told else Seen.UNCLEAR)
 
 
 def write_lost(case: Case) -> Opinion:
@@ -177,7 +179,7 @@ def result_lost(case: Case) -> Opinion:
     if back is not None and not back.failed:
         if _only_reduces(case.run, back):
             return Opinion(Seen.HARMLESS, (Evidence("unused", _UNUSED),))
-        if back.ended and back.ended != case.run.ended and not _is_elsewhere(back):
+        if back.ended and back.ended != case.run.ended and not _is_elsewhere(back, set(marks)):
             # Nobody means to put it there; who reads what an interpreter shows, say, holds nothing.
             return Opinion(Seen.HARMLESS, (Evidence("unused", _UNFIT.format(back.ended)),))
     made = short(next(iter(results.values())))
@@ -187,9 +189,11 @@ def result_lost(case: Case) -> Opinion:
     return Opinion(Seen.YES, (Evidence("result-lost", text, row),))
 
 
-def _is_elsewhere(run: Run) -> bool:
-    """Whether a run ended because something was on another device, as where a dropped move is made up for."""
-    return bool(run.raised) and ("meta" in run.raised[-1].message or "device" in run.raised[-1].message)
+def _is_elsewhere(run: Run, marks: set[int]) -> bool:
+    """Whether a run ended because something was on another device, as where a dropped move is made up for, or because
+    nothing can be put in the place of what it was computed from, as in a record."""
+    error = run.raised[-1] if run.raised else None
+    return error is not None and ("meta" in error.message or "device" in error.message or bool(error.marks & marks))
 
 
 def _names(group: Iterable[Name]) -> bool:

@@ -24,7 +24,9 @@ def asked(setting: Setting, message: str, line: str) -> Setting | None:
     if ".grad" in line and "'NoneType' object has no attribute" in message:
         return replace(setting, graded=True) if not setting.graded else None
     if "does not require grad and does not have a grad_fn" in message and ".backward(" in line:
-        return replace(setting, graded=True) if not setting.graded else None
+        # What has the graph may be a function that stands in, and what that is given.
+        graph = replace(setting, graded=True) if not setting.graded else replace(setting, grad=True)
+        return graph if graph != setting else None
     if "__main__.Anything is not a Module subclass" in message:
         return replace(setting, layers=True) if not setting.layers else None
     parts = _TAKEN_APART.search(message) if _IN_PARTS.search(line) else None
@@ -68,6 +70,31 @@ def _with_second(setting: Setting, found: re.Match[str]) -> Setting:
 
 def _with_dimensions(setting: Setting, found: re.Match[str]) -> Setting:
     return replace(setting, dimensions=int(found["wanted"]), batch=0)
+
+
+def _with_shape(setting: Setting, found: re.Match[str]) -> Setting:
+    """What is written in place has fewer dimensions than what it is to take in."""
+    sizes = [int(size) for size in found["shape"].split(",") if size.strip()]
+    made = replace(setting, dimensions=len(sizes), batch=0)
+    return made if made != setting else _matched(setting, sizes[-1:], int(found["wanted"]))
+
+
+def _with_size(setting: Setting, found: re.Match[str]) -> Setting:
+    """Two sizes have to be one: that of inputs is the other one, which the code says itself."""
+    return _matched(setting, [int(found["one"])], int(found["other"]))
+
+
+def _matched(setting: Setting, given: list[int], other: int) -> Setting:
+    sizes = {*given, other}
+    if len(sizes) != 2:
+        return setting
+    for own in (setting.last, setting.second, setting.size):
+        if own > 1 and own in sizes:
+            wanted = (sizes - {own}).pop()
+            if own == setting.last:
+                return replace(setting, last=wanted)
+            return replace(setting, second=wanted) if own == setting.second else replace(setting, size=wanted)
+    return setting
 
 
 def _with_last(setting: Setting, found: re.Match[str]) -> Setting:
@@ -141,6 +168,11 @@ _ANSWERS: tuple[tuple[re.Pattern[str], Callable[[Setting, re.Match[str]], Settin
         (r"size mismatch, .*\((?P<given>\d+)\).*\((?P<wanted>\d+)x\d+\)", _multiplied),
         (r"shape '\[(?P<shape>-?\d+(?:, -?\d+)+)\]' is invalid for input of size (?P<given>\d+)", _viewed),
         (r"index (?P<index>\d+) is out of bounds for (?:dimension|axis) \d+ with size (?P<size>\d+)", _indexed),
+        (
+            r"output with shape \[(?P<shape>[\d, ]*)\] doesn't match the broadcast shape \[(?:\d+, )*(?P<wanted>\d+)\]",
+            _with_shape,
+        ),
+        (r"size of tensor a \((?P<one>\d+)\) must match the size of tensor b \((?P<other>\d+)\)", _with_size),
         (r"Input batch size \d+ doesn't match hidden0 batch size (?P<wanted>\d+)", _with_batch),
         (r"Kernel size can't be greater than actual input size", _larger),
         (r"Output size is too small", _larger),

@@ -24,6 +24,8 @@ _NO_METHODS = frozenset({"data", "grad", "shape", "dtype", "device", "T"})
 """What tensors have that is no method: what is called under such a name is something else's."""
 _SIZED = frozenset({"view", "reshape", "expand", "to", "permute", "new_zeros"})
 """Methods of tensors whose arguments are no tensors of a kind with it."""
+_RESHAPED = frozenset({"view", "reshape", "flatten", "squeeze", "unsqueeze", "ravel", "t"})
+"""Methods of tensors that give the same elements in another shape."""
 _INDEXED = frozenset({"gather", "index_select", "scatter", "scatter_", "index_add_", "index_copy_"})
 
 
@@ -69,6 +71,8 @@ class Calls:
             for argument in arguments:
                 if argument.constant is None:
                     argument.vote(kind, USED if name == "range" else WEAK)
+            if name == "range" and len(arguments) == 3 and arguments[2].constant is None:
+                arguments[2].vote("stride", WEAK)
             result.vote("list" if name == "range" else kind, WEAK)
         elif name in ("min", "max", "sum"):
             result.near += arguments
@@ -187,8 +191,9 @@ class Calls:
         if root in ("torch.nn", "torch.nn.modules") and name[:1].isupper():
             result.made, result.arguments = dotted, tuple(arguments)
             result.vote("tensor" if name == "Parameter" else "module", PROVEN)
-            if name in ("Sequential", "ModuleList") and first is not None:
-                result.arguments = tuple(arguments)
+            if name in ("ModuleDict", "ParameterDict") and first is not None and "dict" in first.votes:
+                for key in first.arguments:
+                    key.vote("str", USED)
             for argument in arguments:
                 if argument.constant is None and name not in ("Sequential", "ModuleList", "ModuleDict", "Parameter"):
                     argument.vote("size", WEAK)
@@ -214,6 +219,8 @@ class Calls:
         first = arguments[0] if arguments else None
         if name in tables.FROM_ARRAY and first is not None:
             first.vote("array", USED)
+        elif name == "frombuffer" and first is not None:
+            first.vote("bytearray", USED)
         elif name in ("as_tensor", "asarray", "tensor", "FloatTensor", "Tensor") and first is not None:
             if not first.votes and first.constant is None:
                 first.vote("array" if name != "tensor" else "list", WEAK)
@@ -348,7 +355,7 @@ def _of_tensor(owner: Thing, name: str, arguments: list[Thing], named: Mapping[s
     if name in tables.NO_TENSOR_RESULTS:
         return None
     reduced = name in ("sum", "mean") and not arguments and not named
-    return Thing(near=[owner], dimensions=0 if reduced else None)
+    return Thing(near=[owner], dimensions=0 if reduced else None, whole=owner if name in _RESHAPED else None)
 
 
 def _of_container(owner: Thing, name: str, arguments: list[Thing]) -> Thing | None:
@@ -382,3 +389,7 @@ def _classes(scores: Thing, target: Thing) -> None:
     if not scores.made:
         scores.dimensions = scores.dimensions or 2
     target.dtype, target.dimensions = "long", 1
+    while target.whole is not None:
+        # What it is with another shape is of integers as well.
+        target = find(target.whole)
+        target.dtype = target.dtype or "long"

@@ -37,8 +37,10 @@ class Driver:
                 call = self._with_locals(call, chain[-1], extra, maker)
             if call:
                 calls.append(call)
-        once = len(calls) == 1 and not objects
-        for turn in range(1 if once else 2):
+        once = len(calls) == 1 and not objects and not any(map(_is_cached, self._world.functions.values()))
+        # What one call leaves behind shows in a later one, and whether it grows in one more.
+        more = "returns-differ" in self._confirm or ("graph-kept" in self._confirm and objects)
+        for turn in range(3 if more else 1 if once else 2):
             if turn and backward:
                 # Each call gets inputs of its own: the graph of the first ones was freed.
                 lines += [f"{name} = {name}.detach().requires_grad_() * 1.0" for name in maker.grown]
@@ -49,8 +51,12 @@ class Driver:
                     maker.helpers.add("backpropagate")
                     lines.append(f"backpropagate({name})")
         if backward and any(is_autograd_function(chain[0]) for chain in plan.targets):
-            lines += [line for call in calls if ".apply(" in call for line in _beside(call)]
+            applied = [call for call in calls if ".apply(" in call]
+            lines += [line for call in applied for line in _beside(call)]
             maker.assumed.append("what is returned is added to something else that gets a gradient")
+            maker.helpers.add("use_later")
+            lines += [f"given_{n} = use_later({call.replace('(', ', ', 1)}" for n, call in enumerate(applied, 1)]
+            maker.assumed.append("what a function of autograd is given is used afterwards")
         if self.written_later():
             made = [name for cls, name in objects.items() if self._world.is_module(cls)]
             things = [name for name in (*maker.arguments_given, *made) if name.isidentifier()]
@@ -146,6 +152,11 @@ class Driver:
 
 def _is_read(node: ast.Attribute) -> bool:
     return isinstance(node.ctx, ast.Load)
+
+
+def _is_cached(function: FunctionNode) -> bool:
+    """Whether a function gives back what it gave before."""
+    return any("cache" in ast.unparse(decorator) for decorator in function.decorator_list)
 
 
 def _is_generator(function: FunctionNode) -> bool:

@@ -135,7 +135,8 @@ class Learner:
         """Of which kind the names that a statement passes on should have been, by what refused one of them."""
         if message.startswith(("tensors used as indices", "only integers, slices")):
             taken = [node.slice for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Subscript)]
-            return tuple(sorted((name, "indices") for name in map(_last_name, taken) if name))
+            taken = [part for index in taken for part in (index.elts if isinstance(index, ast.Tuple) else [index])]
+            return tuple(sorted({(name, "indices") for name in map(_last_name, taken) if name}))
         if message.startswith(("Boolean value of Tensor", "The truth value of an array")):
             return self._conditions(row)
         refused = _NO_TENSOR.search(message)

@@ -166,6 +166,7 @@ class Reading:
             (tables.LIST, "list"),
             (tables.ENVIRONMENT, "environment"),
             (tables.STRING, "str"),
+            (tables.STREAM, "stream"),
         ):
             if name in names:
                 owner.vote(kind, USED if name != "step" else WEAK)
@@ -187,6 +188,9 @@ class Reading:
             bound = self.value(part) if part is not None else None
             if bound is not None and bound.constant is None:
                 bound.vote("int", USED)
+                if isinstance(part, ast.Name) and part is not node.step:
+                    # What begins somewhere has something in it, what ends there has so many.
+                    bound.vote("index" if part is node.lower else "size", WEAK)
         return Thing()
 
     def _x_subscript(self, node: ast.Subscript) -> Thing:
@@ -299,7 +303,7 @@ class Reading:
         whole = Thing()
         whole.vote("dict" if isinstance(node, ast.DictComp) else "list", USED)
         if isinstance(node, ast.DictComp):
-            walk.value(node.key)
+            whole.arguments = (walk.value(node.key),)
         whole.element = walk.value(node.value if isinstance(node, ast.DictComp) else node.elt)
         return whole
 

@@ -127,7 +127,8 @@ class Scripting:
             label=f"{plan.label}, {setting.dimensions} dimensions{', with a graph' if setting.grad else ''}",
             assumed=tuple(dict.fromkeys((*maker.assumed, *self._opened, *plan.assumed, *self._told_of_moves()))),
             standins=tuple(dict.fromkeys((*maker.standins, *(text for piece in kept for text in piece.replaced)))),
-            guessed=self._is_guess(maker) or (plan.cut and (self._misshapen or self._loses_result(script))),
+            guessed=self._is_guess(maker, {name for names in plan.made for name in names})
+            or (plan.cut and (self._misshapen or self._loses_result(script))),
             unwritten=bool(plan.targets) and self._nobody_writes,
             unlent=self._unlent(plan, setting, script.text) if not setting.frozen else None,
             partial=bool(maker.standins or self._moved)
@@ -159,15 +160,16 @@ class Scripting:
         """Whether the effect needs a graph, and inputs were made that may not have the one that the user's have."""
         return bool(GRADIENT & set(self.confirm)) and any("is a tensor" in text for text in maker.assumed)
 
-    def _is_guess(self, maker: Maker) -> bool:
+    def _is_guess(self, maker: Maker, cut_away: set[str]) -> bool:
         """Whether something that the finding names was guessed: its kind, from its name alone, or that it requires
-        grad, where the finding is about that and what is named was made."""
+        grad, where the finding is about that and what is named was made. So it is where a step runs backward over what
+        was made once, as what computes it is `cut_away`."""
         texts = (self.finding.message, *(step.message for step in self.finding.steps))
         spoken = {name for text in texts for name in names_spoken(text)}
         roots = {name.split(".")[0].split("[")[0] for name in spoken}
         roots |= {found[0] for name in spoken if (found := _FIELD.match(name))} | self._fields_at_steps
         grad = bool({"raises", "raises-later", "gradient-differs"} & set(self.confirm))
-        return bool(roots & maker.guessed) or (grad and bool(roots & maker.trained))
+        return bool(roots & maker.guessed) or (grad and bool(roots & maker.trained | self._backwards & cut_away))
 
     def _loses_result(self, script: Script) -> bool:
         """Whether a write that is said to be lost may only be lost because what returns it was cut away."""
@@ -211,6 +213,16 @@ class Scripting:
     def _nobody_writes(self) -> bool:
         """Whether it is only assumed that what is shared is written, and nothing in the file does."""
         return self.driver.written_later() and not is_written(self.source.tree, self.plans.rows)
+
+    @cached_property
+    def _backwards(self) -> set[str]:
+        """The names that statements with a step in them run backward over."""
+        called = (
+            node.func
+            for node in ast.walk(self.source.tree)
+            if isinstance(node, ast.Call) and node.lineno in self.plans.rows and isinstance(node.func, ast.Attribute)
+        )
+        return {name for func in called if func.attr == "backward" for name in names_in(func.value)}
 
     @cached_property
     def _fields_at_steps(self) -> set[str]:

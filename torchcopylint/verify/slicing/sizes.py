@@ -86,6 +86,9 @@ class Sizes:
         name = thing.name.lower()
         if "size" in thing.votes and name in ("dim", "step", "steps", "index", "idx", "i", "item"):
             return self._setting.size
+        if "stride" in thing.votes:
+            # There are two turns at least.
+            return max(1, self._setting.size // 2)
         if "index" in thing.votes and "size" not in thing.votes:
             # Different indices are different numbers: a swap of an element with itself shows nothing.
             return self._indices.setdefault(id(thing), (len(self._indices) + 1) % 3)

@@ -171,7 +171,10 @@ def changed_by(statement: ast.stmt) -> set[str]:
 
 
 def is_autograd_function(scope: Scope) -> bool:
-    """Whether a class is a function of autograd, by its bases."""
-    return isinstance(scope, ast.ClassDef) and any(
-        ast.unparse(base).rsplit(".", 1)[-1] == "Function" for base in scope.bases
-    )
+    """Whether a class is a function of autograd, by its bases or a `forward` that gets a context and no `self`."""
+    if not isinstance(scope, ast.ClassDef):
+        return False
+    forward = next((m for m in scope.body if isinstance(m, FunctionNode) and m.name == "forward"), None)
+    static = forward is not None and any(ast.unparse(item) == "staticmethod" for item in forward.decorator_list)
+    derived = any(ast.unparse(base).rsplit(".", 1)[-1] == "Function" for base in scope.bases)
+    return derived or (static and bool(scope.bases))

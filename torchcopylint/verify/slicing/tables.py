@@ -127,6 +127,8 @@ CUDA_ALONE = frozenset(["synchronize", "set_device", "empty_cache", "init", "res
 """Functions of `torch.cuda` that do something with a GPU and return nothing."""
 DEVICES = ("cuda", "mps", "xpu", "npu")
 
+STREAM = frozenset(["readinto", "readinto1"])
+"""What is read from alone."""
 NOTHING_PASSED = frozenset(
     ["log", "log2", "log10", "exp", "sqrt", "abs", "sign", "sin", "cos", "tanh", "relu", "sigmoid", "floor", "ceil"]
 )

@@ -232,6 +232,15 @@ class Values(ABC):
         last = name.rsplit(".", 1)[-1]
         return repr(self.setting.device if last.lower().endswith("device") else last)
 
+    def _bytearray(self, thing: Thing, name: str, depth: int) -> str:
+        self.assumed.append(f"`{name}` are 64 bytes of small numbers")
+        return "bytearray(np.arange(16, dtype=np.float32).tobytes())"
+
+    def _stream(self, thing: Thing, name: str, depth: int) -> str:
+        self.assumed.append(f"`{name}` gives 256 bytes")
+        self.helpers.add("io")
+        return "io.BytesIO(bytes(range(256)))"
+
     def _path(self, thing: Thing, name: str, depth: int) -> str:
         self.helpers.add("Location")
         return f"Location({name.rsplit('.', 1)[-1]!r})"
@@ -286,6 +295,8 @@ class Values(ABC):
     def _tuple(self, thing: Thing, name: str, depth: int) -> str:
         numbers = [key for key in thing.items if isinstance(key, int) and key >= 0]
         count = max([thing.arity, *(number + 1 for number in numbers)], default=0) or 2
+        if not numbers and thing.element is not None and find(thing.element).votes:
+            return f"({', '.join(self.expression(thing.element, f'{name}[{n}]', depth + 1) for n in range(count))},)"
         parts = [self.expression(thing.item(n), thing.item(n).name or f"{name}[{n}]", depth + 1) for n in range(count)]
         return f"({', '.join(parts)},)"
 

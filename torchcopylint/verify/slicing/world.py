@@ -40,7 +40,16 @@ _ANNOTATIONS = {
     "device": "device",
     "dtype": "dtype",
     "Namespace": "object",
+    "bytes": "bytearray",
+    "bytearray": "bytearray",
+    "memoryview": "bytearray",
+    "BufferedIOBase": "stream",
+    "RawIOBase": "stream",
+    "BytesIO": "stream",
+    "BinaryIO": "stream",
 }
+_FILLED = frozenset({"zeros", "ones", "empty", "rand", "randn", "full"})
+"""Functions of torch that are given the sizes of what they make."""
 
 
 class World:
@@ -96,6 +105,7 @@ class World:
                 if isinstance(default, ast.Constant) and default.value is not None:
                     thing.constant = default.value
                     thing.vote(type(default.value).__name__, WEAK)
+                self._shaped(thing, default)
             for extra in (arguments.vararg, arguments.kwarg):
                 if extra is not None:
                     given[extra.arg] = Thing(extra.arg)
@@ -105,6 +115,18 @@ class World:
                     given[ordered[1].arg].vote("parameters", PROVEN)
             self._results[key] = Thing(function.name)
         return self.parameters[key], self._results[key]
+
+    def _shaped(self, thing: Thing, default: ast.expr | None) -> None:
+        """A default that is a tensor of given sizes says of which shape others are."""
+        sizes = default.args if isinstance(default, ast.Call) else []
+        dotted = self.dotted(default.func) if isinstance(default, ast.Call) else ""
+        if not sizes or not dotted.startswith("torch.") or dotted.rpartition(".")[2] not in _FILLED:
+            return
+        thing.vote("tensor", WEAK)
+        sizes = sizes[0].elts if isinstance(sizes[0], ast.Tuple | ast.List) else sizes
+        last = sizes[-1] if sizes else None
+        if isinstance(last, ast.Constant) and isinstance(last.value, int):
+            thing.dimensions, thing.last = len(sizes), last.value
 
     def _is_optimizer(self, class_name: str) -> bool:
         """Whether a class of the file is an optimizer by its first base."""
