@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from forced import forced
 from test_verify_pages import BAD, GOOD, MEANT, confirmed_by_force
 from test_verify_slicing import EITHER_WAY, PAGES, TEMPTING, WITHOUT_EFFECT, embedded, findings
-from test_verify_slicing import forced as forced_in
 
 from torchcopylint.base.verification import Verdict
 from torchcopylint.pages import Example, Page, load_pages
@@ -68,7 +68,7 @@ def takes_the_gpu(code: str) -> bool:
 def test_a_bad_example_is_confirmed(page: Page, piece: Slice, verifier: Verifier) -> None:
     verification = verifier.verify(piece, page)
     told = [item.text for item in verification.evidence]
-    if takes_the_gpu(piece.groups[0].attempts[0].script):
+    if takes_the_gpu(next(iter(piece.groups[0].attempts)).script):
         assert verification.verdict is not Verdict.CONFIRMED, told
     else:
         expected = Verdict.UNSUPPORTED if needs_processes(page) else Verdict.CONFIRMED
@@ -93,7 +93,7 @@ def test_bad_examples_are_confirmed_through_the_slicer(page: Page, where: str, v
             verification = verifier.verify(slice_of(text, finding, page, device="cuda"), page)
             told = text.split("\n")[finding.span.start.row - 1]
             listed = {(code, start) for code, start in (*EITHER_WAY, *WITHOUT_EFFECT) if start in told}
-            if needs_processes(page):
+            if needs_processes(page) or page.get("confirm", finding.variant) == "equivalent":
                 assert verification.verdict is Verdict.UNSUPPORTED
             elif takes_the_gpu(text):
                 assert verification.verdict is not Verdict.CONFIRMED
@@ -105,7 +105,7 @@ def test_bad_examples_are_confirmed_through_the_slicer(page: Page, where: str, v
 @pytest.mark.parametrize("path", TEMPTING, ids=lambda path: path.stem)
 def test_tempting_code_is_not_confirmed(path: Path, verifier: Verifier) -> None:
     text = path.read_text(encoding="utf-8")
-    finding = forced_in(text)
+    finding = forced(text)
     page = load_pages()[finding.code]
     verification = verifier.verify(slice_of(text, finding, page, device="cuda"), page)
     assert verification.verdict is not Verdict.CONFIRMED, verification.evidence

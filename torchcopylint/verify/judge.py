@@ -29,6 +29,7 @@ _WRITES_LATER = "(in `change`)"
 
 _COUNTS_ON_GRAPH = re.compile(r"does not require grad|requires_grad=False|not require gradients|NoneType")
 """What torch and Python say where a graph or a gradient is missed."""
+_DELAYED = "the GPU was given half a second of other work before the steps, as it may have had"
 _LENT = {
     "graph": "only what stands in for things from elsewhere has a graph here: it is not seen if they require no grad",
     "recording": "nothing here trains what is run: it is not seen if whoever calls it has switched recording off",
@@ -233,6 +234,8 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
                 attempt = replace(attempt, guessed=True)
             if rule.own and not attempt.guessed and _is_lent(attempt, run, word, rule, ask):
                 attempt, evidence = replace(attempt, guessed=True), (*evidence, Evidence("lent", _LENT[rule.own]))
+            if "synchronised" in rule.against:
+                evidence = (*evidence, Evidence("delayed", _DELAYED))
             return Outcome(Verdict.CONFIRMED, (*evidence, *blocked), label, attempt, run)
     evidence = tuple(
         item

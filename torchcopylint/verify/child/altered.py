@@ -12,6 +12,12 @@ import torch
 
 from .reach import is_array
 
+_BUSY_CYCLES = 1_000_000_000
+"""Of a GPU's clock: some half a second, in which the host can make room for what is copied and read it."""
+
+_PINNED_SIZES = range(9, 25)
+"""Binary logarithms of bytes: from what a few numbers take to 16 MB."""
+
 
 class Alterations:
     """What altered statements call."""
@@ -138,6 +144,33 @@ class Alterations:
             for owner, name, value in _keeping():
                 stack.enter_context(_patched(owner, name, value))
             yield
+
+
+def keep_busy() -> None:
+    """Give a GPU that is in use something to do, so that what nobody waits for is late.
+
+    Without that, a small copy is mostly done before the next statement reads it, and the race is lost unseen.
+    """
+    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda._sleep(_BUSY_CYCLES)  # type: ignore[no-untyped-call]
+
+
+def spoil_pinned() -> None:
+    """Have pinned memory at hand that holds what nobody copies there, and none that an earlier script has filled.
+
+    Earlier scripts copied the same values, so that a copy that is late would not be seen. And to ask the driver for
+    pinned memory waits for the GPU, so that there were no copy to be late.
+    """
+    # The public one is of torch 2.12; before, only a private one was there.
+    public = getattr(getattr(torch, "accelerator", None), "empty_host_cache", None)
+    emptying = public or getattr(torch._C, "_host_emptyCache", None)
+    if not torch.cuda.is_available() or emptying is None:
+        return
+    torch.cuda.synchronize()
+    emptying()
+    # Blocks are kept by size, in powers of two, and given out again when nothing holds them.
+    spoilt = [torch.full((1 << size,), 255, dtype=torch.uint8, pin_memory=True) for size in _PINNED_SIZES]
+    del spoilt
 
 
 def _fresh(value: Any, depth: int) -> Any:

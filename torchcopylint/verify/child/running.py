@@ -298,6 +298,8 @@ def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[
     _seed(request["device"], int(request["seed"]))
     dumps = json.dumps  # the script may patch the module
     protection, in_force = protect()
+    if observer.quiet:
+        altered.spoil_pinned()
     printed = Printed()
     names = {"__name__": "__main__", "__builtins__": _builtins(protection), "_tcl_": observer}
     error: BaseException | None = None
