@@ -73,6 +73,7 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
         return _on_tensor(m, symbol, values, tensor, event, operands)
     for value in values:
         reading.read(m, value, event.site, "operand", symbol)
+        slots.field_read(m, value.root, event.site, "operand", symbol)
     if Kind.ARRAY in kinds:
         made = Object(Kind.ARRAY, min(m.state.object(r).sure for v in values for r in v.refs[:1]), text="...")
         if any(NDARRAY in m.state.object(r).flags for v in values for r in v.refs):
@@ -226,6 +227,7 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
     name = naming.text_of(m, event.target)
     if kind in BUFFERS and event.symbol != "@=" and not target.plain:
         reading.read(m, value, event.site, "operand", event.symbol)
+        slots.field_read(m, value.root, event.site, "operand", event.symbol)
         item = m.unit.definitions[event.target]
         if isinstance(item, t.Item) and indexing.is_stored_back(m, item, target):
             if indexing.is_advanced(m, item.subscript) is Fact.YES:

@@ -10,7 +10,7 @@ from torchcopylint.flow.facts import FieldRead
 from torchcopylint.flow.storages import reading, slots
 
 if TYPE_CHECKING:
-    from torchcopylint.flow.model import Value
+    from torchcopylint.flow.model import Mark, Value
     from torchcopylint.flow.running.machine import Machine
 
 
@@ -28,7 +28,10 @@ def by_call(m: Machine, number: int, bound: Mapping[str, Value], site: int, name
         looked_at = _of_its_object(callee) if own else _of_parameter(callee, parameter, value, m)
         for slot in marked:
             if slot[1][1:] in looked_at:
-                reading.read(m, slots.slot_value(m, slot), site, "argument", name)
+                held = slots.slot_value(m, slot)
+                if own:
+                    held = held._replace(marks=frozenset(mark for mark in held.marks if not _by_method(m, mark, callee)))
+                reading.read(m, held, site, "argument", name)
 
 
 def _of_its_object(callee: Machine) -> set[str]:
@@ -50,6 +53,13 @@ def _of_parameter(callee: Machine, parameter: str, value: Value, m: Machine) -> 
             handing = m.world.machines.get(number) if number is not None else None
             found |= _of_its_object(handing) if handing is not None else set()
     return found
+
+
+def _by_method(m: Machine, mark: Mark, callee: Machine) -> bool:
+    """Whether another method of the object has written: what its methods do to each other is a matter of the class."""
+    write = m.writes.get(mark.write)
+    written = m.part_writes.get(write.site) if write is not None else None
+    return written is not None and m.world.unit(written[0]).owner == callee.unit.owner
 
 
 def _is_marked(m: Machine, slot: tuple[int, str]) -> bool:

@@ -15,7 +15,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import conversions, nonnegative, overlaps, reading, resizing, writing
+from torchcopylint.flow.storages import conversions, nonnegative, overlaps, reading, resizing, slots, writing
 from torchcopylint.flow.tapes import activations, inquiries
 from torchcopylint.flow.values import callforms, naming
 from torchcopylint.flow.values.sites import STATISTICS, Arguments, Site
@@ -29,7 +29,9 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     for position, value in enumerate(arguments.positional):
         if (not op.reads or op.overwrites) if position == 0 else op.name.rpartition(".")[2] in inquiries.SHAPED:
             continue
-        reading.read(m, value, at.site, "operand" if op.differentiable else "look", at.op)
+        consumer = "operand" if op.differentiable else "look"
+        reading.read(m, value, at.site, consumer, at.op)
+        slots.field_read(m, value.root, at.site, consumer, at.op)
     for name, value in arguments.keywords.items():
         if name != "out":
             reading.read(m, value, at.site, "argument", at.op)
