@@ -112,6 +112,7 @@ PHRASES: Mapping[str, str] = {
     "read.in_flight": "read here: `{name}` is not filled yet",
     "read.run": "read here: backward runs over the graph of `{source}`",
     "read.figure": "read here: `{name}` is taken for a number",
+    "read.figures": "read here: numbers alone are taken from `{name}`",
     "read.again": "read here: backward over `{name}` needs what is gone",
     "kept.sum": "kept here: `{name}` holds the graph of `{source}`",
     "kept.collected": "kept here: `{name}` holds `{source}` and the graph behind it",

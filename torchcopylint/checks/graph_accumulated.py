@@ -16,7 +16,7 @@ ACROSS_CALLS = True
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each addition of a value with its graph to what outlives the iteration, if backward has used the graph."""
     for fact in unit.facts:
-        if isinstance(fact, Accumulated) and fact.form == "figure":
+        if isinstance(fact, Accumulated) and fact.form in ("figure", "figures"):
             yield from _figure(unit, fact)
         elif isinstance(fact, Accumulated) and fact.form != "item":
             names = {"name": fact.name, "source": fact.source}
@@ -34,12 +34,12 @@ def check(unit: UnitFacts) -> Iterator[Report]:
 
 
 def _figure(unit: UnitFacts, fact: Accumulated) -> Iterator[Report]:
-    """A sum of which nobody uses the graph: in an evaluation that records, say."""
+    """A sum or list of which nobody uses the graph: in an evaluation that records, say."""
     mode = mode_is_on(unit, fact.assumed, local=False)
     if mode is None or mode is Confidence.LOW:
         return
     names = {"name": fact.name, "source": fact.source}
-    points = [Point(Role.KEPT, fact.site, "kept.sum", names)]
+    points = [Point(Role.KEPT, fact.site, "kept.sum" if fact.form == "figure" else "kept.collected", names)]
     if fact.ran >= 0:
-        points.append(Point(Role.READ, fact.ran, "read.figure", names))
-    yield Report(fact.site, tuple(points), names, at_most(mode, confidence(fact.sure)), "figure")
+        points.append(Point(Role.READ, fact.ran, f"read.{fact.form}", names))
+    yield Report(fact.site, tuple(points), names, at_most(mode, confidence(fact.sure)), fact.form)

@@ -168,8 +168,9 @@ class InferenceMisused(NamedTuple):
 class Accumulated(NamedTuple):
     """At `site`, `source` and the graph behind it is added to `name`, turn after turn of a loop, or call after call of
     a method, in which backward runs over that graph, at `ran`. `form` is `sum`, `collected`, or `item` where it is
-    written into a part of `name`. A sum of which nobody wants the graph has the form `figure`: everybody takes it for a
-    number, at `ran` for one (-1: only the caller does), whether backward runs or not. For `assumed`, see `LeafWritten`.
+    written into a part of `name`. A sum of which nobody wants the graph has the form `figure`, a list `figures`:
+    everybody takes numbers from it, at `ran` for one (-1: only the caller does), whether backward runs or not. For
+    `assumed`, see `LeafWritten`.
     """
 
     site: int

@@ -25,6 +25,8 @@ _LOOKING = re.compile(
 )
 """Functions and methods, by the last part of their names, that look at a number or write it down."""
 _CHOOSING = frozenset({"min", "max", "sum", "abs"})
+_JOINING = frozenset({"torch.stack", "torch.cat", "torch.hstack", "torch.vstack"})
+_GROWING = frozenset({"append", "extend", "clear"})
 _COMPUTING = frozenset({"torch.exp", "torch.log"})
 """These compute on with what `math.log` and a logger only look at."""
 _QUESTIONS = COMPARISONS | {"is", "is not", "in", "not in"}
@@ -69,8 +71,10 @@ class Looks:
             case t.Return():
                 self.returned.add(-1)
                 return True
-            case t.Logic() | t.Augment() | t.Unpack() | t.Item():
+            case t.Logic() | t.Augment() | t.Unpack() | t.Item() | t.Iterate():
                 return self.ends(event.out)
+            case t.Collect():
+                return self.ends(event.container)
             case t.StoreItem():
                 return event.value == register and self._ends_in(event.base)
             case t.Operate():
@@ -106,15 +110,18 @@ class Looks:
     def _ends_in_call(self, register: int, event: t.Call | t.Invoke) -> bool:
         if isinstance(event, t.Invoke) and event.base == register:
             self.looked.update([event.site] if event.name in _NUMBERS else [])
-            return event.name in _NUMBERS or (event.name in _SAME and self.ends(event.out))
+            return event.name in _NUMBERS | _GROWING or (event.name in _SAME and self.ends(event.out))
         if isinstance(event, t.Invoke) and event.name == "append":
             return self._ends_in(event.base)
+        if self.m.dotted_of(event) in _JOINING:
+            return self.ends(event.out)
         if isinstance(event, t.Call) and self._name_of(event) in _CHOOSING:
             return self.ends(event.out)
         if self.m.dotted_of(event) in _COMPUTING:
             return self.ends(event.out)
         if _LOOKING.match(self._name_of(event)):
-            self.looked.add(event.site)
+            # How many there are in a list says nothing of them.
+            self.looked.update([event.site] if self._name_of(event) != "len" else [])
             return True
         return False
 

@@ -1,4 +1,4 @@
-"""Sums that gather the graph of every turn of a loop, and that everybody takes for a number."""
+"""Sums and lists that gather the graph of every turn of a loop, and of which everybody takes the numbers alone."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
 
-def note(m: Machine, site: int, own: int, value: Value, source: str) -> None:
-    """At `site`, in a loop, `value` is added to the sum that stands in the register `own`."""
+def note(m: Machine, site: int, own: int, value: Value, source: str, form: str = "figure") -> None:
+    """At `site`, in a loop, `value` is added to the sum in the register `own`, or to the list (`figures`)."""
     m.gathered.pop(site, None)
     if not m.in_loop or m.state.mode.recording is not Fact.YES or not value.refs:
         return
@@ -32,7 +32,7 @@ def note(m: Machine, site: int, own: int, value: Value, source: str) -> None:
     if all(_carries_network(m, obj, f"{source} {obj.text}") for obj in objects):
         sure = min(obj.sure if obj.kind in TENSORS else Sure.LIKELY for obj in objects)
         name = naming.text_of(m, own)
-        m.gathered[site] = own, Accumulated(site, name, source, "figure", -1, sure, m.state.mode.assumed)
+        m.gathered[site] = own, Accumulated(site, name, source, form, -1, sure, m.state.mode.assumed)
 
 
 def _carries_network(m: Machine, obj: Object, text: str) -> bool:
@@ -48,7 +48,7 @@ def _carries_network(m: Machine, obj: Object, text: str) -> bool:
 
 
 def found(m: Machine, known: set[int]) -> Iterator[Relation]:
-    """The sums of a unit that nobody uses but as numbers; not those at the sites `known`."""
+    """The sums and lists of a unit that nobody uses but as numbers; not those at the sites `known`."""
     loops = Loops(m.unit.tape) if m.gathered else None
     for site, (own, fact) in sorted(m.gathered.items()):
         loaded = m.unit.definitions[own] if own >= 0 else None

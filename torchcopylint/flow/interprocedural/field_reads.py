@@ -30,7 +30,9 @@ def by_call(m: Machine, number: int, bound: Mapping[str, Value], site: int, name
             if slot[1][1:] in looked_at:
                 held = slots.slot_value(m, slot)
                 if own:
-                    held = held._replace(marks=frozenset(mark for mark in held.marks if not _by_method(m, mark, callee)))
+                    held = held._replace(
+                        marks=frozenset(mark for mark in held.marks if not _by_method(m, mark, callee))
+                    )
                 reading.read(m, held, site, "argument", name)
 
 

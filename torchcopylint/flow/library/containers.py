@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import unknowns
-from torchcopylint.flow.graphs import runs
+from torchcopylint.flow.graphs import gathered, runs
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     LAZY_FORMS,
@@ -59,6 +59,8 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         lasting = runs.stands_in_field(m, event.base)
         part, added = brought.by(m, item, naming.spelling(m, register), register)
         runs.accumulate(m, event.site, base, part, text, added, "collected", lasting=lasting)
+        if name == "append":
+            gathered.note(m, event.site, event.base, part, added, "figures")
         collecting.put(m, (ref, ANY_ELEMENT), item, event.site, "append")
         return Value(kind=Kind.NONE)
     if name in _EXTENDING and len(arguments.positional) > 1:

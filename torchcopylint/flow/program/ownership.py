@@ -205,12 +205,17 @@ def _are_tied(m: Machine, one: Parts, other: Parts) -> bool:
         for tie in ties.of(m.world, local) if local is not None and theirs else ():
             if not ties.holds(m.world, local or 0, tie, m.unit, call):
                 continue
-            for here, there in ((region, also) for also in theirs):
-                if (_covers(here, tie.field, tie.name) and _covers(there, tie.other, tie.other_name)) or (
-                    _covers(there, tie.field, tie.name) and _covers(here, tie.other, tie.other_name)
-                ):
-                    return True
+            if any(_meet_by(here, there, tie) for also in theirs for here, there in ((region, also), (also, region))):
+                return True
     return False
+
+
+def _meet_by(here: Region, there: Region, tie: ties.Tie) -> bool:
+    """Whether a part of the one field of a tie and a part of the other have a parameter in common."""
+    if tie.name:
+        return _covers(here, tie.field, tie.name) and _covers(there, tie.other, tie.other_name)
+    fields = (Part("field", tie.field), Part("field", tie.other))
+    return (*here[:1], *there[:1]) == fields and overlap(here[1:], there[1:]) is Fact.YES
 
 
 def _covers(region: Region, field: str, name: str) -> bool:

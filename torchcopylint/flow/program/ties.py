@@ -1,19 +1,22 @@
-"""Parameters that the constructor of a class ties to one another: `self.head.weight = self.embedding.weight`."""
+"""What the constructor of a class ties: `self.head.weight = self.embedding.weight`, `self.target = self.source`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
 
 if TYPE_CHECKING:
     from torchcopylint.flow.interprocedural.classes import Classes
+    from torchcopylint.flow.tapes.index import UnitIndex
 
 
 class Tie(NamedTuple):
     """The parameter `name` of what the field `field` holds is the parameter `other_name` of what `other` holds.
 
-    If the constructor is given something true for its parameter `when`, unless that is empty.
+    Without names, the two fields hold the same. If the constructor is given something true for its parameter `when`,
+    unless that is empty.
     """
 
     field: str
@@ -53,7 +56,7 @@ def _called_surely(world: Classes, number: int, initial: int) -> list[int]:
 
 def _made_by(world: Classes, unit: t.Unit) -> list[Tie]:
     index = world.index(unit)
-    found = []
+    found = _same_fields(unit, index)
     for store in index.of(t.StoreAttribute):
         one = _field(unit, store.base)
         value = unit.definitions[store.value] if store.value >= 0 else None
@@ -61,6 +64,25 @@ def _made_by(world: Classes, unit: t.Unit) -> list[Tie]:
         if one and other and isinstance(value, t.Attribute):
             when = _condition(unit, store.site) if store.site in index.on_arms else ""
             found += [Tie(one, store.name, other, value.name, when)] if when is not None else []
+    return found
+
+
+def _same_fields(unit: t.Unit, index: UnitIndex) -> list[Tie]:
+    """Two fields that are set to one thing, and to nothing else: `self.target = self.source`, or both to one name that
+    is bound once."""
+    own = [store for store in index.of(t.StoreAttribute) if _is_own(unit, store.base)]
+    sets = Counter(store.name for store in own)
+    once = {store.name: store for store in own if sets[store.name] == 1 and store.site not in index.on_arms}
+    given: dict[str, str] = {}
+    found = []
+    for name, store in once.items():
+        made = unit.definitions[store.value] if store.value >= 0 else None
+        other = _field(unit, store.value)
+        if isinstance(made, t.Load) and not any(parameter.name == made.name for parameter in unit.parameters):
+            bound = sum(isinstance(e, t.Bind) and e.name == made.name for e in t.events(unit.tape))
+            other = given.setdefault(made.name, name) if bound == 1 else ""
+        if other and other != name and other in once:
+            found.append(Tie(name, "", other, "", ""))
     return found
 
 
@@ -108,6 +130,9 @@ def _binds(unit: t.Unit, name: str) -> bool:
 def _field(unit: t.Unit, register: int) -> str:
     """The field of `self` that a register was loaded from."""
     made = unit.definitions[register] if register >= 0 else None
-    base = unit.definitions[made.base] if isinstance(made, t.Attribute) and made.base >= 0 else None
-    own = isinstance(base, t.Load) and bool(unit.parameters) and base.name == unit.first
-    return made.name if isinstance(made, t.Attribute) and own else ""
+    return made.name if isinstance(made, t.Attribute) and _is_own(unit, made.base) else ""
+
+
+def _is_own(unit: t.Unit, register: int) -> bool:
+    base = unit.definitions[register] if register >= 0 else None
+    return isinstance(base, t.Load) and bool(unit.parameters) and base.name == unit.first
