@@ -41,5 +41,5 @@ def _figure(unit: UnitFacts, fact: Accumulated) -> Iterator[Report]:
     names = {"name": fact.name, "source": fact.source}
     points = [Point(Role.KEPT, fact.site, "kept.sum" if fact.form == "figure" else "kept.collected", names)]
     if fact.ran >= 0:
-        points.append(Point(Role.READ, fact.ran, f"read.{fact.form}", names))
+        points.append(Point(Role.HERE, fact.ran, f"here.{fact.form}", names))
     yield Report(fact.site, tuple(points), names, at_most(mode, confidence(fact.sure)), fact.form)
