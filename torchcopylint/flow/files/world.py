@@ -164,9 +164,9 @@ class World(OuterNames):
         return callers
 
     def let_go(self) -> None:
-        """Give up what was run. Units and their world hold one another, which only a collection would notice."""
-        self.machines.clear()
-        self.inherited.clear()
+        """Give up all that is known. Units, their world and what it asks hold one another, which only a collection
+        would notice."""
+        vars(self).clear()
 
     def _run_again(self, number: int) -> set[int]:
         """Run a unit once more; returns who calls it, if what it does is not what it was known to do."""
