@@ -122,9 +122,11 @@ class Rule(NamedTuple):
 
     def reports(self, units: Sequence[UnitFacts]) -> Iterator[Report]:
         """What the rule reports of a file's units. Of most units nothing is stated, so that no check has to look."""
-        for unit in units:
-            if unit.facts or unit.writes:
-                yield from self.check(unit)
+        stated = [unit for unit in units if unit.facts or unit.writes]
+        if not stated:
+            return
+        for unit in stated:
+            yield from self.check(unit)
         if self.check_class is not None:
             classes: dict[int, list[UnitFacts]] = {}
             for unit in units:

@@ -159,8 +159,9 @@ def ends_in(m: Machine, name: str, site: int) -> bool:
     parts = [event.out for event in expression(m, register, name) if isinstance(event, t.Load)]
     mine = [use for use in found if use.loads and use.register in parts]
     later = [use for use in found if use.loads and mine and use.position > mine[-1].position]
-    other_arms = all(_on_other_arms(m.unit.tape, site, use.site) for use in later)
-    return bool(mine) and other_arms and _is_of_this_turn(found, mine[-1])
+    if not mine or not _is_of_this_turn(found, mine[-1]):
+        return False
+    return not later or (on_some_paths(m, site) and all(_on_other_arms(m.unit.tape, site, use.site) for use in later))
 
 
 def _on_other_arms(tape: t.Tape, one: int, other: int) -> bool:
