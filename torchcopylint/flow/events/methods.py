@@ -88,6 +88,8 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         return modules.call_instance(m, base, arguments, event.site, naming.text_of(m, event.base), name)
     elif obj.kind is Kind.UNKNOWN:
         return _call_on_unknown(m, base, obj, event, arguments)
+    elif obj.type == memory.GENERATOR and (drawn := table.function(f"{memory.GENERATOR}.{name}")) is not None:
+        return operations.apply(m, drawn, arguments, Site(event.site, naming.text_of(m, event.base), name))
     elif obj.type == memory.WINDOW and name in ("cast", "toreadonly"):
         return memory.alias(m, base, event.site, How.VIEW, obj._replace(text=naming.text_of(m, event.out)))
     text = naming.text_of(m, event.out).removesuffix("(...)")

@@ -12,6 +12,7 @@ from torchcopylint.flow.program import generators, likely_classes
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import aliasing, rebinding
 from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.tapes import exclusion
 from torchcopylint.flow.values import imports, kinds, memory
 from torchcopylint.flow.values.outside import Foreign
 from torchcopylint.flow.values.state import kind_of
@@ -33,7 +34,8 @@ def _load(m: Machine, event: t.Load) -> None:
         assert cell is not None
     if cell.const.__class__ is Foreign:
         cell = imports.loaded(m, name, cell)
-    m.set(event.out, Value(cell.refs, cell.kind, cell.const, cell.marks, name, cell.plain))
+    refs = cell.refs if len(cell.refs) < 2 else exclusion.met(m, event, cell.refs)
+    m.set(event.out, Value(refs, cell.kind, cell.const, cell.marks, name, cell.plain))
 
 
 _LITERALS: dict[type[object], Kind] = {

@@ -69,7 +69,12 @@ _CONVERTING = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
 """What they make of a number has no dimensions."""
 _WHOLE_VIEWS = frozenset({"detach", "transpose", "permute", "t", "unsqueeze"})
 """Views of a whole tensor, whose elements stand for as many as they did."""
-SIZED = {"numpy.random.choice": 1, "numpy.random.randint": 2}
+SIZED = {
+    "numpy.random.choice": 1,
+    "numpy.random.randint": 2,
+    "numpy.random.Generator.choice": 2,
+    "numpy.random.Generator.integers": 3,
+}
 """Functions that return a number, or an array where a size is given: at which position."""
 _DRAWS = {
     "random": 0,
@@ -137,6 +142,9 @@ def result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inp
         return memory.fresh(m, at.site, made)
     if op.name.endswith(_CAPSULES) and first.refs:
         return memory.alias(m, first, at.site, How.VIEW, Object(Kind.OTHER, Sure.PROVEN, text=_text(at)))
+    if op.name == "numpy.random.Generator.choice":
+        # Without a size, one of what there is to choose from.
+        return memory.unknown(m, at.site, f"{at.name}.{at.op}")
     if op.result == "size" and len(arguments.positional) > 1:
         return Value(kind=Kind.NUMBER)
     if op.result in _RESULT_KINDS:

@@ -1,4 +1,4 @@
-"""`bytearray` and `memoryview`: plain memory, and windows on it; `bytes`, which nobody may write."""
+"""`bytearray` and `memoryview`: plain memory, and windows on it; `bytes`, which nobody may write; who draws numbers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def _bytes(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
     for value in arguments.positional:
         reading.read(m, value, event.site, "look", name)
     return memory.fresh(m, event.site, Object(Kind.STRING, Sure.PROVEN, text=f"{name}(...)"))
+
+
+@special("numpy.random.default_rng")
+def _default_rng(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return memory.fresh(m, event.site, Object(Kind.OTHER, Sure.PROVEN, text=f"{name}(...)", type=memory.GENERATOR))
 
 
 @special("builtins.memoryview")

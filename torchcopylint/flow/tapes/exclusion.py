@@ -31,6 +31,21 @@ def _exclude(m: Machine, one: int, other: int) -> bool:
     )
 
 
+def met(m: Machine, load: t.Load, refs: tuple[int, ...]) -> tuple[int, ...]:
+    """Which of the objects that a name may hold it does where it is loaded, as conditions say: what was bound under
+    `if self.whole:` is nothing that stands under `if not self.whole:`."""
+    aside = m.index.aside.get(load.out)
+    if aside is None:
+        binds = m.index.binds.get(load.name, ())
+        on_arms = load.site in m.index.on_arms and any(bind.site in m.index.on_arms for bind in binds)
+        never = [bind for bind in binds if on_arms and bind.value >= 0 and exclude(m, bind.site, load.site)]
+        aside = m.index.aside[load.out] = ([bind.value for bind in never], [b.value for b in binds if b not in never])
+    if not aside[0]:
+        return refs
+    gone, kept = ({ref | 1 for register in part if register >= 0 for ref in m.value(register).refs} for part in aside)
+    return tuple(ref for ref in refs if ref | 1 not in gone - kept) or refs
+
+
 def some_follow(m: Machine, sites: list[int], other: int) -> bool:
     """Whether who comes to the site `other` has come by one of some sites in front of it, as their conditions say: each
     of its conditions holds there as well, or two of them stand on the arms of one such condition. Of `if a or b:`, the

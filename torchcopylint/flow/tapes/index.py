@@ -42,6 +42,7 @@ class UnitIndex:
         self.compared: frozenset[int] | None = None
         self.off_by_default: frozenset[int] | None = None
         self._carried: dict[int, frozenset[str]] = {}
+        self.aside: dict[int, tuple[list[int], list[int]]] = {}
         self._first_bound: dict[int, dict[str, int]] = {}
 
     @cached_property

@@ -165,6 +165,8 @@ def bind(m: Machine, key: Key, value: Value, site: int) -> None:
 
 WINDOW = "memoryview"
 """The type of bytes whose slices are windows on them: those of a `bytearray` are copies."""
+GENERATOR = "numpy.random.Generator"
+"""The type of what `numpy.random.default_rng` makes."""
 _OF_ANY_FRAMEWORK = CONTAINERS | {Kind.ARRAY, Kind.BYTES, Kind.NUMBER, Kind.STRING}
 
 
