@@ -35,6 +35,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.program import hollow
 from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import byte_strings
 from torchcopylint.flow.tapes import giving, pictures, used_up, uses
 from torchcopylint.flow.values import dtypes, memory, naming
 from torchcopylint.flow.values.kinds import BUFFER_NAMES, PARAMETER_NAMES
@@ -63,8 +64,6 @@ WINDOWS = frozenset({"torch.from_numpy", "torch.as_tensor", "torch.asarray"})
 """These put a tensor on the memory of an array."""
 TO_ARRAY = frozenset({"numpy.array", "numpy.asarray", "numpy.asanyarray", "numpy.ascontiguousarray"})
 _FLIPS = frozenset({"numpy.flip", "numpy.flipud", "numpy.fliplr", "numpy.rot90"})
-_BYTES = frozenset({"read", "encode", "tobytes", "to_bytes", "getvalue", "recv", "read_bytes"})
-"""Methods that return `bytes`, given that the result is taken for a buffer."""
 _COPIES = frozenset({"clone", "to", "float", "long", "int", "double", "tolist", "item", "type"})
 """Methods for which a buffer is looked at once and no more, as a rule."""
 _PASSED_ON = frozenset({How.CONDITIONAL, How.VIEW})
@@ -159,7 +158,7 @@ def note_layout(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t
     if dotted in _FLIPS:
         _flag(m, result, REVERSED)
     elif dotted == "numpy.broadcast_to" or (
-        dotted == "numpy.frombuffer" and (_is_bytes(m, arguments.at(0)) or _is_read(m, _given(event)))
+        dotted == "numpy.frombuffer" and byte_strings.are_given(m, arguments.at(0), _given(event))
     ):
         _flag(m, result, READ_ONLY)
 
@@ -188,21 +187,6 @@ def _flag(m: Machine, value: Value, flag: str) -> None:
     for ref in value.refs:
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(flags=obj.flags | {flag}))
-
-
-def _is_read(m: Machine, given: Sequence[int]) -> bool:
-    """Whether the first argument is a name for what such a method has returned: `data = file.read()`."""
-    loaded = m.unit.definitions[given[0]] if given and given[0] >= 0 else None
-    bound = uses.bindings_before(m, loaded) if isinstance(loaded, t.Load) else []
-    made = [m.unit.definitions[register] for register in bound if register >= 0]
-    return bool(made) and len(made) == len(bound) and all(isinstance(e, t.Invoke) and e.name in _BYTES for e in made)
-
-
-def _is_bytes(m: Machine, value: Value) -> bool:
-    if value.kind is Kind.STRING or (value.refs and all(m.state.object(ref).kind is Kind.STRING for ref in value.refs)):
-        return True
-    texts = [m.state.object(ref).text.rpartition(".")[2].partition("(")[0] for ref in value.refs]
-    return bool(texts) and all(text in _BYTES for text in texts)
 
 
 # -- tensors from something
@@ -255,7 +239,7 @@ def _buffer(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
     """A tensor over `bytes` must not be written; one that is copied at once is not."""
     use = m.consumer_of(event.out)
     copied = isinstance(use, t.Invoke) and use.base == event.out and use.name in _COPIES
-    if not copied and (_is_bytes(m, arguments.at(0)) or _is_read(m, _given(event))):
+    if not copied and byte_strings.are_given(m, arguments.at(0), _given(event)):
         text = _text_of(m, event)
         m.fact(LayoutRefused(event.site, text, f"{name}({text})", "readonly", -1, Sure.LIKELY))
 
