@@ -146,6 +146,13 @@ def test_several_views_at_once_are_multi(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "apart"), [("chunk", False), ("unbind", False), ("tensor_split", True), ("hsplit", True)]
+)
+def test_several_views_may_be_made_one_by_one(name: str, apart: bool) -> None:
+    assert _method(name).apart is apart
+
+
+@pytest.mark.parametrize(
     ("name", "saves"),
     [
         ("relu", {"output"}),

@@ -46,6 +46,8 @@ class Op(NamedTuple):
     """Whose memory the result shares."""
     when: str = ""
     """What a `maybe`, or a write, depends on: words out of `dtype`, `device`, `layout`, `shape`, `mode`, `argument`."""
+    apart: bool = False
+    """Of several views: whether they are made one by one, so that autograd lets each be written in place."""
     versioned: bool = True
     """Where memory is shared: whether writes through the result bump the version counter of argument `of`."""
     may_be_same: bool = False
@@ -388,6 +390,7 @@ def _op(name: str) -> Op | None:
         shares=relation,
         of=of,
         when=when or write_when.rstrip(")"),
+        apart="apart" in flags,
         versioned=relation != "unversioned" and "unversioned" not in flags,
         may_be_same="same-object" in flags or relation == "same",
         writes=tuple(_argument(item) for item in written.split(", ") if item),

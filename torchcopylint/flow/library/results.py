@@ -425,7 +425,8 @@ def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) 
         # Its parts count as tensors of their own: whoever calls it promises not to look at the whole again.
         pass
     elif op.shares in ("multi", "view", "maybe") and source.refs and kind_of(source, m.state) in BUFFERS:
-        return memory.alias(m, source, at.site, How.ROW, made._replace(flags=frozenset({PARTS})))
+        how = How.INDEX if op.apart else How.ROW
+        return memory.alias(m, source, at.site, how, made._replace(flags=frozenset({PARTS})))
     value = memory.fresh(m, at.site, made)
     if op.name.rpartition(".")[2].partition("(")[0] in callforms.PLACES:
         _found_at(m, op, value.refs[0], described, at)

@@ -212,7 +212,8 @@ def _part(m: Machine, base: Value, obj: Object, key: object, site: int, text: st
     )
     made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf)
     region = (Part("field", key),) if isinstance(key, int) and key >= 0 else (Part("?"),)
-    return memory.alias(m, base, site, How.ROW, made, region=region, tag="part of several")
+    how = How.INDEX if obj.shares and all(share.how is How.INDEX for share in obj.shares) else How.ROW
+    return memory.alias(m, base, site, how, made, region=region, tag="part of several")
 
 
 def _any_of(m: Machine, value: Value, site: int, text: str) -> Value:

@@ -28,8 +28,9 @@ LEGEND = """\
 - *notes*: `overwrites` (the old content does not matter), `metadata` (no element is written), `no-bump` (the write
   does not raise the version counter), `no-read` (the content of argument 0 is not looked at), `no-graph` (the result
   does not carry the graph), `scalar` (0-dim without a `dim`), `same-object` (can be argument 0 itself), `unversioned`,
-  `tensor-only` (the name is evidence for a tensor), `property`, `inplace=` and `out=` (accepts that keyword),
-  `form:` (a further row for another form of the call).
+  `apart` (of `multi`: made one by one, so that autograd lets each be written in place), `tensor-only` (the name is
+  evidence for a tensor), `property`, `inplace=` and `out=` (accepts that keyword), `form:` (a further row for another
+  form of the call).
 """
 
 

@@ -65,6 +65,8 @@ class Seen:
     saved: dict[Argument, set[tuple[str, Argument]]] = field(default_factory=dict)
     """For each argument through which a gradient can flow: what is saved (`input`, `output`, `indices` or `other`,
     and which argument) when it alone requires grad."""
+    apart: bool | None = None
+    """Of several views: whether autograd lets one of them be written in place, `None` if that was not to be seen."""
     tensors: set[Argument] = field(default_factory=set)
     """The arguments that are, or hold, tensors or arrays."""
 
@@ -304,6 +306,26 @@ def _observe_graph(case: Case, seen: Seen) -> None:
         if differentiable and (len(wanted) == 1 or not seen.saved):
             seen.saved.update(dict.fromkeys(wanted, saved))
     seen.differentiable = bool(seen.saved)
+    if seen.differentiable and seen.result == "tensors" and not seen.written:
+        seen.apart = _apart(case)
+
+
+def _apart(case: Case) -> bool | None:
+    """Whether each of several results can be written in place, when the first argument has a graph: what one operation
+    has made at once cannot, what was made one by one can."""
+    positional, keywords = case.arguments("low")
+    receiver = _requiring(positional[0])
+    if not isinstance(receiver, torch.Tensor) or not receiver.requires_grad:
+        return None
+    base = receiver.clone()
+    for output in flat(run(case, (base, *positional[1:]), keywords)):
+        if not _plain(output) or not output.requires_grad or not overlap(storages(output), storages(base)):
+            return None
+        try:
+            output.mul_(1)
+        except RuntimeError as error:
+            return False if "multiple views" in str(error) else None
+    return True
 
 
 def _packed(case: Case, wanted: set[Argument]) -> tuple[bool, set[tuple[str, Argument]]]:

@@ -86,6 +86,8 @@ def cells(seen: Sequence[Seen], *, when: str = "", names: Sequence[str] = (), no
     saves = _saves(seen)
     if not any(one.reads for one in seen):
         flags.append("no-read")
+    if shares.startswith("multi") and any(one.apart for one in seen) and all(one.apart is not False for one in seen):
+        flags.append("apart")
     if result in _TENSOR_RESULTS and not any(one.differentiable for one in seen):
         flags.append("no-graph")
     if all(one.zero_dim for one in seen) and any(one.case.variant.shape not in _TINY for one in seen):
