@@ -53,6 +53,7 @@ from torchcopylint.flow.graphs import (
 from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers what its events mean)
     attributes,
     callers,
+    collating,
     fields,
     handed_networks,
     transforms,
@@ -111,7 +112,13 @@ def found_in(world: World) -> FileFacts:
             if handed_networks.learn(world, world.machines[number]):
                 world.run_unit(number)
         joined: dict[int, list[Relation]] = {}
-        for told in (callers.suffering(world), callers.entries(world), callers.parts(world), transforms.found(world)):
+        for told in (
+            callers.suffering(world),
+            callers.entries(world),
+            callers.parts(world),
+            transforms.found(world),
+            collating.found(world),
+        ):
             for number, facts in told.items():
                 joined.setdefault(number, []).extend(facts)
         shielding = _shielding(world)

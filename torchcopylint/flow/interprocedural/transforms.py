@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _FETCHING = frozenset({"__getitem__", "__getitems__", "get"})
 _SHALLOW = frozenset({"dict", "list", "tuple", "copy.copy"})
+_HOLDING = _SHALLOW | {"zip"}
+"""What holds elements of what it is given."""
 _VIEWS = frozenset({"view", "squeeze", "unsqueeze", "transpose", "permute", "t", "narrow", "select", "get", "items"})
 _KEPT = (Kind.TENSOR, Kind.ARRAY, *CONTAINERS)
 MAX_STEPS = 24
@@ -51,9 +53,9 @@ def found(world: World) -> dict[int, list[SampleEdited]]:
     edited: dict[int, list[SampleEdited]] = {}
     for number, m in world.machines.items() if handed else ():
         if m.unit.owner >= 0 and m.unit.name == "__call__" and len(m.unit.parameters) > 1:
-            edits = list(_edits(m, handed))
-            if edits and not transform_orders.is_fed_by_others(world, m.unit.owner):
-                edited[number] = edits
+            found = list(edits(m, handed))
+            if found and not transform_orders.is_fed_by_others(world, m.unit.owner):
+                edited[number] = found
     return edited
 
 
@@ -149,9 +151,9 @@ def _is_argument(m: Machine, field: str) -> bool:
     return isinstance(event, t.Load) and event.name in {parameter.name for parameter in made.unit.parameters}
 
 
-def _edits(m: Machine, handed: list[Handed]) -> Iterator[SampleEdited]:
-    """The writes of a transform into what it is given."""
-    names = {parameter.name: position for position, parameter in enumerate(m.unit.parameters[1:])}
+def edits(m: Machine, handed: list[Handed], skipped: int = 1) -> Iterator[SampleEdited]:
+    """The writes of a transform into what it is given behind the first parameters, which are none of that."""
+    names = {parameter.name: position for position, parameter in enumerate(m.unit.parameters[skipped:])}
     for event in m.index.events:
         base, value = _written(event)
         element, parameter = _part_of(m, base, names) if base >= 0 else (False, "")
@@ -224,7 +226,7 @@ def _part_of(m: Machine, register: int, names: Collection[str], steps: int = MAX
                 register, element = event.base, element or event.name in ("values", "items", "get")
             case t.Invoke() if event.name.endswith("_") and not event.name.endswith("__"):
                 register = event.base
-            case t.Call() if len(event.arguments) == 1 and naming.text_of(m, event.function) in _SHALLOW:
+            case t.Call() if len(event.arguments) == 1 and naming.text_of(m, event.function) in _HOLDING:
                 register, element = event.arguments[0].register, True
             case _:
                 return element, ""
