@@ -5,9 +5,9 @@ The only module of the program with sentences in it, besides the rule pages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from torchcopylint.base.finding import Confidence, Severity
+from torchcopylint.base.finding import Confidence, Role, Severity
 from torchcopylint.base.report import Point, Report
 from torchcopylint.pages import Page
 
@@ -40,7 +40,7 @@ PHRASES: Mapping[str, str] = {
     "shared.tensor": "shared here: a tensor on the memory of `{source}`",
     "shared.legacy": "shared here, if the dtype fits: else a converted copy of `{source}`",
     "shared.negative": "shared here: a view that goes backwards",
-    "shared.handed": "shared here: the kept `{source}` is handed to a transform",
+    "shared.handed": "shared here: the kept `{source}` is handed on, not a copy",
     "shared.memo": "shared here: `{source}` is kept for every later call with the same arguments",
     "shared.readonly": "shared here: an array that must not be written",
     "kept.append": "kept here: `{container}` gets the memory of `{name}`, not a copy",
@@ -209,7 +209,8 @@ def settle(told: list[Told]) -> list[Told]:
 
     A page's `supersedes` names the rules that it replaces, in its whole statement. Of what is left at one place, the
     most severe stays. Rules that are about a whole statement (`.data` read several times) speak once. A report of low
-    confidence, which the default preset does not show, never silences one that it shows.
+    confidence, which the default preset does not show, never silences one that it shows. What a replaced rule tells of
+    another statement goes as well, if it is a step of the report that replaces it.
     """
     by_statement: dict[int, list[Told]] = {}
     for item in told:
@@ -224,7 +225,26 @@ def settle(told: list[Told]) -> list[Told]:
             if place not in seen:
                 seen.add(place)
                 kept.append(item)
-    return kept
+    steps = _steps_of(kept)
+    return [item for item in kept if not any(_replaces(other, item) for other in steps.get(_blamed(item), ()))]
+
+
+_Step = tuple[int, Role]
+
+
+def _steps_of(kept: Iterable[Told]) -> dict[_Step, list[Told]]:
+    """The reports that replace others, by their steps at places that they do not blame."""
+    steps: dict[_Step, list[Told]] = {}
+    for item in kept:
+        for point in item.report.points if item.page.supersedes else ():
+            if point.site != item.report.site:
+                steps.setdefault((point.site, point.role), []).append(item)
+    return steps
+
+
+def _blamed(item: Told) -> _Step:
+    site = item.report.site
+    return site, next((point.role for point in item.report.points if point.site == site), Role.READ)
 
 
 def _replaces(item: Told, other: Told) -> bool:
