@@ -136,8 +136,9 @@ def is_parameter_snapshot(unit: UnitFacts, fact: Collected) -> bool:
     return of_module and unit.writes[fact.write].form == "step"
 
 
-_ON_THE_WAY = frozenset({None, How.VIEW, How.INDEX, How.ROW})
-"""How a gradient that was put aside is looked at: as it is, or a view of it."""
+_ON_THE_WAY = frozenset({None, How.VIEW, How.INDEX, How.ROW, How.DETACH, How.DATA, How.NUMPY})
+"""How a gradient that was put aside is looked at: as it is, or by another way to the same memory. It has no graph that
+`detach()` could be meant to cut."""
 
 
 def kept_gradient(unit: UnitFacts, read: ReadAfter) -> bool:

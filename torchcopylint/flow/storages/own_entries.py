@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow.facts import Repeated
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import ANY_ELEMENT, BUFFERS, LOCAL, Cell, How, Kind, Object, Slot
 from torchcopylint.flow.tapes import uses
@@ -33,6 +34,9 @@ def like(m: Machine, slot: Slot) -> Object | None:
     owned = all(share.how is How.OWN for inner in held for share in inner.shares)
     known = made.kind in BUFFERS or (listed and made.kind is Kind.UNKNOWN)
     if not owned or not known or (named and made.requires_grad > 0):
+        return None
+    if any(isinstance(fact, Repeated) for fact in m.facts.get(obj.site, ())):
+        # `dict.fromkeys(names, torch.zeros(3))`: one thing stands at all keys.
         return None
     if any(_alike(inner) != _alike(made) for inner in held) or _is_held_otherwise(m, ref, one, by_name=named):
         return None
