@@ -17,7 +17,7 @@ from torchcopylint.checks._common import (
     written_point,
     written_since,
 )
-from torchcopylint.flow.facts import Collected, FieldMet, FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import Collected, FieldMet, FieldRead, Kept, Link, ReadAfter, SidesAlike, UnitFacts, Write
 from torchcopylint.flow.model import Fact, How, Kind
 from torchcopylint.flow.regions import overlap
 
@@ -217,11 +217,15 @@ def _overwrites(write: Write, kept: Kept) -> bool:
 
 
 def _by_moment(unit: UnitFacts) -> list[list[ReadAfter]]:
-    """Reads after one write in one place, in the order of the program."""
+    """Reads after one write in one place, in the order of the program.
+
+    What is computed from two of them in the same way meets where the results do.
+    """
     found: dict[tuple[int, int], list[ReadAfter]] = {}
+    together = {fact.other: fact.one for fact in unit.facts if isinstance(fact, SidesAlike)}
     for fact in unit.facts:
         if isinstance(fact, ReadAfter) and unit.writes[fact.write].form != "assign":
-            found.setdefault((fact.site, fact.write), []).append(fact)
+            found.setdefault((together.get(fact.site, fact.site), fact.write), []).append(fact)
     return [reads for _, reads in sorted(found.items())]
 
 

@@ -86,6 +86,7 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
 from torchcopylint.flow.tapes import (
     inlining,
     rescaling,
+    two_sides,
     uses,
 )
 from torchcopylint.flow.tapes.helpers import Helpers
@@ -221,6 +222,8 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += twin_fields.found(m)
     found += kept_gradients.found(m)
     found += kept_gradients.parameters(m)
+    if any(isinstance(fact, ReadAfter) for fact in found):
+        found += two_sides.found(m)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,

@@ -301,6 +301,15 @@ class SampleEdited(NamedTuple):
     sure: Sure
 
 
+class SidesAlike(NamedTuple):
+    """At `site`, what has been computed from two values in the same way, beginning at `one` and `other`, is compared,
+    or subtracted, or divided: `(old != 0).sum() - (new != 0).sum()`."""
+
+    site: int
+    one: int
+    other: int
+
+
 class CallerSuffers(NamedTuple):
     """At `site`, `op` writes the parameter `name`, for which the call at `call` in another unit passes `passed`.
 

@@ -64,6 +64,7 @@ from torchcopylint.flow.facts.memory import (
     Resized,
     SampleEdited,
     SentAndWritten,
+    SidesAlike,
     TensorCopied,
     Truncated,
     ViewStored,
@@ -97,7 +98,7 @@ Relation: TypeAlias = (
     " | ParameterRebound | NonleafKept | OptimizerStale | OptimizerHeld | PartReplaced"
     " | ParameterTwice | StateItemLost | ParameterOverwritten"
     " | RequiresGradRefused | GeneratorReused | Truncated | AccumulatedOnce | Constructed | VolatileUsed"
-    " | NumpyRefused | LayoutRefused | Redundant | ReadInFlight | ConditionalWrite | OverlappingWrite"
+    " | NumpyRefused | LayoutRefused | SidesAlike | Redundant | ReadInFlight | ConditionalWrite | OverlappingWrite"
     " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
     " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
