@@ -34,7 +34,8 @@ class Rule(NamedTuple):
     it reports `where_made` is wrong whoever calls the helper, and stands there. One that looks `across_calls` goes into
     more helpers, for what takes a caller and a helper, or two helpers, to go wrong, and reports it at the call; one of
     `own_places` judges there what stands in the caller itself, since a helper may have others. Rules that look there,
-    and those `of_guests`, also tell what goes wrong in a function of another file for what this one passes.
+    and those `of_guests`, also tell what goes wrong in a function of another file for what this one passes. A rule with
+    `fields_once` tells what the fields of an object share of its class, and not again of who makes one and calls it.
     """
 
     page: Page
@@ -47,6 +48,7 @@ class Rule(NamedTuple):
     across_calls: bool = False
     of_guests: bool = False
     own_places: bool = False
+    fields_once: bool = False
 
     def alone(self, facts: FileFacts) -> list[Report]:
         """What the rule reports of a file's units by themselves, and of functions of other files that they call."""
@@ -125,17 +127,28 @@ class Rule(NamedTuple):
         stated = [unit for unit in units if unit.facts or unit.writes]
         if not stated:
             return
+        of_classes = [] if self.check_class is None else list(_of_classes(self.check_class, units))
+        shared = {_shared_at(report) for report in of_classes if self.fields_once}
         for unit in stated:
-            yield from self.check(unit)
-        if self.check_class is not None:
-            classes: dict[int, list[UnitFacts]] = {}
-            for unit in units:
-                if unit.class_number >= 0:
-                    classes.setdefault(unit.class_number, []).append(unit)
-            for methods in classes.values():
-                yield from self.check_class(methods)
+            reports = self.check(unit)
+            yield from (one for one in reports if _shared_at(one) not in shared) if shared else reports
+        yield from of_classes
         if self.check_file is not None:
             yield from self.check_file(units)
+
+
+def _of_classes(check: ClassCheck, units: Sequence[UnitFacts]) -> Iterator[Report]:
+    classes: dict[int, list[UnitFacts]] = {}
+    for unit in units:
+        if unit.class_number >= 0:
+            classes.setdefault(unit.class_number, []).append(unit)
+    for methods in classes.values():
+        yield from check(methods)
+
+
+def _shared_at(report: Report) -> frozenset[int]:
+    """The sites of the steps by which two holders came to share, if all of them are known."""
+    return frozenset(point.site for point in report.points if point.role is Role.SHARED)
 
 
 def reported(facts: FileFacts) -> list[tuple[Rule, Report]]:
@@ -162,7 +175,7 @@ def load_rules() -> tuple[Rule, ...]:
         if stem in modules:
             module = importlib.import_module(f"torchcopylint.checks.{stem}")
             others = (getattr(module, "check_class", None), getattr(module, "check_file", None))
-            names = ("INTO_HELPERS", "AT_CALLS", "WHERE_MADE", "ACROSS_CALLS", "OF_GUESTS", "OWN_PLACES")
+            names = ("INTO_HELPERS", "AT_CALLS", "WHERE_MADE", "ACROSS_CALLS", "OF_GUESTS", "OWN_PLACES", "FIELDS_ONCE")
             ways = [getattr(module, name, False) for name in names]
             found.append(Rule(page, module.check, *others, *ways))
     return tuple(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
@@ -24,7 +24,7 @@ from torchcopylint.checks._common import (
     suffers_caller,
     written_point,
 )
-from torchcopylint.flow.facts import Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import FieldsShare, LayoutRefused, Link, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import FIELD, How, Sure
 
 
@@ -35,8 +35,10 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
     others = first_reads(unit, own=False)
     found = []
     reaching, edits = [], []
+    # A tensor over what must not be written is a fault by itself, and its writes are no other one.
+    readonly = {fact.site for fact in unit.facts if isinstance(fact, LayoutRefused) and fact.form == "readonly"}
     for write in unit.writes.values():
-        if write.form not in DIRECT_FORMS:
+        if write.form not in DIRECT_FORMS or any(link.site in readonly for link in write.chain):
             continue
         reads = [read for read in others.get(write.site, []) if how in read.hows]
         mine = owns.get(write.site, [])
@@ -66,6 +68,34 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         sure = confidence(write.sure, max(read.sure, Sure.LIKELY))
         yield Report(write.site, points, _values(write, read.name, when), sure, "conditional" if when else "")
+
+
+def of_fields(methods: Sequence[UnitFacts], how: How) -> Iterator[Report]:
+    """Where a constructor has kept an array and a tensor over it in two fields, and a method edits one of them.
+
+    Only if methods look at both: if not, the one that is edited is there for the other's sake.
+    """
+    written = [(unit, write) for unit in methods for write in unit.writes.values() if unit.name != "__init__"]
+    sites = {write.site for _, write in written}
+    for fact in [fact for unit in methods for fact in unit.facts if isinstance(fact, FieldsShare) and fact.how is how]:
+        both = {fact.one, fact.other}
+        edits = [
+            (unit, write, write.owner_name.removeprefix(f"{unit.receiver}."))
+            for unit, write in written
+            if write.form in DIRECT_FORMS and write.reads_old and write.owner == FIELD
+            if all(link.sure or link.when for link in write.chain)
+        ]
+        edits = [edit for edit in edits if edit[2] in both]
+        looks = [(field, site) for field, site in fact.looks if site not in sites]
+        others = [site for field, site in looks if edits and field != edits[0][2]]
+        if others and len({field for field, _ in looks}) > 1:
+            unit, write, _ = edits[0]
+            name = f"{unit.receiver}.{(both - {edits[0][2]}).pop()}"
+            when = next((link.when for link in fact.links if link.when), "")
+            read = Point(Role.READ, min(others), "read.field", {"name": name})
+            points = (*shared_points(fact.links), written_point(write), read)
+            sure = at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure))
+            yield Report(write.site, points, _values(write, name, when), sure, "conditional" if when else "")
 
 
 def _collected(unit: UnitFacts, how: How, told: set[int]) -> Iterator[Report]:

@@ -40,6 +40,7 @@ from torchcopylint.flow.facts import (
     Relation,
     UnitFacts,
     WithHelpers,
+    Write,
 )
 from torchcopylint.flow.files.world import World
 from torchcopylint.flow.graphs import (
@@ -59,7 +60,7 @@ from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers 
     transforms,
 )
 from torchcopylint.flow.interprocedural.summaries import argument_paths
-from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, Fact, How, Kind, Object, Share, Value
+from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, TENSORS, Fact, How, Kind, Object, Share, Value
 from torchcopylint.flow.program import (
     consumers,
     mapping,
@@ -178,13 +179,23 @@ def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
 
 
 def _shielding(world: World) -> frozenset[int]:
-    """The classes (-1: none) of which some method or function switches grad mode off itself, to write a parameter."""
+    """The classes (-1: none) of which some method or function switches grad mode off itself, to write what requires
+    grad or to have a result written (`out=`)."""
     found = set()
     for m in world.machines.values():
-        off = any(write.recording is Fact.NO and write.kind is Kind.PARAMETER for write in m.writes.values())
+        off = any(write.recording is Fact.NO and _is_refused_with_grad(m, write) for write in m.writes.values())
         if off and m.unit.kind == "function" and not (m.unit.owner >= 0 and world.is_function_class(m.unit.owner)):
             found.add(m.unit.owner)
     return frozenset(found)
+
+
+def _is_refused_with_grad(m: Machine, write: Write) -> bool:
+    """Whether it is for a write that grad mode is off: it would be refused otherwise."""
+    if write.kind is Kind.PARAMETER or m.unit.owner < 0:
+        return write.kind is Kind.PARAMETER
+    written = (m.state.object(ref) for ref in write.storages)
+    leaf = any(obj.kind in TENSORS and obj.leaf is Fact.YES and obj.requires_grad > 0 for obj in written)
+    return write.form == "out" or leaf or bool(m.unexplained_gradients.intersection(write.storages))
 
 
 def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shielding: frozenset[int]) -> UnitFacts:
@@ -220,6 +231,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += rescaling.found(m)
     found += lent_parts.found(m)
     found += twin_fields.found(m)
+    found += twin_fields.shared(m)
     found += kept_gradients.found(m)
     found += kept_gradients.parameters(m)
     if any(isinstance(fact, ReadAfter) for fact in found):

@@ -35,6 +35,8 @@ class Left(NamedTuple):
     """Whether what the method returns is computed from that: `self.recon = mse(x, y); return self.recon + self.kl`."""
     hangs: tuple[str, ...] = ()
     """The parameters on which alone it depends whether there is a graph: one that requires grad suffices."""
+    method: str = ""
+    """The method that sets the field."""
 
 
 def left(m: Machine) -> tuple[Left, ...]:
@@ -61,16 +63,36 @@ def _left_in(m: Machine, keeper: str, ref: int, way: str, depth: int) -> Iterato
         if cell.site < 0 or obj.kind not in TENSORS or obj.owner not in ("", LOCAL):
             continue
         field = slot[1][1:]
-        others = m.world.setters(field) - {m.unit.number}
+        own = m.unit.owner >= 0 and keeper == m.unit.first and not way
+        others = _other_setters(m, m.state.object(ref), field) - {m.unit.name if own else m.unit.qualname}
         if uses.on_some_paths(m, cell.site) or (others and not (len(others) == 1 and cell.site in m.left_by)):
             continue
-        own = m.unit.owner >= 0 and keeper == m.unit.first and not way
         stores = [event for event in m.index.stores.get(field, ()) if event.site == cell.site] if own else []
         hangs: tuple[str, ...] = ()
         if obj.leaf is obj.requires_grad is Fact.UNKNOWN and len(stores) == 1:
             hangs = tuple(sorted(hanging.sources(m, stores[0].value, frozenset())))
         if hangs or (obj.leaf is Fact.NO and obj.requires_grad > 0):
-            yield Left(keeper, way + slot[1], obj.sure, own and _is_within_result(m, field, stores), hangs)
+            within = own and _is_within_result(m, field, stores)
+            yield Left(keeper, way + slot[1], obj.sure, within, hangs, min(others, default=m.unit.name))
+
+
+def _other_setters(m: Machine, keeper: Object, field: str) -> set[str]:
+    """The names of the methods of an object's class, and those of all functions, that may set a field of it.
+
+    A field of the same name of another class is another one.
+    """
+    owner = m.world.local_class(keeper.type)
+    found = set()
+    for number in m.world.setters(field):
+        unit = m.world.unit(number)
+        stores = [store for store in m.world.index(unit).stores.get(field, ()) if not store.augmented]
+        bases = [unit.definitions[store.base] if store.base >= 0 else None for store in stores]
+        own = unit.owner >= 0 and all(isinstance(base, t.Load) and base.name == unit.first for base in bases)
+        if owner is None or not own:
+            found.add(unit.qualname)
+        elif unit.owner in m.world.lineage(owner):
+            found.add(unit.name)
+    return found
 
 
 def _is_within_result(m: Machine, field: str, stores: list[t.StoreAttribute]) -> bool:
@@ -98,6 +120,9 @@ def take(m: Machine, items: tuple[Left, ...], bound: dict[str, Value], site: int
                 keeper = look(m, keeper, name, site, m.state.object(keeper.refs[0]).text, -1)
         trained = _require_grad(m, item.hangs, bound) if item.hangs else Fact.LIKELY
         if len(keeper.refs) != 1 or trained is Fact.NO:
+            continue
+        if _other_setters(m, m.state.object(keeper.refs[0]), last) - {item.method}:
+            # A class below that of the method may set it anew elsewhere.
             continue
         made = Object(
             Kind.TENSOR,

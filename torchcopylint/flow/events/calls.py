@@ -117,6 +117,7 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
         return
     arguments = gather(m, event.arguments, [base])
     if isinstance(base.const, Super):
+        callbacks.note_super(m, event)
         m.set(event.out, modules.call_super(m, event, arguments))
         return
     if isinstance(base.const, ClassReference):
@@ -225,7 +226,7 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
         for value in (*arguments.positional[:2], arguments.keywords.get("parameters", UNKNOWN)):
             generators.note_taken(m, value, event.site)
     conversions.call(m, dotted, arguments, event, name)
-    callbacks.note_pack(m, dotted, event, arguments)
+    callbacks.note_pack(m, dotted, event)
     if dotted in ownership.REPARAMETRISING:
         given = [argument.register for argument in event.arguments if not argument.stars]
         ownership.note_reparametrised(m, arguments, naming.spelling(m, given[0]) if given else "", event.site)

@@ -54,6 +54,24 @@ class FieldsTwins(NamedTuple):
     sure: Sure
 
 
+class FieldsShare(NamedTuple):
+    """The constructor leaves in the fields `one` and `other`, in the latter at `site`, an array and a tensor over one
+    memory, that of `source`, which it was handed in.
+
+    `links` say how they came to share, `how` which of NumPy's ways it is, and nobody else in the file sets either.
+    `looks` are the fields and sites where other methods of the class do something with what stands there.
+    """
+
+    site: int
+    one: str
+    other: str
+    source: str
+    how: How
+    links: tuple[Link, ...]
+    looks: tuple[tuple[str, int], ...]
+    sure: Sure
+
+
 class Kept(NamedTuple):
     """When `method` ends, `field` of `self`, set at `site`, shares memory with `source`, which lives on elsewhere.
 

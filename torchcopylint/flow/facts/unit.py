@@ -41,6 +41,7 @@ from torchcopylint.flow.facts.fields import (
     FieldCollected,
     FieldIsGlobal,
     FieldMet,
+    FieldsShare,
     FieldsTwins,
     Kept,
     PartHandedOut,
@@ -105,6 +106,7 @@ Relation: TypeAlias = (
     " | TensorCopied | TermCopied | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
     " | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept | PartSuffers"
+    " | FieldsShare"
 )
 
 

@@ -32,6 +32,7 @@ def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
         return
     register = event.arguments[0].register if event.arguments else t.NO_REGISTER
     function = called(m, register, arguments.positional[1]) if event.arguments else Value()
+    function = function if function.const is not None else _likely_method(m, register)
     _note(m, function, HOOK, register)
     if isinstance(function.const, FunctionReference) and m.world.is_own(function.const.unit):
         unit = m.world.unit(function.const.unit)
@@ -41,11 +42,35 @@ def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
         m.world.note_arguments(m, unit.number, {name: Value((given,), Kind.TENSOR) for name in names})
 
 
-def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke, arguments: Arguments) -> None:
+def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke) -> None:
     """`saved_tensors_hooks(pack, unpack)`: autograd hands `pack` what an operation saves."""
     if dotted in _PACKING:
-        for register in [one.register for one in event.arguments if one.keyword in ("pack_hook", "")][:1]:
-            _note(m, called(m, register, arguments.keywords.get("pack_hook", arguments.at(0))), PACK, register)
+        registers = [one.register for one in event.arguments if one.keyword in ("pack_hook", "")][:1]
+        for register in registers:
+            function = called(m, register, m.value(register))
+            if function.const is None:
+                function = _likely_method(m, register, *(one.register for one in event.arguments))
+            _note(m, function, PACK, register)
+
+
+def note_super(m: Machine, event: t.Invoke) -> None:
+    """`super().__init__(pack, unpack)` in a class below `saved_tensors_hooks`."""
+    bases = m.world.base_names(m.unit.owner) if event.name == "__init__" and m.unit.owner >= 0 else set()
+    for dotted in bases & _PACKING:
+        note_pack(m, dotted, event)
+
+
+def _likely_method(m: Machine, *registers: int) -> Value:
+    """The method that the first of some registers holds, of an object of which nothing is known, if one class of the
+    file alone, with those that inherit from it, has methods by all those names."""
+    made = [m.unit.definitions[register] if register >= 0 else None for register in registers]
+    names = [event.name for event in made if isinstance(event, t.Attribute)]
+    if not names or len(names) != len(made):
+        return Value()
+    fitting = {one.number for one in m.world.program.classes if all(m.world.method(one.number, n) for n in names)}
+    first = [number for number in fitting if all(number in m.world.lineage(other) for other in fitting)]
+    number = m.world.method(first[0], names[0]) if first else None
+    return Value(const=FunctionReference(number)) if number is not None else Value()
 
 
 def called(m: Machine, register: int, value: Value) -> Value:
@@ -73,7 +98,8 @@ def called(m: Machine, register: int, value: Value) -> Value:
 def _note(m: Machine, value: Value, role: str, register: int) -> None:
     """A function has a role; or whatever the calls in the file pass for a parameter has it."""
     if isinstance(value.const, FunctionReference):
-        m.world.roles.setdefault(value.const.unit, set()).add(role)
+        for number in (value.const.unit, *m.world.overriding(value.const.unit)):
+            m.world.roles.setdefault(number, set()).add(role)
         return
     made = m.unit.definitions[register] if register >= 0 else None
     if isinstance(made, t.Load) and any(parameter.name == made.name for parameter in m.unit.parameters):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GraphLost
+from torchcopylint.flow.graphs import lone_leaves
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Sure, Value
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.values import kinds, naming
@@ -31,6 +32,7 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
         # A method is called on each of the objects that its receiver may be: this is about all of them.
         value = m.value(register)
     bare, wrapped = _ends_here(m, value)
+    whole = register
     reduced = not bare and not wrapped
     if reduced:
         register, value = _of_which(m, register, value)
@@ -43,8 +45,8 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
     if cut is None and wrapped and kinds.named_loss(name):
         cut = _wrapped_behind(m, register, site) or _wrapped_by_helper(m, register, site)
     elif not bare and not wrapped and kinds.named_loss(name):
-        # A helper has reduced the leaf that it made: what it returns is none.
-        cut = _wrapped_by_helper(m, register, site)
+        # A helper has reduced the leaf that it made: what it returns is none. Or this unit has computed with its own.
+        cut = _wrapped_by_helper(m, register, site) or _computed_from_leaves(m, whole)
         wrapped = cut is not None
     if cut is not None:
         event, source, op = cut
@@ -114,6 +116,12 @@ def _wrapped_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int,
     return None
 
 
+def _computed_from_leaves(m: Machine, register: int) -> tuple[t.Event, int, str] | None:
+    """The call that made a leaf which nobody looks at, if a value hangs on nothing but such ones."""
+    made = lone_leaves.behind(m, register)
+    return None if made is None else (made, made.arguments[0].register, m.dotted_of(made))
+
+
 def _wrapped_by_helper(m: Machine, register: int, site: int) -> tuple[t.Event, int, str] | None:
     """The call of a function or method of this file, or of a loss that is a module, that returns such a leaf."""
     event = _definition(m, register)
@@ -125,7 +133,9 @@ def _wrapped_by_helper(m: Machine, register: int, site: int) -> tuple[t.Event, i
     # A method may take what it computes from out of its object.
     taken = [one.register for one in event.arguments] or ([event.base] if isinstance(event, t.Invoke) else [])
     returned = helper.index.of(t.Return)
-    behind = [_wrapped_behind(helper, one.value, one.site + 1) for one in returned]
+    behind = [
+        _wrapped_behind(helper, one.value, one.site + 1) or _computed_from_leaves(helper, one.value) for one in returned
+    ]
     if not taken or not returned or any(cut is None for cut in behind):
         return None
     return event, taken[0], f"{_text(m, event)}(...)"

@@ -16,7 +16,7 @@ from torchcopylint.flow.autograd import (
     stepping,
     unknowns,
 )
-from torchcopylint.flow.facts import Place, Write
+from torchcopylint.flow.facts import Place, ViewRefused, Write
 from torchcopylint.flow.graphs import cutting, runs
 from torchcopylint.flow.interprocedural import adding, attributes, field_reads, handing, lending, passing, yielding
 from torchcopylint.flow.interprocedural.call_results import follow, one_result
@@ -63,7 +63,8 @@ class ArgumentWrite(NamedTuple):
     """The function writes the memory of a parameter; `path` leads from the parameter to what is written.
 
     `on_request` is whether it may do so only if it is told to write in place, by a parameter of such a name; `tensor`
-    whether the function shows that it is a tensor, and `module` that it is a module.
+    whether the function shows that it is a tensor, and `module` that it is a module. `refused` is whether torch refuses
+    the write while autograd records, so that nothing is written.
     """
 
     parameter: str
@@ -78,6 +79,7 @@ class ArgumentWrite(NamedTuple):
     places: tuple[Place, ...] = ()
     tensor: bool = False
     module: bool = False
+    refused: bool = False
 
 
 class Flag(NamedTuple):
@@ -207,6 +209,7 @@ def _argument_writes(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], 
                     switch and (len(write.storages) > 1 or write.site in inside),
                     tensor=write.kind in TENSORS and write.sure > Sure.HINT,
                     module=owner.kind is Kind.MODULE and (owner.sure > Sure.HINT or (asked and write.sure > Sure.HINT)),
+                    refused=any(isinstance(fact, ViewRefused) for fact in m.facts.get(write.site, ())),
                 )
                 at = m.world.place(write.site) or ((file, write.site) if file else None)
                 here = (Place(*at, m.unit.name, write.cause or write.op),) if at is not None else ()
@@ -294,6 +297,8 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     for item in summary.writes:
         # A tensor that is put on another storage leaves the one that it was on as it is: that is no part of one write.
         if (item.on_request and not asked) or (item.form == "assign" and elsewhere):
+            continue
+        if item.refused and m.state.mode.recording > 0:
             continue
         if outer.is_outer(item.parameter):
             bound[item.parameter] = outer.value_of(m, reference.unit, item.parameter)

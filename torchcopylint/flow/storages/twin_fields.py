@@ -1,4 +1,4 @@
-"""Two fields to which a constructor gives one tensor: `self.now = x; self.start = x`."""
+"""Two fields to which a constructor gives one tensor, or an array and a tensor over it: `self.now = self.start = x`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import FieldsTwins
-from torchcopylint.flow.model import BUFFERS, Kind
-from torchcopylint.flow.storages import keeping
+from torchcopylint.flow.facts import FieldsShare, FieldsTwins, Link
+from torchcopylint.flow.model import ARGUMENT, BUFFERS, How, Kind, Sure
+from torchcopylint.flow.storages import keeping, reading
 from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
@@ -36,6 +36,57 @@ def found(m: Machine) -> Iterator[FieldsTwins]:
         if not any(keeping.is_reset(m, field) for field in (before, name)):
             one, other = (before, name) if site < cell.site else (name, before)
             yield FieldsTwins(max(site, cell.site), one, other, _meet(m, {one, other}), obj.sure)
+
+
+def shared(m: Machine) -> Iterator[FieldsShare]:
+    """The pairs of fields that an array and a tensor over its memory are put into, which the constructor was handed in.
+
+    Of what the constructor makes itself, two such fields are meant: the one fills the other.
+    """
+    if m.unit.name != "__init__" or m.unit.owner < 0 or not m.unit.parameters:
+        return
+    before: dict[int, list[tuple[str, reading.Chain]]] = {}
+    for slot in m.state.slot_names(m.number("argument", m.unit.first)):
+        cell = m.state.cell(slot)
+        if cell is None or len(cell.refs) != 1 or cell.site < 0 or cell.plain:
+            continue
+        obj = m.state.object(cell.refs[0])
+        if obj.kind not in BUFFERS or keeping.is_reset(m, slot[1][1:]):
+            continue
+        handed = [share for share in obj.shares if m.state.object(share.storage).owner == ARGUMENT]
+        for share in handed if len(handed) == 1 else ():
+            source = m.state.object(share.storage)
+            chain = reading.chain_of(m, cell.refs[0], share)
+            for name, other in before.setdefault(share.storage, []):
+                links = _between(chain, other)
+                hows = [link.how for link in links if link.how in (How.NUMPY, How.FROM_NUMPY)]
+                # Of a conversion, all that is below is as unsure as it is.
+                sure_way = any(link.when for link in links) or all(link.sure for link in links)
+                if len(hows) == 1 and hows[0] is not None and sure_way:
+                    sure = min(source.sure, max(obj.sure, Sure.LIKELY))
+                    fields = (name, slot[1][1:])
+                    yield FieldsShare(cell.site, *fields, source.text, hows[0], links, tuple(_looks(m, fields)), sure)
+            before[share.storage].append((slot[1][1:], chain))
+
+
+def _looks(m: Machine, fields: tuple[str, str]) -> Iterator[tuple[str, int]]:
+    """Where the other methods of a class do something with what a field holds, other than to set a part of it."""
+    for unit in m.world.program.units:
+        for event in unit.definitions if unit.owner == m.unit.owner and unit.number != m.unit.number else ():
+            if isinstance(event, t.Attribute) and event.name in fields:
+                base, user = unit.definitions[event.base], m.world.index(unit).consumers.get(event.out)
+                own = isinstance(base, t.Load) and base.name == unit.first
+                if own and user is not None and not isinstance(user, t.StoreItem | t.Augment):
+                    yield event.name, user.site
+
+
+def _between(one: reading.Chain, other: reading.Chain) -> tuple[Link, ...]:
+    """How two objects came to share a storage: the links below the nearest object that both come from."""
+    ups, downs = {number for number, _ in one}, {number for number, _ in other}
+    below = {link for number, link in one if number not in downs} | {
+        link for number, link in other if number not in ups
+    }
+    return tuple(sorted((link for link in below if link.how is not None), key=lambda link: link.site))
 
 
 def _is_one_assignment(m: Machine, one: str, other: str) -> bool:
