@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import hanging
 from torchcopylint.flow.graphs import runs
-from torchcopylint.flow.model import LOCAL, TENSORS, UNKNOWN, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.model import LOCAL, RETAINS, TENSORS, UNKNOWN, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.storages import slots
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import memory, naming
@@ -37,6 +37,8 @@ class Left(NamedTuple):
     """The parameters on which alone it depends whether there is a graph: one that requires grad suffices."""
     method: str = ""
     """The method that sets the field."""
+    retains: bool = False
+    """Whether its gradient is kept: `self.out.retain_grad()`."""
 
 
 def left(m: Machine) -> tuple[Left, ...]:
@@ -73,7 +75,8 @@ def _left_in(m: Machine, keeper: str, ref: int, way: str, depth: int) -> Iterato
             hangs = tuple(sorted(hanging.sources(m, stores[0].value, frozenset())))
         if hangs or (obj.leaf is Fact.NO and obj.requires_grad > 0):
             within = own and _is_within_result(m, field, stores)
-            yield Left(keeper, way + slot[1], obj.sure, within, hangs, min(others, default=m.unit.name))
+            method = min(others, default=m.unit.name)
+            yield Left(keeper, way + slot[1], obj.sure, within, hangs, method, RETAINS in obj.flags)
 
 
 def _other_setters(m: Machine, keeper: Object, field: str) -> set[str]:
@@ -131,6 +134,7 @@ def take(m: Machine, items: tuple[Left, ...], bound: dict[str, Value], site: int
             requires_grad=trained,
             text=f"{m.state.object(keeper.refs[0]).text}.{last}",
             site=site,
+            flags=frozenset({RETAINS}) if item.retains else frozenset(),
         )
         m.left_by.add(site)
         slots.bind_slot(m, (keeper.refs[0], f".{last}"), memory.fresh(m, site, made, f"left {item.slot}"), site)
