@@ -101,12 +101,6 @@ KNOWN: tuple[Entry, ...] = (
         "an annotation or a base class is looked up among the imports of the file, not among those of a function",
     ),
     Entry(
-        "parameter-rebound bad 1",
-        ("through a second name",),
-        Difference(extra=("TCL308@8 error/high",)),
-        "the gradient is read in another statement, where the other rule speaks as well",
-    ),
-    Entry(
         "write-to-index-copy bad 4",
         ("all in a function",),
         Difference(missing=("TCL601[named]@8 error/high",), extra=("TCL601[named]@8 error/medium",)),
@@ -122,7 +116,7 @@ KNOWN: tuple[Entry, ...] = (
         "a copy with two names is taken to be wanted",
     ),
     Entry(
-        "graph-accumulated bad 6",
+        "graph-accumulated bad 7",
         ("through a second name", "unpacked from a tuple", "variables as attributes of self"),
         Difference(missing=("TCL304[figure]@10 warning/high",)),
         "a sum is followed to where it ends through names that hold nothing else",
@@ -313,12 +307,6 @@ BY_DESIGN: tuple[Entry, ...] = (
         ("copy left out in row 8, column 39",),
         Difference(extra=("TCL102",)),
         "without the copy the buffer is on the storage of the weight; the program ends before either is written",
-    ),
-    Entry(
-        "buffer-keeps-graph bad 3",
-        ("copy left out in row 14, column 25",),
-        Difference(extra=("TCL202",)),
-        "without the copy backward would need the bank as it was; the program does not get that far",
     ),
     Entry(
         "gradient-by-reference bad 3",
