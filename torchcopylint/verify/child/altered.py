@@ -166,11 +166,13 @@ def spoil_pinned() -> None:
     emptying = public or getattr(torch._C, "_host_emptyCache", None)
     if not torch.cuda.is_available() or emptying is None:
         return
-    torch.cuda.synchronize()
-    emptying()
-    # Blocks are kept by size, in powers of two, and given out again when nothing holds them.
-    spoilt = [torch.full((1 << size,), 255, dtype=torch.uint8, pin_memory=True) for size in _PINNED_SIZES]
-    del spoilt
+    # Without it, a race is only seen less often.
+    with contextlib.suppress(RuntimeError):
+        torch.cuda.synchronize()
+        emptying()
+        # Blocks are kept by size, in powers of two, and given out again when nothing holds them.
+        spoilt = [torch.full((1 << size,), 255, dtype=torch.uint8, pin_memory=True) for size in _PINNED_SIZES]
+        del spoilt
 
 
 def _fresh(value: Any, depth: int) -> Any:
