@@ -128,7 +128,7 @@ class Rule(NamedTuple):
         if not stated:
             return
         of_classes = [] if self.check_class is None else list(_of_classes(self.check_class, units))
-        shared = {_shared_at(report) for report in of_classes if self.fields_once}
+        shared = {_shared_at(report) for report in of_classes if self.fields_once} - {frozenset()}
         for unit in stated:
             reports = self.check(unit)
             yield from (one for one in reports if _shared_at(one) not in shared) if shared else reports

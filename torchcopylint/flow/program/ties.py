@@ -56,7 +56,7 @@ def _called_surely(world: Classes, number: int, initial: int) -> list[int]:
 
 def _made_by(world: Classes, unit: t.Unit) -> list[Tie]:
     index = world.index(unit)
-    found = _same_fields(unit, index)
+    found = [tie for tie in _same_fields(unit, index) if not world.setters(tie.field) | world.setters(tie.other)]
     for store in index.of(t.StoreAttribute):
         one = _field(unit, store.base)
         value = unit.definitions[store.value] if store.value >= 0 else None
@@ -68,8 +68,8 @@ def _made_by(world: Classes, unit: t.Unit) -> list[Tie]:
 
 
 def _same_fields(unit: t.Unit, index: UnitIndex) -> list[Tie]:
-    """Two fields that are set to one thing, and to nothing else: `self.target = self.source`, or both to one name that
-    is bound once."""
+    """Two fields that are set to one thing, and to nothing else here: `self.target = self.source`, or both to one name
+    that is bound once."""
     own = [store for store in index.of(t.StoreAttribute) if _is_own(unit, store.base)]
     sets = Counter(store.name for store in own)
     once = {store.name: store for store in own if sets[store.name] == 1 and store.site not in index.on_arms}
