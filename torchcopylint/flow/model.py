@@ -235,6 +235,8 @@ ITSELF = "may be a parameter itself"
 """What a function returned: a conversion of a parameter that it made, and the parameter where there was nothing to
 convert."""
 MIXED = "with a graph or without"
+PERHAPS_CUT = "with a graph if it is asked for"
+"""What a function returned that has computed gradients: `grad(y, x, create_graph=asked)`."""
 """What a function returned: on some paths something computed with gradients, on others what surely has none."""
 OPTIMIZER_STATE = "optimizer state"
 PLACEHOLDER = "placeholder"

@@ -382,11 +382,23 @@ def backward(m: Machine, value: Value, site: int, arguments: Arguments, name: st
 
 
 def of_gradient(m: Machine, made: Object, arguments: Arguments, site: int) -> Object:
-    """What a gradient is that is computed at a site: with `create_graph=True`, it has a graph of its own."""
-    if arguments.flag("create_graph") is not True or m.state.mode.recording <= 0:
+    """What a gradient is that is computed at a site: with `create_graph=True`, it has a graph of its own; without, it
+    requires grad only if what is handed to backward does (executed under torch 2.13)."""
+    with_graph = arguments.flag("create_graph") if len(arguments.positional) <= _CREATE_GRAPH else None
+    if m.state.mode.recording <= 0:
         return made
-    graph = runs.without(result_of(m, made, arguments.positional[:1], True).graph) | {runs.unknown_graph(site)}
-    return made._replace(leaf=Fact.NO, requires_grad=Fact.LIKELY, graph=graph)
+    if with_graph is None:
+        m.perhaps_without_graph = True
+    elif with_graph:
+        graph = runs.without(result_of(m, made, arguments.positional[:1], True).graph) | {runs.unknown_graph(site)}
+        return made._replace(leaf=Fact.NO, requires_grad=Fact.LIKELY, graph=graph)
+    elif len(arguments.positional) < 3 and "grad_outputs" not in arguments.keywords:
+        return made._replace(leaf=Fact.YES, requires_grad=Fact.NO)
+    return made
+
+
+_CREATE_GRAPH = 4
+"""The position of `create_graph` in `torch.autograd.grad`."""
 
 
 def _retain_of(m: Machine, inputs: Value) -> None:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 MAX_STEPS = 80
 """So many events are gone back over from what is returned to the parameters."""
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "is", "not"})
+_GRAD = "torch.autograd.grad"
+"""Gradients have a graph where one is asked for (executed under torch 2.13)."""
 _DISCRETE = frozenset({"argmax", "argmin", "long", "int", "bool", "argsort", "one_hot", "zeros_like", "ones_like"})
 
 
@@ -192,6 +194,8 @@ def _ends(m: Machine, name: str, register: int) -> bool:
 
 
 def _keeps_graph(m: Machine, event: t.Call | t.Invoke) -> bool:
+    if m.dotted_of(event) == _GRAD:
+        return any(one.keyword == "create_graph" and m.value(one.register).const is True for one in event.arguments)
     if m.dotted_of(event).rpartition(".")[2] in _DISCRETE or (isinstance(event, t.Invoke) and event.name in _DISCRETE):
         return False
     if isinstance(event, t.Invoke):

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.interprocedural.summaries import Flag, Summary, Told, summarise
-from torchcopylint.flow.model import Cell, Kind, Value
+from torchcopylint.flow.model import PERHAPS_CUT, Cell, Kind, Value
 from torchcopylint.flow.tapes import constants
+from torchcopylint.flow.tapes.index import UnitIndex
 
 if TYPE_CHECKING:
     from torchcopylint.flow.files.world import World
@@ -54,7 +55,8 @@ class ToldSummaries:
 
     def flags(self, number: int, summary: Summary) -> tuple[Flag, ...]:
         """The parameters of a function that decide by themselves what it does to what it is given."""
-        if not summary.writes and len(summary.returned) < 2 and not self._keeps(number, summary):
+        does = bool(summary.writes) or len(summary.returned) > 1 or PERHAPS_CUT in summary.result.flags
+        if not does and not self._keeps(number, summary):
             return ()
         if number not in self._flags:
             self._flags[number] = self._flags_of(number)
@@ -83,7 +85,7 @@ class ToldSummaries:
         index = self.world.index(unit)
         if unit.kind != "function" or unit.is_generator or len(index.events) > MAX_EVENTS:
             return ()
-        asked = constants.asked(unit, index.of(t.Branch))
+        asked = constants.asked(unit, index.of(t.Branch)) | _asked_for_graph(unit, index)
         found: list[Flag] = []
         for parameter in unit.parameters:
             if parameter.name not in asked or parameter.kind != "plain" or parameter.of:
@@ -103,13 +105,22 @@ class ToldSummaries:
         shorter = constants.shortened(unit, {name: t.Const(t.NO_REGISTER, value, -1) for name, value in told.items()})
         kinds = {name: Kind.NONE if value is None else Kind.NUMBER for name, value in told.items()}
         cells = {name: Cell((), kinds[name], value, site=-1) for name, value in told.items()}
-        m = self.world.run_shortened(shorter, cells) if shorter is not unit else None
+        graph = _asked_for_graph(unit, self.world.index(unit)) if shorter is unit else frozenset()
+        m = self.world.run_shortened(shorter, cells) if shorter is not unit or graph & told.keys() else None
         if m is None:
             return None
         found = summarise(m, file)
         if not file:
             self._found[key] = found
         return found
+
+
+def _asked_for_graph(unit: t.Unit, index: UnitIndex) -> frozenset[str]:
+    """The names that say whether what a unit computes has a graph: `grad(y, x, create_graph=create_graph)`."""
+    calls: list[t.Call | t.Invoke] = [*index.of(t.Call), *index.of(t.Invoke)]
+    asked = [one.register for call in calls for one in call.arguments if one.keyword == "create_graph"]
+    loads = [unit.definitions[register] for register in asked if register >= 0]
+    return frozenset(load.name for load in loads if isinstance(load, t.Load))
 
 
 def _told(flags: tuple[Flag, ...], bound: Mapping[str, Value]) -> dict[str, bool | None]:

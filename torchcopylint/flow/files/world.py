@@ -216,6 +216,8 @@ class World(OuterNames):
         if unit.owner >= 0 and unit.name == "__init__":
             self._note_trained(unit.owner, training_fields.learn(machine))
             self.note_children(unit.owner, children.learn(machine))
+            if machine.switched_tensors:
+                self.note_switched_off(machine)
         if unit.owner >= 0 and machine.switched:
             self.note_switched(machine)
         if unit.kind != "class" and machine.state.alive and machine.state.mode.recording is Fact.NO:

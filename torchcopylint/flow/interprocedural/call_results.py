@@ -16,6 +16,7 @@ from torchcopylint.flow.interprocedural.returned import (
 )
 from torchcopylint.flow.model import (
     ITSELF,
+    PERHAPS_CUT,
     SPENT,
     TENSORS,
     UNKNOWN,
@@ -154,7 +155,8 @@ def _made_anew(
     """The object that a call makes, with the graph of what it is given, as far as the function does not cut it."""
     if made.kind in TENSORS and made.requires_grad is not Fact.NO:
         graph = frozenset[int]().union(*(obj.graph for obj in grads.tensors_in(m, inputs)))
-        known = made.requires_grad is not Fact.UNKNOWN or ITSELF in made.flags
+        m.perhaps_without_graph = m.perhaps_without_graph or PERHAPS_CUT in made.flags
+        known = made.requires_grad is not Fact.UNKNOWN or bool(made.flags & {ITSELF, PERHAPS_CUT})
         if not known and m.state.mode.recording > 0 and _need_grad(m, inputs):
             # Nothing in the function cuts the graph, for what is known there of its arguments.
             made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)

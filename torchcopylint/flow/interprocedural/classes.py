@@ -209,6 +209,24 @@ class Classes(Lineages):
                 # The constructor has shown what it is after it was put there.
                 fields[name] = fields[name]._replace(kind=Kind.MODULE, sure=Sure.LIKELY)
 
+    def note_switched_off(self, m: Machine) -> None:
+        """A constructor has been run: what is known of the parameters that it has switched off in fields of `self`
+        (`self.grid.requires_grad = False`) if nobody else in the file switches on what goes by that name."""
+        me = m.number("argument", m.unit.first) if m.unit.parameters else -1
+        fields = self._fields.get(m.unit.owner, {})
+        for slot in m.state.slot_names(me):
+            held = m.state.refs_of(slot)
+            known = fields.get(name := slot[1][1:])
+            if known is None or known.kind is not Kind.PARAMETER or not held:
+                continue
+            off = all(ref | 1 in m.switched_tensors and m.state.object(ref).requires_grad is Fact.NO for ref in held)
+            others = [unit for unit in self.program.units if unit is not m.unit] if off else []
+            of_class = m.unit.owner
+            if off and not any(
+                training_fields.is_switched_on(m, unit, name, anything=unit.owner == of_class) for unit in others
+            ):
+                fields[name] = known._replace(requires_grad=Fact.NO, leaf=Fact.YES)
+
     def note_children(self, number: int, found: Mapping[str, children.Child]) -> None:
         """What a constructor puts into the lists of modules of its object: see `children`."""
         self._children[number] = found

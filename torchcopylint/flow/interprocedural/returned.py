@@ -24,6 +24,7 @@ from torchcopylint.flow.model import (
     NO_GRAD_VIEW,
     OUTPUT,
     PARTS,
+    PERHAPS_CUT,
     PLACEHOLDER,
     READ_ONLY,
     REVERSED,
@@ -228,7 +229,8 @@ def returned_by(
                 flags=(obj.flags & HANDED_OUT)
                 | ({SPENT} if set(runs.ran_at(obj.graph)) - m.over_returned.keys() else set())
                 | ({KEPT} if _keeps_result(m, obj) else set())
-                | ({ITSELF} if itself else set()),
+                | ({ITSELF} if itself else set())
+                | ({PERHAPS_CUT} if m.perhaps_without_graph and obj.requires_grad is Fact.UNKNOWN else set()),
             )
             if ref not in paths or paths[ref][1]:
                 result = plain if result is None else _weaker(result, plain)
@@ -311,12 +313,17 @@ def _nearest(hits: list[Share], paths: dict[int, tuple[str, tuple[str, ...]]]) -
 
 
 def _condition(m: Machine, share: Share) -> str:
-    """On what a share depends: its own condition, or that of what it was taken from."""
+    """On what a share depends: its own condition, or that of what it was taken from. One that is unsure without either
+    (`x[index]`, of an index that may pick several) holds on some paths."""
+    if share.sure:
+        return share.when
     for _ in range(reading.MAX_CHAIN):
-        if share.when or share.sure:
+        if share.when:
             return share.when
         above = (s for s in m.state.object(share.of).shares if s.storage == share.storage)
         share = next(above, share._replace(when="on some paths"))
+        if share.sure:
+            break
     return "on some paths"
 
 
@@ -324,7 +331,7 @@ def _weaker(a: Object, b: Object) -> Object:
     joined = join_objects(a, b)
     known = {a.requires_grad, b.requires_grad}
     mixed = {MIXED} if Fact.NO in known and max(known) > 0 else set()
-    return joined._replace(flags=joined.flags | (a.flags | b.flags) & {ITSELF, MIXED} | mixed)
+    return joined._replace(flags=joined.flags | (a.flags | b.flags) & {ITSELF, MIXED, PERHAPS_CUT} | mixed)
 
 
 def keep(m: Machine, result: Value, site: int, name: str, part: int | None) -> Value:

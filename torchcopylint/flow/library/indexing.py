@@ -75,6 +75,8 @@ def is_advanced(m: Machine, index: t.Index) -> Fact:
             return Fact.YES
         if kind in (Kind.NUMBER, Kind.NONE) or value.const is ...:
             continue
+        if kind is Kind.UNKNOWN and _always_picks_several(m, value):
+            return Fact.YES
         if kind is Kind.TUPLE and (
             len(index) > 1 or any(element.kind in (*BUFFERS, Kind.LIST) for element in _elements(m, value))
         ):
@@ -84,6 +86,12 @@ def is_advanced(m: Machine, index: t.Index) -> Fact:
             return Fact.YES
         answer = answer if _is_counter(m, part) else Fact.UNKNOWN
     return answer
+
+
+def _always_picks_several(m: Machine, value: Value) -> bool:
+    """Whether an index is a list on some paths and a tensor or an array on others: both pick several."""
+    held = [m.state.object(ref) for ref in value.refs]
+    return len(held) > 1 and all(obj.kind is Kind.LIST or (obj.kind in BUFFERS and not obj.scalar > 0) for obj in held)
 
 
 def _is_compared_element_by_element(m: Machine, register: int) -> bool:

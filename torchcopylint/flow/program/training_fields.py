@@ -107,3 +107,21 @@ def _is_switched(m: Machine, unit: t.Unit, name: str) -> bool:
     bases = [event.base for event in index.of(t.Invoke) if event.name in ("requires_grad_", "detach_")]
     bases += [event.base for event in index.of(t.StoreAttribute) if event.name == "requires_grad"]
     return any(isinstance(held := unit.definitions[base], t.Attribute) and held.name == name for base in bases)
+
+
+def is_switched_on(m: Machine, unit: t.Unit, name: str, *, anything: bool) -> bool:
+    """Whether a unit may have what an attribute of that name holds require grad, or `anything` of which nobody knows
+    where it stands: `for weight in self.parameters(): weight.requires_grad = True`."""
+    index = m.world.index(unit)
+    switches = [(event.base, event.value) for event in index.of(t.StoreAttribute) if event.name == "requires_grad"]
+    for call in index.of(t.Invoke):
+        if call.name == "requires_grad_":
+            switches.append((call.base, call.arguments[0].register if call.arguments else t.NO_REGISTER))
+    for base, value in switches:
+        told = unit.definitions[value] if value >= 0 else None
+        held = unit.definitions[base] if base >= 0 else None
+        if isinstance(told, t.Const) and told.value is False:
+            continue
+        if held.name == name if isinstance(held, t.Attribute) else anything:
+            return True
+    return False

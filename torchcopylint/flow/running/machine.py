@@ -93,6 +93,8 @@ class Machine:
         self.yielded: dict[int, Value] = {}
         # Parameters that a test says to be no tensors, on some path, and those that come back on such paths only.
         self.tested_arguments: set[str] = set()
+        self.perhaps_without_graph = False
+        """Whether gradients are computed of which only who calls knows whether they have a graph."""
         self.returned_otherwise: frozenset[str] = frozenset()
         self.exits: list[Delta] = []
         self.steps = 0
@@ -173,6 +175,7 @@ class Machine:
         self.muted: set[int] = set()
         """The sites where networks were called while nothing was recorded."""
         self._numbers: dict[tuple[object, ...], int] = {}
+        self._made_by: dict[int, list[int]] = {}
         self._loops: list[LoopFrame] = []
         self._heads: dict[int, Delta] = {}
         self._renewed: dict[int, list[str]] = {}
@@ -220,7 +223,10 @@ class Machine:
             everything = set[int]().union(*saved)
             deltas = [last_turn.on_other_arms(self, d, everything - own) for d, own in zip(deltas, saved, strict=True)]
         if self._loops and event.site in self.index.alternatives:
-            arms = [[self.made_at(site) for site in made] for made in self.index.alternatives[event.site]]
+            made_by = self._made_by
+            arms = [
+                [ref for site in made for ref in made_by.get(site, ())] for made in self.index.alternatives[event.site]
+            ]
             for number, delta in enumerate(deltas):
                 others = [ref for arm, made in enumerate(arms) for ref in made if arm != number]
                 deltas[number] = self.state.left_over(delta, others, self.index.bound_behind(event))
@@ -405,7 +411,12 @@ class Machine:
 
     def number(self, *tag: object) -> int:
         """The number of the newest object that a tag stands for: even, and the same whenever the tag is."""
-        return self._numbers.setdefault(tag, 2 * len(self._numbers))
+        found = self._numbers.get(tag)
+        if found is None:
+            found = self._numbers[tag] = 2 * len(self._numbers)
+            if isinstance(tag[0], int):
+                self._made_by.setdefault(tag[0], []).append(found)
+        return found
 
     def made_at(self, site: int, tag: str = "") -> int:
         """The number of the newest object that a site makes; a site that works on several in turn makes several."""

@@ -44,6 +44,7 @@ class UnitIndex:
         self._carried: dict[int, frozenset[str]] = {}
         self.aside: dict[int, tuple[list[int], list[int]]] = {}
         self._first_bound: dict[int, dict[str, int]] = {}
+        self._bound_on_arms: dict[int, frozenset[int]] = {}
 
     @cached_property
     def events(self) -> list[t.Event]:
@@ -78,7 +79,9 @@ class UnitIndex:
         found: dict[int, tuple[list[int], ...]] = {}
         for branch in self.of(t.Branch):
             if self.loops.get(branch.site):
-                bound = [[e.value for e in t.events(arm) if isinstance(e, t.Bind)] for arm in branch.arms]
+                binds = [[e for e in t.events(arm) if isinstance(e, t.Bind)] for arm in branch.arms]
+                bound = [[bind.value for bind in each] for each in binds]
+                self._bound_on_arms[branch.site] = frozenset(bind.site for each in binds for bind in each)
                 made = [[one for value in values for one in self._displayed(value)] for values in bound]
                 computed = tuple(
                     [e.site for e in arm if isinstance(e, t.Make) or (e is not None and e.site in self.computing)]
@@ -89,19 +92,24 @@ class UnitIndex:
         return found
 
     def bound_behind(self, branch: t.Branch) -> frozenset[str]:
-        """The names that a turn of the innermost loop around a condition binds behind it alone, before it looks at
-        them: `state = {...} if whole else {}`. What they hold there was left by an earlier turn."""
+        """The names that a turn of the innermost loop around a condition binds behind it, or on its arms, alone, before
+        it looks at them: `state = {...} if whole else {}`. What they hold there was left by an earlier turn."""
         around = self.loops[branch.site][-1]
         if around not in self._first_bound:
             loop = next(one for one in self.of(t.Loop) if one.site == around)
             binds = sorted((event.site, event.name) for event in t.events(loop.body) if isinstance(event, t.Bind))
             unseen = self.carried(loop)
             self._first_bound[around] = {name: site for site, name in reversed(binds) if name not in unseen}
-        return frozenset(name for name, site in self._first_bound[around].items() if site > branch.site)
+        inside = self._bound_on_arms[branch.site]
+        first = self._first_bound[around].items()
+        return frozenset(name for name, site in first if site > branch.site or site in inside)
 
     def _displayed(self, register: int) -> list[t.Event | None]:
         """What has made the value of a register, and what is written out in it: `([x], True)`."""
         event = self.unit.definitions[register] if register >= 0 else None
+        if isinstance(event, t.Unpack) and event.value >= 0:
+            # `loss, hits = self.judge(batch)`: each is a part of what the call has made.
+            event = self.unit.definitions[event.value]
         inner = [one for item in event.items for one in self._displayed(item)] if isinstance(event, t.Make) else []
         return [event, *(one for one in inner if isinstance(one, t.Make))]
 
