@@ -245,18 +245,32 @@ _CLOCKS = frozenset(
 
 
 def _is_timed(m: Machine, event: t.Discard) -> bool:
-    """Whether a clock is read before a statement and again right after it: the time that it takes is what is wanted."""
+    """Whether a clock is read before a statement and again right after it, or after a loop that does nothing else: the
+    time that it takes is what is wanted."""
     tape = _tape_of(m.unit.tape, event)
-    place = tape.index(event)
+    last: t.Event = event
     calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
     if not any(call.site < event.site and imports.ahead(m, call) in _CLOCKS for call in calls):
         return False
-    for after in tape[place + 1 :]:
-        if isinstance(after, t.Call | t.Invoke) and imports.ahead(m, after) in _CLOCKS:
-            return True
-        if isinstance(after, t.Discard | t.Bind | t.Branch | t.Loop | t.Try) and not _waits(m, after):
+    while tape:
+        for after in tape[tape.index(last) + 1 :]:
+            if isinstance(after, t.Call | t.Invoke) and imports.ahead(m, after) in _CLOCKS:
+                return True
+            if isinstance(after, t.Discard | t.Bind | t.Branch | t.Loop | t.Try) and not _waits(m, after):
+                return False
+        loop = next((one for one in m.index.of(t.Loop) if one.body == tape), None)
+        if loop is None or not all(_only_counts(m, one) or one == last for one in tape):
             return False
+        tape, last = _tape_of(m.unit.tape, loop), loop
     return False
+
+
+def _only_counts(m: Machine, event: t.Event) -> bool:
+    """Whether an event of a loop does nothing that is left behind: it computes, waits, or takes the next number."""
+    if isinstance(event, t.Bind):
+        made = m.unit.definitions[event.value] if event.value >= 0 else None
+        return isinstance(made, t.Iterate)
+    return not isinstance(event, t.Discard | t.Branch | t.Loop | t.Try | t.Return) or _waits(m, event)
 
 
 def _tape_of(tape: t.Tape, event: t.Event) -> t.Tape:
