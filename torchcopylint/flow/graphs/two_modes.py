@@ -41,6 +41,7 @@ def paired(m: Machine) -> list[FieldsPaired]:
     """Fields that are called with recording off only, in a method that calls others with recording on only.
 
     The one is somebody to learn from, the other one is trained. Of methods, both have to be asked for the same thing.
+    Of a field that is wrapped later on (`self.net = DDP(self.net)`), another name is the network with nothing around it.
     """
     fixed = [(*key, modes[Fact.NO]) for key, modes in m.called_fields.items() if set(modes) == {Fact.NO}]
     trained = [key for key, modes in m.called_fields.items() if set(modes) == {Fact.YES}]
@@ -48,5 +49,22 @@ def paired(m: Machine) -> list[FieldsPaired]:
         FieldsPaired(site, field, other, "modes")
         for field, method, site in fixed
         for other, asked in trained
-        if method == asked and field != other
+        if method == asked and field != other and not _is_wrapped(m, other)
     ]
+
+
+def _is_wrapped(m: Machine, field: str) -> bool:
+    """Whether a method of the class sets a field to what is made of what the field holds: `torch.compile(self.net)`."""
+    units = (unit for unit in m.world.program.units if unit.owner == m.unit.owner >= 0)
+    return any(
+        event.name == field and _is_made_of(unit, event.value, field)
+        for unit in units
+        for event in m.world.index(unit).of(t.StoreAttribute)
+    )
+
+
+def _is_made_of(unit: t.Unit, register: int, field: str) -> bool:
+    made = unit.definitions[register] if register >= 0 else None
+    given = made.arguments if isinstance(made, t.Call | t.Invoke) else ()
+    held = (unit.definitions[one.register] for one in given if one.register >= 0)
+    return any(isinstance(one, t.Attribute) and one.name == field for one in held)
