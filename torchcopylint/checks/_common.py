@@ -18,7 +18,7 @@ from torchcopylint.flow.facts import (
     ViewRefused,
     Write,
 )
-from torchcopylint.flow.model import ARGUMENT, FIELD, Fact, How, Sure
+from torchcopylint.flow.model import ARGUMENT, FIELD, Fact, How, Kind, Sure
 
 PLAIN_HOWS = frozenset({None, How.VIEW, How.INDEX, How.ROW})
 """Ways to share that keep the version counter and the graph: views and plain second names."""
@@ -304,3 +304,17 @@ def refused_view(unit: UnitFacts, fact: ViewRefused, shared: str) -> Iterator[Re
         values=names,
         confidence=at_most(mode, confidence(fact.sure)),
     )
+
+
+TRAINED = frozenset({"forward", "__call__", "training_step"})
+"""Methods of modules whose result is there to be trained with."""
+
+
+def returns_to_training(unit: UnitFacts) -> bool:
+    """Whether a unit is a method of a module that returns into a pass that backward follows, as `forward` does.
+
+    Other methods of modules are often written for inference alone, where writing in place is right. Who takes the step
+    of an optimizer inside has run backward already.
+    """
+    trained = unit.name in TRAINED and unit.class_kind is Kind.MODULE and unit.called_without_grad is not Fact.YES
+    return trained and not any(write.form == "step" for write in unit.writes.values())

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import at_most, confidence, shared_points, written_point
+from torchcopylint.checks._common import at_most, confidence, returns_to_training, shared_points, written_point
 from torchcopylint.flow.facts import Clobbered, UnitFacts
-from torchcopylint.flow.model import Fact, Kind
 
 INTO_HELPERS = True
 ACROSS_CALLS = True
@@ -22,7 +21,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         write = unit.writes[fact.write]
         if (write.versioned and not fact.hidden) or write.form in ("step", "load"):
             continue
-        if fact.consumer == "return" and not _returns_to_training(unit):
+        if fact.consumer == "return" and not returns_to_training(unit):
             continue
         found = confidence(fact.sure)
         if fact.consumer == "return":
@@ -39,11 +38,6 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             values={"name": _plain(write.name), "op": write.op},
             confidence=found,
         )
-
-
-def _returns_to_training(unit: UnitFacts) -> bool:
-    """A module's `forward` returns into a pass that backward follows; of other functions nobody knows."""
-    return unit.class_kind is Kind.MODULE and unit.called_without_grad is not Fact.YES
 
 
 def _plain(name: str) -> str:

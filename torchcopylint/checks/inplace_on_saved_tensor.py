@@ -6,12 +6,8 @@ from collections.abc import Iterator
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import at_most, confidence, shared_points, written_point
+from torchcopylint.checks._common import at_most, confidence, returns_to_training, shared_points, written_point
 from torchcopylint.flow.facts import Clobbered, UnitFacts, Write
-from torchcopylint.flow.model import Fact, Kind
-
-TRAINED = frozenset({"forward", "__call__", "training_step"})
-"""Methods of modules whose result is there to be trained with."""
 
 INTO_HELPERS = True
 ACROSS_CALLS = True
@@ -24,7 +20,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if not isinstance(fact, Clobbered) or fact.write in seen or not fact.certain or fact.hidden:
             continue
         write = unit.writes[fact.write]
-        if not write.versioned or (fact.consumer == "return" and not _returns_to_training(unit, write)):
+        if not write.versioned or (fact.consumer == "return" and not _is_trained_with(unit, write)):
             continue
         seen.add(fact.write)
         yield _report(fact, write)
@@ -57,13 +53,6 @@ def _is_step(write: Write) -> bool:
     return write.form in ("step", "load")
 
 
-def _returns_to_training(unit: UnitFacts, write: Write) -> bool:
-    """A module's `forward` returns into a pass that backward follows; of other functions nobody knows.
-
-    Other methods of modules are often written for inference alone, where writing in place is right.
-    """
-    if unit.feeds_backward and unit.kind == "function":
-        return not _is_step(write)
-    if unit.name not in TRAINED:
-        return False
-    return unit.class_kind is Kind.MODULE and unit.called_without_grad is not Fact.YES and not _is_step(write)
+def _is_trained_with(unit: UnitFacts, write: Write) -> bool:
+    """Whether backward follows what a unit returns: a function that feeds one in this file does, and `forward`."""
+    return not _is_step(write) and ((unit.feeds_backward and unit.kind == "function") or returns_to_training(unit))

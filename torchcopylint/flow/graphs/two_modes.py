@@ -41,7 +41,7 @@ def paired(m: Machine) -> list[FieldsPaired]:
     """Fields that are called with recording off only, in a method that calls others with recording on only.
 
     The one is somebody to learn from, the other one is trained. Of methods, both have to be asked for the same thing.
-    Of a field that is wrapped later on (`self.net = DDP(self.net)`), another name is the network with nothing around it.
+    Of a field that is wrapped later on (`self.net = DDP(self.net)`), another name is the network without it.
     """
     fixed = [(*key, modes[Fact.NO]) for key, modes in m.called_fields.items() if set(modes) == {Fact.NO}]
     trained = [key for key, modes in m.called_fields.items() if set(modes) == {Fact.YES}]

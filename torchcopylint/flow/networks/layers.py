@@ -31,7 +31,7 @@ from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import aliasing, conversions, nonnegative, reading, slots, writing
 from torchcopylint.flow.tapes import activations, layout
-from torchcopylint.flow.values import kinds, memory, naming
+from torchcopylint.flow.values import devices, kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments, Site
 from torchcopylint.flow.values.state import TRAINING
 from torchcopylint.knowledge import losses, table
@@ -44,7 +44,18 @@ def call_module(m: Machine, function: Value, arguments: Arguments, site: int, na
     if m.facts:
         conversions.let_go_of(m, [*arguments.positional, *arguments.keywords.values()])
     custom.called(m, function, arguments, result, site)
+    _leave_there(m, arguments, result)
     return result
+
+
+def _leave_there(m: Machine, arguments: Arguments, result: Value) -> None:
+    """What a network computes is where that is which it is given, if all of that was sent to one place."""
+    given = [m.state.object(ref) for value in arguments.positional for ref in value.refs]
+    place = devices.sent_to(given)
+    for ref in (*result.refs, *_parts_of(m, result, 2)) if place else ():
+        obj = m.state.object(ref)
+        if obj.kind in (*TENSORS, Kind.UNKNOWN) and not devices.place_of(obj):
+            m.state.set_object(ref, obj._replace(config=(*obj.config, *devices.at(place))))
 
 
 def output_of_one(m: Machine, function: Value, arguments: Arguments, result: Value, site: int, name: str) -> Value:

@@ -13,6 +13,8 @@ from torchcopylint.flow.model import ARGUMENT, FIELD, GLOBAL, Fact, How, Kind, O
 from torchcopylint.flow.tape import Dotted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torchcopylint.flow.running.machine import Machine
     from torchcopylint.flow.values.sites import Arguments
 
@@ -94,6 +96,13 @@ def _is_handed(m: Machine, obj: Object) -> bool:
 def place_of(obj: Object) -> str:
     """Where an object is, or an empty text."""
     return str(dict(obj.config).get(_DEVICE, ""))
+
+
+def sent_to(objects: Sequence[Object]) -> str:
+    """The place that all of some tensors were sent to by name, but for the host; an empty text if there is none."""
+    places = {place_of(obj) for obj in objects}
+    place = places.pop() if len(places) == 1 else ""
+    return place if place not in ("cpu", HANDED) else ""
 
 
 def is_away(m: Machine, module: Value) -> bool:
