@@ -17,7 +17,7 @@ from torchcopylint.checks._common import (
     written_since,
 )
 from torchcopylint.flow.facts import Collected, FieldMet, FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
-from torchcopylint.flow.model import OPTIMIZER_STATE, How, Kind, Sure
+from torchcopylint.flow.model import OF_STATISTICS, OPTIMIZER_STATE, How, Kind, Sure
 
 ACROSS_CALLS = True
 
@@ -35,7 +35,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             if not read.certain and not read.partly and not read.conditional:
                 continue
             link = taken[0]
-            if write.form == "statistics" and not _puts_back(read, link):
+            if write.form == "statistics" and not (_puts_back(read, link) or _is_of_statistics(read)):
                 continue
             seen.add(taken[-1].site)
             yield _report(read, write, link, taken[-1].site)
@@ -142,6 +142,12 @@ def _puts_back(read: ReadAfter, link: Link) -> bool:
     """Whether a state is loaded into the model that it was taken from: it was to undo what a call has done to the
     statistics. Else, it may be wanted for its parameters, or as it is now."""
     return read.consumer == "load_state_dict" and link.source.removesuffix(".state_dict()") == read.target
+
+
+def _is_of_statistics(read: ReadAfter) -> bool:
+    """Whether the statistics of a snapshot are looked at by their name: `before["running_mean"]`, in arithmetic with
+    what a layer has come to since."""
+    return OF_STATISTICS in read.flags and read.consumer == "operand"
 
 
 def _is_filled_from(read: ReadAfter, write: Write) -> bool:

@@ -35,6 +35,7 @@ from torchcopylint.flow.facts import (
     PartHandedOut,
     PartSuffers,
     ReadAfter,
+    ScratchEdited,
     UnitFacts,
     Write,
 )
@@ -57,6 +58,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     others = first_reads(unit, own=False)
     alone = edited_alone(unit)
     handed_out = {fact.site for fact in unit.facts if isinstance(fact, PartHandedOut) and not fact.whole}
+    scratch = {fact.site for fact in unit.facts if isinstance(fact, ScratchEdited)}
     found = []
     reaching, edits = [], []
     for write in unit.writes.values():
@@ -73,6 +75,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if write.site in handed_out and not wanted and _goes_on_with_part(unit, write, reads, own):
             # By its own name, if it is read by that, and not as what the next call hands out.
             wanted = [read for read in reads if not read.name.endswith(")")] or reads
+        if write.site in scratch and not wanted and not own:
+            wanted = _uses_base(write, reads)
         if wanted:
             found.append((write, min(wanted, key=order_of)))
         elif _reaches_caller(unit, write, own, reads):
@@ -101,7 +105,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             # Elements of one list, or what a loop takes out under one name, which nothing tells apart, are others each.
             continue
         values = {"name": name, "op": write.op, "source": source}
-        limit = Confidence.MEDIUM if write.site in handed_out else Confidence.HIGH
+        limit = Confidence.MEDIUM if write.site in handed_out | scratch else Confidence.HIGH
         yield Report(write.site, points, values, at_most(limit, confidence(write.sure, read.sure)))
 
 
@@ -215,6 +219,15 @@ def _for_the_moment(owns: list[ReadAfter], ours: set[int]) -> bool:
     whole by way of a part has no use for the part behind that. `ours` as in `_wanted_apart`."""
     shown = any(read.site not in ours and read.consumer in LOOKED_AT for read in owns)
     return shown and not any(read.consumer in ("store", "swap") for read in owns)
+
+
+def _uses_base(write: Write, reads: list[ReadAfter]) -> list[ReadAfter]:
+    """Where a view has been edited for nothing, if it is no copy: it is not looked at again, while its base goes into
+    something else and is neither returned nor stored. Who hands the base on has edited it."""
+    below = [read for read in reads if read.below_written and read.site > write.site]
+    if any(read.consumer not in LOOKED_AT - {"return"} for read in below):
+        return []
+    return [read for read in below if not any(link.how in PARTS for link in read.below_written)]
 
 
 def _is_lost(write: Write, read: ReadAfter) -> bool:

@@ -87,6 +87,7 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
 from torchcopylint.flow.tapes import (
     inlining,
     rescaling,
+    scratch,
     two_sides,
     uses,
 )
@@ -229,6 +230,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += callbacks.found(m)
     found += replacing.found(m)
     found += rescaling.found(m)
+    found += scratch.found(m)
     found += lent_parts.found(m)
     found += twin_fields.found(m)
     found += twin_fields.shared(m)
@@ -257,6 +259,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         given_away=world.given_away(unit.number),
         feeds_backward=_feeds_backward(world, unit.number, MAX_CALLERS),
         optional=frozenset(parameter.name for parameter in unit.parameters if parameter.has_default),
+        parameters=frozenset(parameter.name for parameter in unit.parameters),
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.autograd import grads
-from torchcopylint.flow.model import Fact, Kind, Object, Sure, Value
-from torchcopylint.flow.storages import reading
+from torchcopylint.flow.model import TENSORS, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.storages import reading, slots
 from torchcopylint.flow.values import dtypes, memory
+from torchcopylint.knowledge.distributions import handed_out
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -22,6 +23,8 @@ _FRACTIONS = frozenset(
 )
 """Distributions whose samples are numbers with fractions."""
 _OF_FRACTIONS = ("samples", "fractions")
+_OF_BASE = ("mean", "mode", "stddev", "variance")
+"""What `Independent(base, 1)` hands out of its base, as that hands it out."""
 
 
 def is_one(obj: Object) -> bool:
@@ -36,7 +39,30 @@ def make(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
         reading.read(m, value, site, "argument", name)
     config = (_OF_FRACTIONS,) if name.rpartition(".")[2] in _FRACTIONS else ()
     made = Object(Kind.OTHER, Sure.PROVEN, type=PREFIX, text=f"{name}(...)", config=config)
-    return memory.fresh(m, site, grads.result_of(m, made, values, True))
+    result = memory.fresh(m, site, grads.result_of(m, made, values, True))
+    _keep(m, result.refs[0], arguments, site, name.rpartition(".")[2])
+    return result
+
+
+def _keep(m: Machine, ref: int, arguments: Arguments, site: int, name: str) -> None:
+    """A distribution has the tensors that it was made of as attributes, by several names."""
+    if name == "Independent":
+        base = arguments.at(0)
+        slots.bind_slot(m, (ref, ".base_dist"), base, site)
+        for attribute in _OF_BASE:
+            cells = [m.state.cell((one, f".{attribute}")) for one in base.refs]
+            if len(cells) == 1 and cells[0] is not None:
+                value = Value(cells[0].refs, cells[0].kind, None, cells[0].marks)
+                slots.bind_slot(m, (ref, f".{attribute}"), value, site)
+        return
+    row = handed_out(name)
+    if row is None or "**" in arguments.keywords:
+        return
+    given = {**dict(zip(row.parameters, arguments.positional, strict=False)), **arguments.keywords}
+    for attribute, parameter in row.attributes.items():
+        value = given.get(parameter)
+        if value is not None and value.refs and all(m.state.object(one).kind in TENSORS for one in value.refs):
+            slots.bind_slot(m, (ref, f".{attribute}"), value, site)
 
 
 def method(m: Machine, name: str, arguments: Arguments, site: int, text: str) -> Value | None:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
 MODE = "training"
+MAX_NORM = "shortens its rows"
+_TABLES = {"torch.nn.Embedding": 3, "torch.nn.EmbeddingBag": 2}
+"""Tables of embeddings, and where `max_norm` stands among what they are made of."""
 MAX_DEPTH = 3
 """So many levels of modules in modules change their mode together, as far as anything is known of them."""
 
@@ -30,6 +33,21 @@ def set_mode(m: Machine, module: Value, name: str, arguments: Arguments, depth: 
             m.state.set_object(ref, obj._replace(config=(*others, (MODE, training))))
             for slot in m.state.slot_names(ref):
                 set_mode(m, Value(m.state.refs_of(slot)), name, arguments, depth - 1)
+
+
+def renormalises(dotted: str, arguments: Arguments) -> bool:
+    """Whether a table of embeddings is made that shortens its rows in place as it looks them up."""
+    given = arguments.keywords.get("max_norm", arguments.at(_TABLES.get(dotted, -1)))
+    return dotted in _TABLES and (given.const is not None or bool(given.refs))
+
+
+def renormalise(m: Machine, module: Value, site: int, name: str) -> None:
+    """Embeddings are looked up: rows that are too long are shortened, without a record, before they are taken."""
+    for ref in module.refs if len(module.refs) == 1 else ():
+        obj = m.state.object(ref)
+        if obj.sure is Sure.PROVEN and dict(obj.config).get(MAX_NORM) is True and m.state.refs_of((ref, ".weight")):
+            weight = slots.slot_value(m, (ref, ".weight"))
+            writing.write(m, weight, site, op=f"{name}(...)", form="call", name=f"{name}.weight", also=True)
 
 
 def update(m: Machine, module: Value, row: table.ModuleOp, site: int, name: str) -> None:

@@ -44,7 +44,7 @@ def _combines(op: Op, arguments: Arguments) -> bool:
 
 def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """A function that the table knows."""
-    arguments = callforms.inplace_by_name(op, arguments.without_none())
+    arguments = callforms.out_by_place(op, callforms.inplace_by_name(op, arguments.without_none()))
     if op.name.endswith(".einsum"):
         arguments = _operands_apart(m, arguments)
     op = callforms.of_call(m, op, arguments)

@@ -398,7 +398,10 @@ def _call_array_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
     slots.field_read(m, arguments.positional[0].root, event.site, "argument", name)
     if name == "setflags":
         conversions.set_writeable(m, arguments.positional[0], arguments.keywords.get("write", UNKNOWN))
-    return operations.apply(m, op, arguments, at)
+    result = operations.apply(m, callforms.of_call(m, op, arguments), arguments, at)
+    if name == "diagonal":
+        conversions.note_layout(m, op.name, arguments, event, result)
+    return result
 
 
 # -- methods with a meaning of their own

@@ -45,6 +45,7 @@ from torchcopylint.flow.facts.fields import (
     FieldsTwins,
     Kept,
     PartHandedOut,
+    ScratchEdited,
 )
 from torchcopylint.flow.facts.memory import (
     AccumulatedOnce,
@@ -168,6 +169,7 @@ __all__ = [
     "RetainedForNothing",
     "Revealed",
     "Saved",
+    "ScratchEdited",
     "Sharer",
     "StateItemLost",
     "TensorCopied",

@@ -21,6 +21,13 @@ class EditedAlone(NamedTuple):
     item: bool = False
 
 
+class ScratchEdited(NamedTuple):
+    """The write at `site` makes arithmetic of all of a view that a name holds, from itself and numbers alone, and
+    nobody but the unit, which has made the base, can see it."""
+
+    site: int
+
+
 class PartHandedOut(NamedTuple):
     """The write at `site` goes through a part of something that a function of the user's has returned, or, with
     `whole`, through just what a method or property has returned."""

@@ -45,6 +45,7 @@ from torchcopylint.flow.facts.fields import (
     FieldsTwins,
     Kept,
     PartHandedOut,
+    ScratchEdited,
 )
 from torchcopylint.flow.facts.memory import (
     AccumulatedOnce,
@@ -106,7 +107,7 @@ Relation: TypeAlias = (
     " | TensorCopied | TermCopied | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
     " | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept | PartSuffers"
-    " | FieldsShare"
+    " | FieldsShare | ScratchEdited"
 )
 
 
@@ -123,7 +124,7 @@ class UnitFacts(NamedTuple):
     autograd calls it: `forward` or `backward` of a `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap`
     maps its parameter `x`. `given_away` are the parameters for which every call in the file passes what nobody else
     holds. `feeds_backward` is whether a function of the file that runs backward calls it while autograd records.
-    `optional` are the parameters that have a default.
+    `optional` are the parameters that have a default, `parameters` all of them.
     """
 
     qualname: str
@@ -146,6 +147,7 @@ class UnitFacts(NamedTuple):
     given_away: frozenset[str] = frozenset()
     feeds_backward: bool = False
     optional: frozenset[str] = frozenset()
+    parameters: frozenset[str] = frozenset()
 
 
 class Place(NamedTuple):

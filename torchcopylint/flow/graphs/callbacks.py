@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ContextKept
-from torchcopylint.flow.model import ARGUMENT, PARTIAL, PARTIAL_OF, TENSORS, Kind, Object, Sure, Value
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    ARGUMENT,
+    PARTIAL,
+    PARTIAL_OF,
+    TENSORS,
+    Cell,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes import inquiries
 
@@ -16,6 +27,8 @@ if TYPE_CHECKING:
     from torchcopylint.flow.values.sites import Arguments
 
 FORWARD, HOOK, PACK = "forward", "gradient hook", "pack hook"
+_SEVERAL = {"register_full_backward_hook": 2, "register_full_backward_pre_hook": 1, "register_backward_hook": 2}
+"""Hooks of modules, and how many tuples of gradients they are handed last."""
 _PACKING = frozenset({"torch.autograd.graph.saved_tensors_hooks"})
 
 
@@ -28,7 +41,8 @@ def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
     if event.name == "register_hooks" and len(arguments.positional) == 3:
         register = event.arguments[0].register
         _note(m, called(m, register, arguments.positional[1]), PACK, register)
-    if event.name != "register_hook" or len(arguments.positional) < 2:
+    many = _SEVERAL.get(event.name, 0)
+    if (event.name != "register_hook" and not many) or len(arguments.positional) < 2:
         return
     register = event.arguments[0].register if event.arguments else t.NO_REGISTER
     function = called(m, register, arguments.positional[1]) if event.arguments else Value()
@@ -36,10 +50,16 @@ def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
     _note(m, function, HOOK, register)
     if isinstance(function.const, FunctionReference) and m.world.is_own(function.const.unit):
         unit = m.world.unit(function.const.unit)
-        names = [parameter.name for parameter in unit.parameters[-1:]]
+        names = [parameter.name for parameter in unit.parameters[-(many or 1) :]]
         given = m.number("gradient of a hook")
         m.state.set_object(given, Object(Kind.TENSOR, Sure.PROVEN))
-        m.world.note_arguments(m, unit.number, {name: Value((given,), Kind.TENSOR) for name in names})
+        value = Value((given,), Kind.TENSOR)
+        if many:
+            gathered = m.number("gradients of a hook")
+            m.state.set_object(gathered, Object(Kind.TUPLE, Sure.PROVEN))
+            m.state.put_cell((gathered, ANY_ELEMENT), Cell((given,), Kind.TENSOR, None, site=event.site))
+            value = Value((gathered,), Kind.TUPLE)
+        m.world.note_arguments(m, unit.number, dict.fromkeys(names, value))
 
 
 def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke) -> None:

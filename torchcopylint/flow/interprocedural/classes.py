@@ -22,6 +22,7 @@ from torchcopylint.flow.model import (
     PLACEHOLDER,
     READ_ONLY,
     REGISTERED,
+    SEALED,
     TENSORS,
     WRITES_INPUT,
     Fact,
@@ -59,6 +60,7 @@ _LASTING = frozenset(
         WRITES_INPUT,
         INFERENCE,
         READ_ONLY,
+        SEALED,
         LISTS,
     ]
 )
@@ -137,6 +139,14 @@ class Classes(Lineages):
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
         fields[name] = template if before is None else join_objects(before, template)
+
+    def sealed(self, owner: Object, name: str, closed: bool) -> None:
+        """A constructor has said of the array in a field of its object that nobody is to write it, or that one may."""
+        local = self.local_class(owner.type)
+        fields = self._fields.get(local, {}) if local is not None and owner.owner == SELF else {}
+        if name in fields:
+            flags = fields[name].flags - {SEALED, READ_ONLY}
+            fields[name] = fields[name]._replace(flags=flags | {SEALED} if closed else flags)
 
     def element_of(self, type_name: str, name: str) -> Object | None:
         """What is known of the elements of a container that a class of this file keeps in a field."""

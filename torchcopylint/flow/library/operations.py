@@ -22,6 +22,8 @@ from torchcopylint.flow.values.sites import STATISTICS, Arguments, Site
 from torchcopylint.flow.values.state import kind_of
 from torchcopylint.knowledge.table import Op
 
+RENORMALISING = "(max_norm)"
+
 
 def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     """What a call of a known operation does and returns."""
@@ -49,6 +51,10 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
             named = at if value is first else at._replace(name=naming.key_text(m, value.root) or at.name)
             if not (graphs or op.bumps):
                 named = named._replace(form=STATISTICS)
+            if op.name.endswith(RENORMALISING):
+                # Autograd is not asked: torch does it under `no_grad`.
+                writing.write(m, value, at.site, op=at.op, form="call", name=named.name)
+                continue
             write_through(m, value, graphs, named, reads_old=not op.overwrites, versioned=op.bumps)
     elif op.shares == "unversioned" and written:
         resizing.move(m, written, sources, at.site)

@@ -311,7 +311,7 @@ def _how(op: Op, made: Object, source: Kind) -> How:
 
 def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site, kind: Kind) -> Value:
     """A copy or an alias, depending on something; where that is known, it is one or the other."""
-    if arguments.flag("copy") is not False:
+    if arguments.flag("copy") is not False and not callforms.may_share(arguments):
         return memory.fresh(m, at.site, made)
     if op.when == "mode" and _drops(op, arguments):
         return memory.fresh(m, at.site, made)
@@ -324,11 +324,17 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
         return memory.fresh(m, at.site, made)
     if layout.is_spread(m, op.name, source):
         return memory.fresh(m, at.site, made)
-    if "layout" in when and layout.is_dense(m, source):
+    short = op.name.rpartition(".")[2]
+    if layout.asks_for_another(arguments):
+        if layout.is_dense(m, source) and not layout.has_unit(m, source):
+            return memory.fresh(m, at.site, made)
+    elif "layout" in when and layout.is_dense(m, source):
         when = when.replace("layout", "").replace("shape", "").strip(" ,")
         if not when:
-            return memory.alias(m, source, at.site, _how(op, made, kind), made)
-    short = op.name.rpartition(".")[2]
+            how = _how(op, made, kind)
+            # Who asks for a dense tensor wants one of his own, or none: he does not look at it in another way.
+            how = How.CONDITIONAL if how is How.VIEW and short == "contiguous" else how
+            return memory.alias(m, source, at.site, how, made)
     spread = "**" in arguments.keywords
     kept = False
     if "dtype" in when and not spread:
@@ -419,12 +425,13 @@ def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) 
         text=_text(at),
         dtype=obj.dtype,
     )
-    if op.result == "arrays":
+    kind = kind_of(source, m.state) if source.refs else Kind.UNKNOWN
+    if op.result == "arrays" and not (op.shares in ("multi", "view") and op.of == 0 and kind is Kind.ARRAY):
         described = Object(Kind.ARRAY, Sure.PROVEN, dtype=op.dtype, text=made.text)
     elif _is_unsafe(op):
         # Its parts count as tensors of their own: whoever calls it promises not to look at the whole again.
         pass
-    elif op.shares in ("multi", "view", "maybe") and source.refs and kind_of(source, m.state) in BUFFERS:
+    elif op.shares in ("multi", "view", "maybe") and kind in BUFFERS:
         how = How.INDEX if op.apart else How.ROW
         return memory.alias(m, source, at.site, how, made._replace(flags=frozenset({PARTS})))
     value = memory.fresh(m, at.site, made)

@@ -239,6 +239,7 @@ def _call_known(
     at = Site(site, naming.key_text(m, first.root) or "its input", f"{name}(...)", "call")
     for value in arguments.positional:
         reading.read(m, value, site, "argument", name)
+    statistics.renormalise(m, function, site, name)
     if config.get("inplace") is True and first.refs:
         activations.known_tensor(m, first)
         operations.write_through(m, first, [], at, reads_old=True, versioned=True)

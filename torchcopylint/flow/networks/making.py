@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import statistics
 from torchcopylint.flow.interprocedural import handing, passing, records
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -41,6 +42,8 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
         config = (*config, ("inplace", True))
     elif row is not None and row.inplace_keyword and "inplace" in arguments.keywords and "inplace" not in dict(config):
         config = (*config, ("inplace", "told by somebody else"))
+    if statistics.renormalises(table.canonical(dotted), arguments):
+        config = (*config, (statistics.MAX_NORM, True))
     made = memory.fresh(
         m,
         site,

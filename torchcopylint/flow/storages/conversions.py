@@ -64,6 +64,12 @@ WINDOWS = frozenset({"torch.from_numpy", "torch.as_tensor", "torch.asarray"})
 """These put a tensor on the memory of an array."""
 TO_ARRAY = frozenset({"numpy.array", "numpy.asarray", "numpy.asanyarray", "numpy.ascontiguousarray"})
 _FLIPS = frozenset({"numpy.flip", "numpy.flipud", "numpy.fliplr", "numpy.rot90"})
+_READ_ONLY = frozenset(
+    {"numpy.broadcast_to", "numpy.diagonal", "numpy.linalg.diagonal", "numpy.ndarray.diagonal"}
+    | {"numpy.lib.stride_tricks.sliding_window_view"}
+)
+"""What these return must not be written, unless they are told `writeable=True`."""
+_STRIDED = "numpy.lib.stride_tricks.as_strided"
 _COPIES = frozenset({"clone", "to", "float", "long", "int", "double", "tolist", "item", "type"})
 """Methods for which a buffer is looked at once and no more, as a rule."""
 _PASSED_ON = frozenset({How.CONDITIONAL, How.VIEW})
@@ -157,9 +163,10 @@ def note_layout(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t
     """A function has returned an array: how that one is laid out, where its source is not."""
     if dotted in _FLIPS:
         _flag(m, result, REVERSED)
-    elif dotted == "numpy.broadcast_to" or (
-        dotted == "numpy.frombuffer" and byte_strings.are_given(m, arguments.at(0), _given(event))
-    ):
+    elif dotted in _READ_ONLY or (dotted == _STRIDED and "writeable" in arguments.keywords):
+        if arguments.flag("writeable") is False:
+            _flag(m, result, READ_ONLY)
+    elif dotted == "numpy.frombuffer" and byte_strings.are_given(m, arguments.at(0), _given(event)):
         _flag(m, result, READ_ONLY)
 
 
@@ -176,6 +183,8 @@ def set_writeable(m: Machine, target: Value, wanted: Value) -> None:
         obj = m.state.object(ref)
         flags = obj.flags | {SEALED} if wanted.const is False else obj.flags - {SEALED, READ_ONLY}
         m.state.set_object(ref, obj._replace(flags=flags))
+    if isinstance(target.root, tuple) and target.root[1].startswith(".") and m.unit.name == "__init__":
+        m.world.sealed(m.state.object(target.root[0]), target.root[1][1:], wanted.const is False)
 
 
 def _is_negative(m: Machine, register: int) -> bool:

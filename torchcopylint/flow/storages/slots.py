@@ -18,6 +18,7 @@ from torchcopylint.flow.model import (
     LISTS,
     LOCAL,
     NO_MARKS,
+    OF_STATISTICS,
     PARTS,
     PLACEHOLDER,
     SWITCHED,
@@ -50,6 +51,7 @@ from torchcopylint.knowledge import table
 
 MAX_OPTIONS = 6
 """A table has so many functions or classes at most, for each of them to be called."""
+_STATISTICS = frozenset({"running_mean", "running_var", "num_batches_tracked"})
 
 
 def slot_value(m: Machine, slot: Slot, lazily: Object | None = None) -> Value:
@@ -106,6 +108,8 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
     if obj.kind is Kind.STATE_DICT:
         one = Object(Kind.TENSOR, Sure.PROVEN, leaf=Fact.YES, requires_grad=Fact.NO, text=text, flags=obj.flags)
         one = one._replace(config=obj.config)
+        if isinstance(key, str) and key.rpartition(".")[2] in _STATISTICS:
+            one = one._replace(flags=one.flags | {OF_STATISTICS})
         named = (ref, f"[{key!r}]")
         if key is not None and m.state.cell(named) is not None:
             return slot_value(m, named)
@@ -206,9 +210,15 @@ def own_entry(m: Machine, slot: Slot) -> Value | None:
 
 
 def _part(m: Machine, base: Value, obj: Object, key: object, site: int, text: str) -> Value:
-    """One of the parts that a tensor was split into: two of them do not overlap."""
+    """One of the parts that a tensor or an array was split into: two of them do not overlap."""
+    whole = {m.state.object(share.of).kind for share in obj.shares}
     made = Object(
-        Kind.TENSOR, Sure.PROVEN, dtype=obj.dtype, requires_grad=obj.requires_grad, graph=obj.graph, text=text
+        Kind.ARRAY if whole == {Kind.ARRAY} else Kind.TENSOR,
+        Sure.PROVEN,
+        dtype=obj.dtype,
+        requires_grad=obj.requires_grad,
+        graph=obj.graph,
+        text=text,
     )
     made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf)
     region = (Part("field", key),) if isinstance(key, int) and key >= 0 else (Part("?"),)

@@ -19,6 +19,7 @@ Order: TypeAlias = "tuple[int | str, ...]"
 _KEEPING_ORDER = frozenset(
     ["clone", "to", "cpu", "cuda", "float", "double", "half", "bfloat16", "long", "int", "bool", "type", "type_as"]
 )
+FIRST = "the first"
 PERMUTED, EXPANDED, COUNT, UNIT = "permuted", "expanded", "dimensions", "one of size one"
 UNFOLDED = "cut into windows"
 LIKE = "like what is permuted"
@@ -133,7 +134,9 @@ def _is_made_dense(m: Machine, name: str, arguments: Arguments) -> bool:
         given = [*arguments.positional, *arguments.keywords.values()]
         dense = [value for value in given if is_dense(m, value)]
         return bool(dense) and all(is_dense(m, value) or _is_number(value) for value in given)
-    return name == "contiguous" or (name in _DENSE_MAKERS and "memory_format" not in arguments.keywords)
+    return (name == "contiguous" and not asks_for_another(arguments)) or (
+        name in _DENSE_MAKERS and "memory_format" not in arguments.keywords
+    )
 
 
 def _is_number(value: Value) -> bool:
@@ -158,7 +161,8 @@ def _counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, ob
         return ()
     sizes = _sizes(m, given)
     count = None if sizes is None else len(sizes) or None
-    unit = ((UNIT, True),) if any(size.const == 1 for size in sizes or ()) else ()
+    ones = [number for number, size in enumerate(sizes or ()) if size.const == 1]
+    unit = ((UNIT, FIRST if ones == [0] else True),) if ones else ()
     return unit if count is None else ((COUNT, count), *unit)
 
 
@@ -186,6 +190,17 @@ def all_grow(m: Machine, values: Sequence[Value]) -> bool:
 def is_permuted(obj: Object) -> bool:
     """Whether an object's dimensions are surely not in the order of its memory, sizes of one aside."""
     return PERMUTED in dict(obj.config)
+
+
+def asks_for_another(arguments: Arguments) -> bool:
+    """Whether a call names an order of the dimensions in memory that is not theirs: `memory_format=channels_last`."""
+    named = arguments.keywords.get("memory_format")
+    return named is not None and isinstance(named.const, t.Dotted) and "channels_last" in named.const
+
+
+def has_unit(m: Machine, value: Value) -> bool:
+    """Whether a value has a dimension of size one that is not the first: such a one lies in memory in any order."""
+    return any(dict(m.state.object(ref).config).get(UNIT, FIRST) != FIRST for ref in value.refs)
 
 
 def is_strided(obj: Object) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchcopylint.flow.facts import Write
     from torchcopylint.flow.running.machine import Machine
 
-_SYMBOLS = frozenset({"+=", "-=", "*=", "/=", "//=", "**="})
+SYMBOLS = frozenset({"+=", "-=", "*=", "/=", "//=", "**="})
 _FUNCTIONS = (
     "sqrt",
     "rsqrt",
@@ -32,7 +32,7 @@ _FUNCTIONS = (
     "square",
 )
 _BINARY = ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "pow", "cumsum", "cumprod")
-_ARITHMETIC = frozenset(f"{name}_" for name in (*_FUNCTIONS, *_BINARY))
+ARITHMETIC = frozenset(f"{name}_" for name in (*_FUNCTIONS, *_BINARY))
 """What done twice gives something else again. To clamp, to round or to fill a state is to keep it in order."""
 
 
@@ -105,16 +105,16 @@ def _alone(m: Machine, candidates: set[int]) -> Iterator[int]:
         if event.site not in candidates:
             continue
         if isinstance(event, t.Augment):
-            operands, edits, register = [event.value], event.symbol in _SYMBOLS, event.target
+            operands, edits, register = [event.value], event.symbol in SYMBOLS, event.target
         elif isinstance(event, t.StoreItem):
             operands, edits, register = [event.value], _is_number(m, event.value), event.base
         else:
             operands, register = [argument.register for argument in event.arguments], event.base
-            edits = event.name in _ARITHMETIC
+            edits = event.name in ARITHMETIC
         # A helper's name is not spelled as it is on the tape, where it was put in.
         target = m.unit.definitions[register]
         root = target.name if isinstance(target, t.Load) else m.writes[event.site].root
-        if edits and not any(_from_elsewhere(m, register, root) for register in operands):
+        if edits and not any(from_elsewhere(m, register, root) for register in operands):
             yield event.site
 
 
@@ -127,7 +127,7 @@ def _is_number(m: Machine, register: int) -> bool:
     return m.value(register).kind is Kind.NUMBER and not m.value(register).refs
 
 
-def _from_elsewhere(m: Machine, register: int, root: str) -> bool:
+def from_elsewhere(m: Machine, register: int, root: str) -> bool:
     """Whether a value hangs on an argument of the unit, or on what a loop visits, other than by way of `root`."""
     parts = uses.expression(m, register, root)
     me = m.unit.first if m.unit.owner >= 0 else ""

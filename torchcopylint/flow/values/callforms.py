@@ -17,8 +17,16 @@ if TYPE_CHECKING:
     from torchcopylint.flow.values.sites import Arguments
     from torchcopylint.knowledge.table import Op
 
-_SWITCHES = ("as_tuple", "return_indices", "return_inverse")
+_SWITCHES = ("as_tuple", "return_indices", "return_inverse", "inplace")
 """Keywords that say `True` for more results; a form of their own."""
+_OF_ONE = frozenset(
+    {"abs", "absolute", "ceil", "cos", "exp", "floor", "log", "negative", "sin", "sqrt", "square", "tanh"}
+)
+_OF_TWO = frozenset(
+    {"add", "subtract", "multiply", "divide", "true_divide", "floor_divide", "power", "mod", "remainder"}
+    | {"maximum", "minimum"}
+)
+"""Functions of numpy that take `out` behind their one or two operands."""
 PLACES = frozenset({"max", "min", "median", "nanmedian", "mode", "kthvalue", "sort", "topk", "cummax", "cummin"})
 """Operations that return values, and where they were found."""
 CHECKING = frozenset({"cholesky"})
@@ -43,6 +51,10 @@ def of_call(m: Machine, op: Op, arguments: Arguments) -> Op:
     if not op.forms or not arguments.positional:
         return op
     base = op.name.partition("(")[0]
+    if base == "numpy.array" and may_share(arguments):
+        # Of old it copied where it had to; now it raises there.
+        as_it_is = table.function("numpy.asarray")
+        return of_call(m, as_it_is, arguments) if as_it_is is not None else op
     for form in _forms(m, op, base, arguments):
         name = f"{base}({form})"
         found = table.function(name) if name in op.forms else None
@@ -52,6 +64,22 @@ def of_call(m: Machine, op: Op, arguments: Arguments) -> Op:
         # A number or a tensor beside it, and nobody knows which: the one returns two tensors, the other one.
         return op._replace(result="unknown", saves=frozenset(), saved=())
     return op
+
+
+def may_share(arguments: Arguments) -> bool:
+    """Whether a call says that nothing need be copied: `copy=False`, `copy=None`."""
+    told = arguments.keywords.get("copy")
+    return told is not None and (told.const is False or (told.kind is Kind.NONE and not told.refs))
+
+
+def out_by_place(op: Op, arguments: Arguments) -> Arguments:
+    """The arguments of a function of numpy with `out` by its name, where it stands behind the operands."""
+    short = op.name.removeprefix("numpy.")
+    place = 3 if short == "clip" else 2 if short in _OF_TWO else 1 if short in _OF_ONE else 0
+    if not place or short == op.name or len(arguments.positional) != place + 1:
+        return arguments
+    given = arguments.positional
+    return arguments._replace(positional=given[:-1], keywords={**arguments.keywords, "out": given[-1]})
 
 
 def inplace_by_name(op: Op, arguments: Arguments) -> Arguments:
@@ -82,6 +110,10 @@ def _forms(m: Machine, op: Op, base: str, arguments: Arguments) -> list[str]:
     if isinstance(second.const, str) and _repeats_in_group(second.const):
         return ["grouped"]
     found = [name for name in _SWITCHES if arguments.flag(name) is True]
+    if may_share(arguments):
+        found.append("copy=False")
+    if "max_norm" in arguments.keywords:
+        found.append("max_norm")
     if "dim" in arguments.keywords or "keepdim" in arguments.keywords or _is_number(second, kind):
         found.append("dim")
     if len(arguments.positional) > 2 and kind not in TENSORS:

@@ -1,0 +1,71 @@
+"""Views that are edited as if they were copies: arithmetic on another shape of something, which is used as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import ScratchEdited
+from torchcopylint.flow.tapes.rescaling import ARITHMETIC, SYMBOLS, from_elsewhere
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.facts import Write
+    from torchcopylint.flow.running.machine import Machine
+
+_VIEWS = frozenset(
+    {"view", "view_as", "reshape", "reshape_as", "flatten", "ravel", "unflatten", "squeeze", "unsqueeze", "unfold"}
+    | {"t", "T", "mT", "H", "mH", "adjoint", "transpose", "swapaxes", "swapdims", "permute", "movedim", "moveaxis"}
+    | {"view_as_real", "view_as_complex", "real", "imag", "diagonal"}
+)
+_PARTIAL = frozenset({"real", "imag", "diagonal"})
+_SHIFTS = frozenset({"+=", "-=", "add_", "sub_"})
+"""What puts a number on a diagonal does so for the matrix."""
+_TIDYING = frozenset({"abs_", "clamp_", "clamp_min_", "clamp_max_", "clip_", "relu_", "tanh_", "round_", "floor_"})
+
+
+def found(m: Machine) -> Iterator[ScratchEdited]:
+    """The writes of a unit that make arithmetic of all of a view, from itself alone, where the unit has made the base.
+
+    Whoever edits a part of something (`row = x[i]; row += 1`), or puts numbers in, does that for the whole.
+    """
+    named = {site: write for site, write in m.writes.items() if write.named and not write.owner and not write.derived}
+    if not named:
+        return
+    events: list[t.Augment | t.Invoke] = [*m.index.of(t.Augment), *m.index.of(t.Invoke)]
+    for event in events:
+        write = named.get(event.site)
+        if write is not None and _edits(m, event, write):
+            yield ScratchEdited(event.site)
+
+
+def _edits(m: Machine, event: t.Augment | t.Invoke, write: Write) -> bool:
+    if isinstance(event, t.Augment):
+        op, operands = event.symbol, [event.value]
+        known = op in SYMBOLS
+    else:
+        op, operands = event.name, [argument.register for argument in event.arguments]
+        known = op in ARITHMETIC or op in _TIDYING
+    view = _view(m, write)
+    if not known or not view or (view in _PARTIAL and op in _SHIFTS):
+        return False
+    return not any(from_elsewhere(m, register, write.root) for register in operands)
+
+
+def _view(m: Machine, write: Write) -> str:
+    """The operation that all that the written name is bound to before has come from, where it is a view; else empty."""
+    bound = [bind for bind in m.index.binds.get(write.root, ()) if bind.site < write.site]
+    made = [m.unit.definitions[bind.value] if bind.value >= 0 else None for bind in bound]
+    made = [event for event in made if not isinstance(event, t.Augment)]
+    names = {_name(m, event) for event in made}
+    return names.pop() if len(names) == 1 and names <= _VIEWS else ""
+
+
+def _name(m: Machine, event: t.Event | None) -> str:
+    match event:
+        case t.Invoke() | t.Attribute():
+            return event.name
+        case t.Call():
+            dotted = m.dotted_of(event)
+            return dotted.rpartition(".")[2] if dotted.startswith("torch.") else ""
+    return ""
