@@ -25,5 +25,5 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 ),
                 values=names,
                 confidence=confidence(fact.sure),
-                variant="wrapped" if fact.wrapped else "",
+                variant="wrapped" if fact.wrapped else "number" if fact.number else "",
             )

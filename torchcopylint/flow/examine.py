@@ -66,6 +66,7 @@ from torchcopylint.flow.program import (
     mapping,
     named_apart,
     restoring,
+    rewrapped,
 )
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.running import (  # noqa: F401  (each registers what its events mean)
@@ -220,6 +221,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += aliasing.aliased_fields(m)
     found += two_modes.paired(m)
     found += named_apart.found(m)
+    found += rewrapped.found(m)
     ran = passes.found(m)
     found += ran
     found += carrying.found(m)

@@ -10,6 +10,7 @@ from torchcopylint.flow.library import containers
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BUFFERS,
+    CONTAINERS,
     LISTS,
     TENSORS,
     Kind,
@@ -277,7 +278,18 @@ def _sum(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) 
         made = Object(text=f"{name}(...)")
         made = made._replace(kind=Kind.TENSOR, sure=min(obj.sure for obj in inputs)) if known else made
         return memory.fresh(m, event.site, grads.result_of(m, made, summed, True))
+    if summed and all(_is_of_numbers(m, value) for value in summed):
+        return Value(kind=Kind.NUMBER)
     return memory.unknown(m, event.site, f"{name}(...)")
+
+
+def _is_of_numbers(m: Machine, value: Value) -> bool:
+    """Whether a value is a number, or holds nothing but numbers."""
+    if not value.refs:
+        return value.kind is Kind.NUMBER
+    cells = [m.state.cell(slot) for ref in value.refs for slot in m.state.slot_names(ref)]
+    held = [cell is not None and cell.kind is Kind.NUMBER and not cell.refs for cell in cells]
+    return bool(held) and all(held) and all(m.state.object(ref).kind in CONTAINERS for ref in value.refs)
 
 
 def _holds_tuples(m: Machine, value: Value) -> bool:

@@ -28,7 +28,7 @@ from torchcopylint.flow.program import generators, ownership
 from torchcopylint.flow.references import ClassReference, FunctionReference, OneOf, Super
 from torchcopylint.flow.running import special
 from torchcopylint.flow.running.machine import Machine, handles
-from torchcopylint.flow.storages import conversions, queues, slots, transfers
+from torchcopylint.flow.storages import conversions, queues, reading, slots, transfers
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import pictures, uses
 from torchcopylint.flow.values import imports, kinds, memory, naming, packages
@@ -248,6 +248,10 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
             conversions.note_layout(m, dotted, arguments, event, result)
             pictures.note(m, dotted, event, result)
         return result
+    if dotted.startswith("math."):
+        for value in (*arguments.positional, *arguments.keywords.values()):
+            reading.read(m, value, event.site, "look", name)
+        return Value(kind=Kind.NUMBER)
     if table.module_class(dotted) is not None:
         return making.make_module(m, dotted, arguments, event.site, name)
     if kinds.is_optimizer_class(dotted):

@@ -75,6 +75,8 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         if op is not None:
             return call_tensor_method(m, callforms.of_call(m, op, arguments), arguments, event, name)
     elif obj.kind is Kind.ARRAY:
+        if name == "backward" and obj.sure is Sure.PROVEN:
+            severed.note_number(m, event.base, event.site, naming.text_of(m, event.base))
         op = table.array_method(name)
         if op is not None:
             return _call_array_method(m, op, arguments, event, name)
@@ -108,6 +110,8 @@ def _is_of_both(name: str) -> bool:
 
 def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
     """A method of something that is no object we follow: a string, a number."""
+    if base.kind is Kind.NUMBER and event.name == "backward":
+        severed.note_number(m, event.base, event.site, naming.text_of(m, event.base))
     consumer = "text" if base.kind is Kind.STRING and event.name == "format" else "argument"
     for value in (*arguments.positional[1:], *arguments.keywords.values()):
         reading.read(m, value, event.site, consumer, event.name)

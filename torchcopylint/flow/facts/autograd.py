@@ -230,7 +230,8 @@ class RetainedForNothing(NamedTuple):
 class GraphLost(NamedTuple):
     """At `site`, backward is called on `name`, which has no graph: what carried one, `source`, lost it at `cut`.
 
-    `op` is what cut it; `wrapped` is whether the value requires grad by itself, as a leaf.
+    `op` is what cut it; `wrapped` is whether the value requires grad by itself, as a leaf, `number` whether it is no
+    tensor at all, but a number of Python.
     """
 
     site: int
@@ -240,6 +241,7 @@ class GraphLost(NamedTuple):
     op: str
     wrapped: bool
     sure: Sure
+    number: bool = False
 
 
 class TermCopied(NamedTuple):

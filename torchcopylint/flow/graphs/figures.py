@@ -17,8 +17,13 @@ MAX_LOOKS = 40
 """So many registers are followed from one name."""
 _NUMBERS = frozenset(
     {"item", "detach", "tolist", "data", "size", "dim", "shape", "dtype", "device", "__format__", "requires_grad"}
+    | {"argmax", "argmin", "argsort", "eq", "ne", "gt", "lt", "ge", "le", "long", "int", "bool", "bincount", "isnan"}
 )
-_SAME = frozenset({"cpu", "cuda", "to", "float", "double", "half", "mean", "sum", "squeeze", "view", "reshape", "sqrt"})
+"""Attributes and methods that give a number, or a tensor without a graph."""
+_SAME = frozenset(
+    {"cpu", "cuda", "to", "float", "double", "half", "mean", "sum", "squeeze", "view", "reshape", "sqrt"}
+    | {"softmax", "log_softmax", "sigmoid", "exp", "log", "flatten", "square", "abs", "std", "var", "norm", "clamp"}
+)
 _LOOKING = re.compile(
     r"^(?:print\w*|float|int|round|str|repr|format|isnan|isfinite|exp|info|debug|warning|warn|error|log|log_(?!softmax|sigmoid|prob|normal|det)\w+|logging|write"
     r"|add_scalars?|set_postfix\w*|set_description\w*|save|dump|dumps|savez|savetxt|plot|len)$"
@@ -27,6 +32,7 @@ _LOOKING = re.compile(
 _CHOOSING = frozenset({"min", "max", "sum", "abs"})
 _JOINING = frozenset({"torch.stack", "torch.cat", "torch.hstack", "torch.vstack"})
 _GROWING = frozenset({"append", "extend", "clear"})
+_BARE = frozenset(f"torch.{name}" for name in ("argmax", "argmin", "argsort", "eq", "bincount", "isnan", "equal"))
 _COMPUTING = frozenset({"torch.exp", "torch.log"})
 """These compute on with what `math.log` and a logger only look at."""
 _QUESTIONS = COMPARISONS | {"is", "is not", "in", "not in"}
@@ -113,6 +119,9 @@ class Looks:
             return event.name in _NUMBERS | _GROWING or (event.name in _SAME and self.ends(event.out))
         if isinstance(event, t.Invoke) and event.name == "append":
             return self._ends_in(event.base)
+        if self.m.dotted_of(event) in _BARE:
+            self.looked.add(event.site)
+            return True
         if self.m.dotted_of(event) in _JOINING:
             return self.ends(event.out)
         if isinstance(event, t.Call) and self._name_of(event) in _CHOOSING:

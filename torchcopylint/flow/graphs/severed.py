@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _CUTTING = frozenset({"detach", "item", "tolist", "numpy", "argmax", "argmin"})
 _WRAPPING = frozenset({"torch.tensor", "torch.from_numpy", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor"})
+_NUMBERS = frozenset({"builtins.float", "builtins.int"})
+"""What these make of a tensor is a number of Python, and so is what the functions of `math` return."""
 _COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
 MAX_EVENTS = 200
 """So many events are followed back at most."""
@@ -52,6 +54,14 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
         event, source, op = cut
         sure = min(Sure.LIKELY, *(obj.sure for obj in found)) if wrapped else min(obj.sure for obj in found)
         m.fact(GraphLost(site, name, naming.spelling(m, source), event.site, op, wrapped, sure))
+
+
+def note_number(m: Machine, register: int, site: int, name: str) -> None:
+    """Backward is asked of a number, which has none. Look for the tensor that it was taken out of."""
+    cut = None if m.on_purpose or m.guards else _cut_behind(m, register, site)
+    if cut is not None:
+        event, source, op = cut
+        m.fact(GraphLost(site, name, naming.spelling(m, source), event.site, op, False, Sure.PROVEN, number=True))
 
 
 def _ends_here(m: Machine, value: Value) -> tuple[bool, bool]:
@@ -259,6 +269,10 @@ def _cuts(m: Machine, event: t.Event) -> tuple[int, str] | None:
         return event.base, f"{event.name}()"
     if isinstance(event, t.Attribute) and event.name == "data":
         return event.base, ".data"
+    if isinstance(event, t.Call | t.Invoke) and event.arguments:
+        dotted = m.dotted_of(event)
+        if dotted in _NUMBERS or dotted.startswith("math."):
+            return event.arguments[0].register, f"{dotted.removeprefix('builtins.')}()"
     if isinstance(event, t.Operate) and event.symbol in _COMPARISONS:
         return next((o for o in event.operands if carries(m, o)), event.operands[0]), event.symbol
     if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in _WRAPPING:

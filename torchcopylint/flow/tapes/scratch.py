@@ -27,7 +27,8 @@ _TIDYING = frozenset({"abs_", "clamp_", "clamp_min_", "clamp_max_", "clip_", "re
 def found(m: Machine) -> Iterator[ScratchEdited]:
     """The writes of a unit that make arithmetic of all of a view, from itself alone, where the unit has made the base.
 
-    Whoever edits a part of something (`row = x[i]; row += 1`), or puts numbers in, does that for the whole.
+    Whoever edits a part of something (`row = x[i]; row += 1`), or puts numbers in, does that for the whole, and so does
+    who computes a gradient through it.
     """
     named = {site: write for site, write in m.writes.items() if write.named and not write.owner and not write.derived}
     if not named:
@@ -35,8 +36,13 @@ def found(m: Machine) -> Iterator[ScratchEdited]:
     events: list[t.Augment | t.Invoke] = [*m.index.of(t.Augment), *m.index.of(t.Invoke)]
     for event in events:
         write = named.get(event.site)
-        if write is not None and _edits(m, event, write):
+        if write is not None and _edits(m, event, write) and not _is_recorded(m, write):
             yield ScratchEdited(event.site)
+
+
+def _is_recorded(m: Machine, write: Write) -> bool:
+    """Whether the base has a graph, in which the edit stands, too: `y = x.view(-1); y.mul_(2); x.sum().backward()`."""
+    return any(m.state.object(storage).requires_grad > 0 for storage in write.storages)
 
 
 def _edits(m: Machine, event: t.Augment | t.Invoke, write: Write) -> bool:

@@ -69,9 +69,27 @@ def formula(m: Machine, register: int) -> str:
     """Like `text_of`, with arithmetic in brackets: two that are equal are computed alike."""
     event = m.unit.definitions[register] if 0 <= register < len(m.unit.definitions) else None
     if isinstance(event, t.Operate) and len(event.operands) == 2:
-        left, right = (formula(m, operand) for operand in event.operands)
+        left, right = (_size(m, operand) or formula(m, operand) for operand in event.operands)
         return f"({left} {event.symbol} {right})"
     return text_of(m, register)
+
+
+def _size(m: Machine, register: int) -> str:
+    """How the size of a dimension is asked for, of what has a name: `len(x)`, `x.size(0)`, `x.shape[0]`."""
+    event = m.unit.definitions[register] if 0 <= register < len(m.unit.definitions) else None
+    if isinstance(event, t.Call) and len(event.arguments) == 1 and m.dotted_of(event) == "builtins.len":
+        asked, way = event.arguments[0].register, "len({})"
+    elif isinstance(event, t.Invoke) and event.name == "size" and len(event.arguments) == 1:
+        asked, way = event.base, f"{{}}.shape[{m.value(event.arguments[0].register).const}]"
+    elif isinstance(event, t.Item) and len(event.subscript) == 1 and isinstance(event.subscript[0], int):
+        shape = m.unit.definitions[event.base]
+        if not isinstance(shape, t.Attribute) or shape.name != "shape":
+            return ""
+        asked, way = shape.base, f"{{}}.shape[{m.value(event.subscript[0]).const}]"
+    else:
+        return ""
+    text = text_of(m, asked)
+    return way.format(text) if text.replace(".", "").isidentifier() and "None" not in way else ""
 
 
 def field_set(m: Machine, register: int) -> str:
