@@ -63,6 +63,7 @@ from torchcopylint.flow.interprocedural.summaries import argument_paths
 from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, TENSORS, Fact, How, Kind, Object, Share, Value
 from torchcopylint.flow.program import (
     consumers,
+    gathered_twice,
     mapping,
     named_apart,
     restoring,
@@ -222,6 +223,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += two_modes.paired(m)
     found += named_apart.found(m)
     found += rewrapped.found(m)
+    found += gathered_twice.found(m)
     ran = passes.found(m)
     found += ran
     found += carrying.found(m)

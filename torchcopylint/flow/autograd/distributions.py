@@ -60,9 +60,9 @@ def _keep(m: Machine, ref: int, arguments: Arguments, site: int, name: str) -> N
         return
     given = {**dict(zip(row.parameters, arguments.positional, strict=False)), **arguments.keywords}
     for attribute, parameter in row.attributes.items():
-        value = given.get(parameter)
-        if value is not None and value.refs and all(m.state.object(one).kind in TENSORS for one in value.refs):
-            slots.bind_slot(m, (ref, f".{attribute}"), value, site)
+        held = given.get(parameter, Value())
+        if held.refs and all(m.state.object(one).kind in TENSORS for one in held.refs):
+            slots.bind_slot(m, (ref, f".{attribute}"), held, site)
 
 
 def method(m: Machine, name: str, arguments: Arguments, site: int, text: str) -> Value | None:

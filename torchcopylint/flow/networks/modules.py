@@ -361,7 +361,7 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
         gradients.zeroed(m, base, rest, event.site, text)
         return Value(kind=Kind.NONE)
     if event.name == "add_param_group":
-        ownership.note_added(m, base.refs[0])
+        ownership.note_added(m, base.refs[0], rest.keywords.get("param_group", rest.at(0)), event.site)
     if m.world.method_of(m.state.object(base.refs[0]), event.name) is not None:
         # A method that the class adds: a helper of `step`, which finds recording switched off as `step` leaves it.
         return call_instance(m, base, arguments, event.site, text, event.name)

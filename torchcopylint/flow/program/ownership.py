@@ -14,6 +14,7 @@ from torchcopylint.flow.model import (
     OUTPUT,
     TENSORS,
     WHOLE,
+    Cell,
     Fact,
     Kind,
     Object,
@@ -71,6 +72,7 @@ def note_built(m: Machine, ref: int, given: Value, refs: Sequence[int], site: in
     """An optimizer was built from `given`, whose parameters are `refs`."""
     parts = tuple(part for held in refs for part in parts_of(m.state.object(held)))
     m.optimizers[ref | 1] = Built(site, parts)
+    m.groups_given[ref | 1] = given
     m.state.put(_stale_key(ref), None)
     storages = {storage for storage, _ in parts}
     for late in [number for number in m.unowned if number in storages]:
@@ -81,9 +83,31 @@ def note_built(m: Machine, ref: int, given: Value, refs: Sequence[int], site: in
     _check_twice(m, given, site)
 
 
-def note_added(m: Machine, ref: int) -> None:
-    """`add_param_group`: what the optimizer lacked may be what it is given now."""
+def note_added(m: Machine, ref: int, group: Value, site: int) -> None:
+    """`add_param_group`: what the optimizer lacked may be what it is given now, and so may be what it has."""
     m.state.put(_stale_key(ref), None)
+    given = m.groups_given.get(ref | 1)
+    if given is None or ref & 1 or site in m.index.on_arms or uses.loops_around(m, site):
+        return
+    together = m.number("groups of an optimizer", site)
+    m.state.set_object(together, Object(Kind.LIST, Sure.PROVEN))
+    groups = [value.refs for value in (*_groups_of(m, given, site), group) if len(value.refs) == 1]
+    for number, refs in enumerate(groups):
+        m.state.put_cell((together, f"[{number}]"), Cell(refs, Kind.DICT, None, site=site))
+    m.groups_given[ref | 1] = Value((together,), Kind.LIST)
+    _check_twice(m, m.groups_given[ref | 1], site)
+
+
+def _groups_of(m: Machine, given: Value, site: int) -> list[Value]:
+    """What an optimizer was given, as dictionaries: of parameters alone, one of them all."""
+    slots_of = m.state.slot_names(given.refs[0]) if len(given.refs) == 1 else []
+    held = [m.state.refs_of(slot) for slot in slots_of if slot[1] != ANY_ELEMENT]
+    if held and all(len(refs) == 1 and m.state.object(refs[0]).kind is Kind.DICT for refs in held):
+        return [Value(refs, Kind.DICT) for refs in held]
+    alone = m.number("first group of an optimizer", site)
+    m.state.set_object(alone, Object(Kind.DICT, Sure.PROVEN))
+    m.state.put_cell((alone, "['params']"), Cell(given.refs, given.kind, None, site=site))
+    return [Value((alone,), Kind.DICT)]
 
 
 # -- leaves

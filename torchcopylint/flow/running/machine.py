@@ -137,6 +137,7 @@ class Machine:
         self.given_memory: dict[int, tuple[int, str]] = {}
         self.generators: dict[int, int] = {}
         self.optimizers: dict[int, Built] = {}
+        self.groups_given: dict[int, Value] = {}
         self.wholes: dict[int, tuple[Whole, ...]] = {}
         self.taken_over: set[int] = set()
         self.lateness: dict[int, tuple[str, int, Sure]] = {}
