@@ -75,7 +75,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if write.site in handed_out and not wanted and _goes_on_with_part(unit, write, reads, own):
             # By its own name, if it is read by that, and not as what the next call hands out.
             wanted = [read for read in reads if not read.name.endswith(")")] or reads
-        if write.site in scratch and not wanted and not own:
+        if write.site in scratch and not wanted and not own and not (unit.takes_inplace or unit.name.endswith("_")):
             wanted = _uses_base(write, reads)
         if wanted:
             found.append((write, min(wanted, key=order_of)))

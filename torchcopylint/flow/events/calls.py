@@ -28,7 +28,7 @@ from torchcopylint.flow.program import generators, ownership
 from torchcopylint.flow.references import ClassReference, FunctionReference, OneOf, Super
 from torchcopylint.flow.running import special
 from torchcopylint.flow.running.machine import Machine, handles
-from torchcopylint.flow.storages import conversions, queues, reading, slots, transfers
+from torchcopylint.flow.storages import conversions, queues, reading, sharing, slots, transfers
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import pictures, uses
 from torchcopylint.flow.values import imports, kinds, memory, naming, packages
@@ -230,6 +230,8 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
     if dotted in ownership.REPARAMETRISING:
         given = [argument.register for argument in event.arguments if not argument.stars]
         ownership.note_reparametrised(m, arguments, naming.spelling(m, given[0]) if given else "", event.site)
+    if dotted == "torch.nn.utils.vector_to_parameters" and len(event.arguments) == 2:
+        sharing.note_again(m, event.site, arguments.at(0), naming.spelling(m, event.arguments[1].register))
     meaning = special.SPECIAL.get(dotted)
     if meaning is not None:
         return meaning(m, arguments, event, name)

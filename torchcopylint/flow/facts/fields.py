@@ -22,8 +22,8 @@ class EditedAlone(NamedTuple):
 
 
 class ScratchEdited(NamedTuple):
-    """The write at `site` makes arithmetic of all of a view that a name holds, from itself and numbers alone, and
-    nobody but the unit, which has made the base, can see it."""
+    """The write at `site` makes arithmetic of all of a view that a name holds, from itself and numbers alone, where the
+    base has no graph, and the unit has made it or was handed it."""
 
     site: int
 

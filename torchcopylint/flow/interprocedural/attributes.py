@@ -154,7 +154,7 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
     region = (Part("field", name),)
     switched = ref | 1 in m.switched or SWITCHED in obj.flags
     if known is None and obj.kind is Kind.MODULE:
-        row = table.module_class(obj.type) if obj.type else None
+        row = _row(m, obj)
         if row is not None and name in row.parameters:
             trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.UNKNOWN if switched else Fact.YES
             known = Object(Kind.PARAMETER, obj.sure, leaf=Fact.YES, requires_grad=trained, dtype=obj.dtype)
@@ -194,6 +194,14 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
         shares += [Share(s.storage, How.FIELD, -1, ref, (*s.region, *region)) for s in obj.shares]
         return known._replace(shares=tuple(shares))
     return known
+
+
+def _row(m: Machine, obj: Object) -> table.ModuleOp | None:
+    """What is known of the class of `torch.nn` that a module is made of, or that its class inherits from."""
+    row = table.module_class(obj.type) if obj.type else None
+    local = m.world.local_class(obj.type) if row is None and obj.type else None
+    bases = sorted(m.world.base_names(local)) if local is not None else []
+    return row or next((base for base in map(table.module_class, bases) if base is not None), None)
 
 
 def _of_tensor(m: Machine, base: Value, ref: int, obj: Object, name: str, site: int, text: str, out: int) -> Value:

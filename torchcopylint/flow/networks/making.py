@@ -182,7 +182,8 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
     if initial is not None:
         bound = Arguments([UNKNOWN, *arguments.positional], arguments.keywords)
         given = passing.bind(m.world.unit(initial), bound)
-        m.world.note_arguments(m, initial, {name: value for name, value in given.items() if value.refs})
+        known = {name: value for name, value in given.items() if value.refs or value.kind is Kind.NUMBER}
+        m.world.note_arguments(m, initial, known)
         m.world.note_passed(m, initial, given, site)
     obj = m.world.instance(reference.number)
     made = memory.fresh(m, site, obj._replace(text=f"{name}(...)"))

@@ -84,10 +84,13 @@ def note_built(m: Machine, ref: int, given: Value, refs: Sequence[int], site: in
 
 
 def note_added(m: Machine, ref: int, group: Value, site: int) -> None:
-    """`add_param_group`: what the optimizer lacked may be what it is given now, and so may be what it has."""
+    """`add_param_group`: what the optimizer lacked may be what it is given now, and so may be what it has.
+
+    Where a part of a module has been replaced since, nobody knows.
+    """
     m.state.put(_stale_key(ref), None)
     given = m.groups_given.get(ref | 1)
-    if given is None or ref & 1 or site in m.index.on_arms or uses.loops_around(m, site):
+    if given is None or ref & 1 or m.replaced or site in m.index.on_arms or uses.loops_around(m, site):
         return
     together = m.number("groups of an optimizer", site)
     m.state.set_object(together, Object(Kind.LIST, Sure.PROVEN))

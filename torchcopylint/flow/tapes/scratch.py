@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ScratchEdited
+from torchcopylint.flow.model import ARGUMENT
 from torchcopylint.flow.tapes.rescaling import ARITHMETIC, SYMBOLS, from_elsewhere
 
 if TYPE_CHECKING:
@@ -20,17 +21,18 @@ _VIEWS = frozenset(
 )
 _PARTIAL = frozenset({"real", "imag", "diagonal"})
 _SHIFTS = frozenset({"+=", "-=", "add_", "sub_"})
-"""What puts a number on a diagonal does so for the matrix."""
+"""Who adds something to a diagonal does so for the matrix, and who adds a number that stands there counts."""
 _TIDYING = frozenset({"abs_", "clamp_", "clamp_min_", "clamp_max_", "clip_", "relu_", "tanh_", "round_", "floor_"})
 
 
 def found(m: Machine) -> Iterator[ScratchEdited]:
-    """The writes of a unit that make arithmetic of all of a view, from itself alone, where the unit has made the base.
+    """The writes of a unit that make arithmetic of all of a view, from itself alone, of what it has made or was handed.
 
     Whoever edits a part of something (`row = x[i]; row += 1`), or puts numbers in, does that for the whole, and so does
     who computes a gradient through it.
     """
-    named = {site: write for site, write in m.writes.items() if write.named and not write.owner and not write.derived}
+    mine = ("", ARGUMENT)
+    named = {site: one for site, one in m.writes.items() if one.named and one.owner in mine and not one.derived}
     if not named:
         return
     events: list[t.Augment | t.Invoke] = [*m.index.of(t.Augment), *m.index.of(t.Invoke)]
@@ -53,7 +55,8 @@ def _edits(m: Machine, event: t.Augment | t.Invoke, write: Write) -> bool:
         op, operands = event.name, [argument.register for argument in event.arguments]
         known = op in ARITHMETIC or op in _TIDYING
     view = _view(m, write)
-    if not known or not view or (view in _PARTIAL and op in _SHIFTS):
+    counted = all(isinstance(m.unit.definitions[register], t.Const) for register in operands if register >= 0)
+    if not known or not view or (op in _SHIFTS and (counted or view in _PARTIAL)):
         return False
     return not any(from_elsewhere(m, register, write.root) for register in operands)
 
