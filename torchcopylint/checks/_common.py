@@ -23,6 +23,7 @@ from torchcopylint.flow.model import ARGUMENT, FIELD, Fact, How, Kind, Sure
 PLAIN_HOWS = frozenset({None, How.VIEW, How.INDEX, How.ROW})
 """Ways to share that keep the version counter and the graph: views and plain second names."""
 ARRAY_HOWS = frozenset({How.NUMPY, How.FROM_NUMPY})
+PARTS = frozenset({How.INDEX, How.ROW})
 SHORT_LIVED = frozenset({"text", "test"})
 """Reads that show nothing about the elements of a container one by one."""
 DIRECT_FORMS = frozenset({"method", "augmented", "item", "out", "call", "activation", "operator"})
@@ -122,9 +123,10 @@ def first_read_of(unit: UnitFacts, fact: Collected) -> ReadAfter | None:
 def fields_collected(unit: UnitFacts) -> Iterator[tuple[FieldCollected, Write]]:
     """Where a method puts a field into a container of its object by reference, and where it writes that field."""
     for fact in unit.facts:
-        if not isinstance(fact, FieldCollected) or not fact.lasting or unit.name == "__init__":
+        if not isinstance(fact, FieldCollected) or unit.name == "__init__":
             continue
         writes = [write for write in unit.writes.values() if write.form in DIRECT_FORMS]
+        writes = [write for write in writes if fact.lasting or write.site in fact.after]
         later = [write for write in writes if write.owner_name == fact.field and write.owner == FIELD]
         if later:
             yield fact, min(later, key=lambda write: write.site)
@@ -248,12 +250,32 @@ def edits_field(unit: UnitFacts, write: Write, owns: list[ReadAfter]) -> bool:
 
     To be asked of writes that are `edited_alone`.
     """
-    if write.owner != FIELD or len(write.storages) != 1:
+    # A part of a module sits on the module, too.
+    of_module = any(isinstance(fact, EditedAlone) and fact.site == write.site and fact.parameter for fact in unit.facts)
+    if write.owner != FIELD or (len(write.storages) != 1 and not of_module):
         return False
     handed_out = any(fact.site == write.site and isinstance(fact, PartHandedOut) and fact.whole for fact in unit.facts)
     surely = (write.named or handed_out) and all(link.sure and not link.when for link in write.chain)
     looked_at = unit.returns_value and any(read.consumer in LOOKED_AT for read in owns)
     return surely and looked_at and unit.name != "__init__" and not unit.name.endswith("_")
+
+
+def edits_whole_field(unit: UnitFacts, write: Write, owns: list[ReadAfter], by: How = How.VIEW) -> bool:
+    """Whether what is written is another way to look at all of a field, by views or by another way beside them.
+
+    Who edits a part of one, does so on purpose, unless the part goes on to be something else under the same name, or
+    was handed out by a method of what keeps it: so may all of it have been. To be asked as `edits_field` is.
+    """
+    whole = any(fact.site == write.site and isinstance(fact, PartHandedOut) and fact.whole for fact in unit.facts)
+    hows = {link.how for link in write.chain if link.how is not None}
+    going_on = any(
+        fact.site == write.site
+        and ((isinstance(fact, PartHandedOut) and not fact.whole) or (isinstance(fact, EditedAlone) and fact.goes_on))
+        for fact in unit.facts
+    )
+    views = by in hows and hows <= {How.VIEW, by}
+    aside = views or (going_on and hows <= PARTS | {How.VIEW, by}) or (whole and not hows)
+    return aside and edits_field(unit, write, owns)
 
 
 def mode_is_on(

@@ -63,10 +63,12 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
         # Of an array and a tensor on one memory TCL401 and TCL402 tell.
         arrays = {fact for fact, _ in fields_collected(unit) if ARRAY_HOWS & {link.how for link in fact.links}}
         for fact in unit.facts:
-            if not isinstance(fact, FieldCollected) or not fact.lasting or unit.name == "__init__" or fact in arrays:
+            if not isinstance(fact, FieldCollected) or unit.name == "__init__" or fact in arrays:
                 continue
-            around = [one for one in methods if one is unit or one.name in fact.callers]
+            around = [one for one in methods if one is unit or (one.name in fact.callers and fact.lasting)]
             found = [(write, one is unit) for one in around for write in one.writes.values() if _hits(write, fact)]
+            # Of a field that other methods set anew, it is still the same behind that, in the same call.
+            found = [(write, own) for write, own in found if fact.lasting or write.site in fact.after]
             if found:
                 write, _ = min(found, key=lambda pair: (not pair[1], pair[0].site))
                 yield Report(

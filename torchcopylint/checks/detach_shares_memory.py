@@ -9,7 +9,10 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
     ARRAY_HOWS,
     DIRECT_FORMS,
+    at_most,
     confidence,
+    edited_alone,
+    edits_whole_field,
     first_of_each,
     first_of_parts,
     first_reads,
@@ -33,8 +36,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     """Report writes through a named `detach()` whose source is read later, or belongs to the caller."""
     others = first_reads(unit, own=False)
     owns = first_reads(unit, own=True)
+    alone = edited_alone(unit)
     found = []
-    reaching = []
+    reaching, edits = [], []
     for write in unit.writes.values():
         hows = {link.how for link in write.chain}
         if How.DETACH not in hows or hows & ARRAY_HOWS or write.form not in DIRECT_FORMS or _is_put_back(unit, write):
@@ -45,6 +49,12 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         elif write.named and _suffers(unit, write, owns) and not set(write.storages) & unit.returns_sources:
             links = tuple(reversed([link for link in write.chain if link.how is not None]))
             reaching.append((write, links))
+        elif write.site in alone and edits_whole_field(unit, write, owns.get(write.site, []), How.DETACH):
+            edits.append((write, links_of(write)))
+    for write, links in first_of_each(edits):
+        points = (*shared_points(links), written_point(write))
+        sure = at_most(Confidence.MEDIUM, confidence(write.sure))
+        yield Report(write.site, points, _values(write, alone[write.site] or write.owner_name), sure)
     told = {write.site for write, _ in reaching}
     yield from (_of_part(unit, fact) for fact in first_of_parts(unit, How.DETACH) if fact.site not in told)
     for write, links in first_of_each(reaching):

@@ -9,12 +9,13 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
     DIRECT_FORMS,
     LOOKED_AT,
+    PARTS,
     PLAIN_HOWS,
     at_most,
     confidence,
     edited_alone,
-    edits_field,
     edits_openly,
+    edits_whole_field,
     first_of_each,
     first_of_parts,
     first_reads,
@@ -28,7 +29,6 @@ from torchcopylint.checks._common import (
     written_point,
 )
 from torchcopylint.flow.facts import (
-    EditedAlone,
     EntryWritten,
     FieldIsGlobal,
     FieldsTwins,
@@ -46,7 +46,6 @@ OF_GUESTS = True
 _FORMS = DIRECT_FORMS | {"statistics"}
 _WANTED = frozenset({"operand", "argument", "return"})
 _KEPT = _WANTED | {"store", "yield"}
-PARTS = frozenset({How.INDEX, How.ROW})
 _SHARING = PLAIN_HOWS | {How.CONDITIONAL, How.PARAMETER}
 """Ways to share of which a pair is told: of a detached one, and of one that was put on the storage of another, other
 rules tell."""
@@ -81,7 +80,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             found.append((write, min(wanted, key=order_of)))
         elif _reaches_caller(unit, write, own, reads):
             reaching.append((write, links_of(write)))
-        elif write.site in alone and _edits_whole_field(unit, write, own):
+        elif write.site in alone and edits_whole_field(unit, write, own):
             edits.append((write, links_of(write)))
     told = {link.site for _, read in found if not read.second for link in read.links}
     found = [(write, read) for write, read in found if not read.second or told.isdisjoint(x.site for x in read.links)]
@@ -249,23 +248,6 @@ def _goes_on_with_part(unit: UnitFacts, write: Write, reads: list[ReadAfter], ow
     ours = {other.site for other in unit.writes.values() if other.root == write.root}
     taken = any(read.consumer == "operand" and read.site in ours for read in reads)
     return bool(reads) and (taken or any(read.consumer in _WANTED for read in owns))
-
-
-def _edits_whole_field(unit: UnitFacts, write: Write, owns: list[ReadAfter]) -> bool:
-    """Whether what is written is another way to look at all of a field.
-
-    Who edits a part of one, does so on purpose, unless the part goes on to be something else under the same name, or
-    was handed out by a method of what keeps it: so may all of it have been.
-    """
-    whole = any(fact.site == write.site and isinstance(fact, PartHandedOut) and fact.whole for fact in unit.facts)
-    hows = {link.how for link in write.chain if link.how is not None}
-    going_on = any(
-        fact.site == write.site
-        and ((isinstance(fact, PartHandedOut) and not fact.whole) or (isinstance(fact, EditedAlone) and fact.goes_on))
-        for fact in unit.facts
-    )
-    aside = hows == {How.VIEW} or (going_on and hows <= PARTS | {How.VIEW}) or (whole and not hows)
-    return aside and edits_field(unit, write, owns)
 
 
 def _pair(read: ReadAfter, write: Write) -> tuple[str, str]:

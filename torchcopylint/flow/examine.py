@@ -34,6 +34,7 @@ from torchcopylint.flow.facts import (
     Constructed,
     DataShared,
     DefaultWritten,
+    FieldCollected,
     FileFacts,
     Guest,
     ReadAfter,
@@ -76,9 +77,11 @@ from torchcopylint.flow.running import (  # noqa: F401  (each registers what its
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import (  # noqa: F401  (each registers what its events mean)
     aliasing,
+    collecting,
     conditional,
     keeping,
     lasting,
+    left_in_fields,
     lent_parts,
     renewed,
     replacing,
@@ -210,6 +213,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found = [_settled(m, fact) if isinstance(fact, DataShared) else fact for fact in stated]
     found = [fact for fact in found if not isinstance(fact, ConditionalWrite) or conditional.still_held(m, fact)]
     found = [lasting.settled(m, fact) if isinstance(fact, Collected | Constructed) else fact for fact in found]
+    found = [collecting.settled(m, fact) if isinstance(fact, FieldCollected) else fact for fact in found]
     if any(isinstance(fact, Collected) and fact.form == "yield" for fact in found) and consumers.let_go(m):
         found = [fact for fact in found if not isinstance(fact, Collected) or fact.form != "yield"]
     found += fields.kept(m)
@@ -237,6 +241,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += scratch.found(m)
     found += lent_parts.found(m)
     found += twin_fields.found(m)
+    found += left_in_fields.found(m)
     found += twin_fields.shared(m)
     found += kept_gradients.found(m)
     found += kept_gradients.parameters(m)

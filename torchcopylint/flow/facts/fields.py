@@ -49,9 +49,11 @@ class FieldIsGlobal(NamedTuple):
 
 
 class FieldsTwins(NamedTuple):
-    """At `site`, the constructor has given to the field `other` the very tensor that it gives to `field`.
+    """At `site`, the constructor has given to the field `other` the very tensor that it gives to `field`, or a method
+    the one that `field` has held before.
 
-    Nobody else in the file sets either. `met` is whether they are operands of one operation somewhere in the class.
+    Nobody else in the file sets either. `met` is whether they are operands of one operation somewhere in the class, or
+    something else says that they were to be two.
     """
 
     site: int
@@ -152,7 +154,8 @@ class FieldCollected(NamedTuple):
 
     `lasting` is whether only constructors set the field: it goes on to hold the same tensor or array. By `links` an
     alias of the field comes of it, if it is one that is put in; `whole` is whether that sees all of it. `callers`
-    are the methods of the same object that go through `method`.
+    are the methods of the same object that go through `method`. `after` are the sites of the writes that hit it behind
+    that, in the same call.
     """
 
     site: int
@@ -164,3 +167,5 @@ class FieldCollected(NamedTuple):
     whole: bool = True
     links: tuple[Link, ...] = ()
     callers: frozenset[str] = frozenset()
+    storage: int = -1
+    after: frozenset[int] = frozenset()

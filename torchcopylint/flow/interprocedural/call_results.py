@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow.autograd import distributions, frozen, grads
 from torchcopylint.flow.graphs import runs
-from torchcopylint.flow.interprocedural import attributes
+from torchcopylint.flow.interprocedural import attributes, keyed
 from torchcopylint.flow.interprocedural.returned import (
     OTHERWISE,
     PLAIN,
@@ -54,6 +54,8 @@ def follow(m: Machine, value: Value, path: tuple[str, ...]) -> Value:
                 values.append(attributes.attribute(m, Value((ref,)), step[1:], -1, m.state.object(ref).text))
             elif (own := slots.own_entry(m, slot)) is not None:
                 values.append(own)
+            elif keyed.is_told(step):
+                values.append(keyed.at(m, slot))
             elif step.startswith("["):
                 held = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
                 values += [slots.slot_value(m, slot) for slot in held if not slots.are_two_keys(slot[1], step)]

@@ -18,7 +18,16 @@ from torchcopylint.flow.autograd import (
 )
 from torchcopylint.flow.facts import Place, ViewRefused, Write
 from torchcopylint.flow.graphs import cutting, runs
-from torchcopylint.flow.interprocedural import adding, attributes, field_reads, handing, lending, passing, yielding
+from torchcopylint.flow.interprocedural import (
+    adding,
+    attributes,
+    field_reads,
+    handing,
+    keyed,
+    lending,
+    passing,
+    yielding,
+)
 from torchcopylint.flow.interprocedural.call_results import follow, one_result
 from torchcopylint.flow.interprocedural.returned import (
     OTHERWISE,
@@ -117,6 +126,8 @@ class Summary(NamedTuple):
     renewed: tuple[tuple[str, Kind], ...] = ()
     switched: tuple[str, ...] = ()
     lent: str = ""
+    keyed: str = ""
+    """The field of `self` in whose container, by a key that is made of arguments, that stands which is returned."""
     left: tuple[leaving.Left, ...] = ()
     ran: tuple[run_inside.Ran, ...] = ()
     carries: tuple[carrying.Carried, ...] = ()
@@ -167,6 +178,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         renewed=renewing.of(m),
         switched=frozen.switched_arguments(m),
         lent=lending.of(m),
+        keyed=keyed.of(m) if not file else "",
         left=leaving.left(m),
         ran=run_inside.ran(m),
         yields=yielding.of(m, paths),
@@ -329,7 +341,10 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     leaving.tie(m, summary.left, bound, result, site)
     if summary.carries:
         carrying.take(m, summary.carries, unit, bound.get(unit.first, UNKNOWN), result, site, attributes.attribute)
-    return memos.take(m, reference.unit, name, lending.take(m, summary.lent, bound.get(unit.first), result, site), site)
+    owner = bound.get(unit.first)
+    result = keyed.take(m, summary.keyed, owner, lending.take(m, summary.lent, owner, result, site), site)
+    result = memos.take(m, reference.unit, name, result, site)
+    return keyed.of_function(m, reference.unit, name, result, site)
 
 
 def _hands_back(summary: Summary, parameter: str, path: tuple[str, ...]) -> bool:

@@ -48,6 +48,12 @@ def take(m: Machine, unit: int, name: str, result: Value, site: int) -> Value:
     return result
 
 
+def is_memoised(m: Machine, unit: int) -> bool:
+    """Whether a function of this file hands out the same for the same, whatever it is there for."""
+    made = m.world.machines.get(unit)
+    return made is not None and (_is_memoised(m, unit) or _fills_memo(made))
+
+
 def _asked_for(m: Machine, unit: int, site: int) -> str:
     """What a call asks a function for, as text, if that can be told from its arguments: other calls that read the same
     ask for the same, where no name in them is bound twice. Else nothing."""

@@ -20,6 +20,7 @@ from torchcopylint.flow.model import (
     Mark,
     Share,
     Slot,
+    Sure,
     Value,
 )
 from torchcopylint.flow.program import whichever
@@ -62,7 +63,9 @@ def note_field(m: Machine, slot: Slot, item: Value, site: int) -> None:
         obj = m.state.object(leaf)
         # What a module has in a field is a part of it, too.
         own = [share for share in obj.shares if m.state.object(share.storage).owner != "self"]
-        if obj.kind not in BUFFERS or len(own) != 1 or not own[0].sure or own[0].when:
+        # Of what nobody knows yet, a write behind it may say what it is.
+        known = obj.kind in BUFFERS
+        if not (known or obj.kind is Kind.UNKNOWN) or len(own) != 1 or not own[0].sure or own[0].when:
             continue
         key = fields.get(own[0].storage)
         if key is None or slot[0] in m.state.refs_of(key):
@@ -71,7 +74,7 @@ def note_field(m: Machine, slot: Slot, item: Value, site: int) -> None:
         if not {link.how for link in chain} <= _SAME_MEMORY:
             continue
         itself = leaf == own[0].storage
-        lasting = not keeping.is_reset(m, key[1][1:], updates=False) and (itself or not _sets(m, key[1][1:]))
+        lasting = known and not keeping.is_reset(m, key[1][1:], updates=False) and (itself or not _sets(m, key[1][1:]))
         whole = not own[0].region and not {link.how for link in chain} & {How.INDEX, How.ROW}
         m.fact(
             FieldCollected(
@@ -80,13 +83,23 @@ def note_field(m: Machine, slot: Slot, item: Value, site: int) -> None:
                 container.text,
                 m.unit.name,
                 lasting,
-                obj.sure,
+                obj.sure if known else Sure.LIKELY,
                 whole,
                 tuple(reversed(chain)),
                 uses.own_callers(m),
+                own[0].storage,
             )
         )
         return
+
+
+def settled(m: Machine, fact: FieldCollected) -> FieldCollected:
+    """The same with the writes behind it, whatever other methods set the field to: this call has put that in."""
+    writes = [write for write in m.writes.values() if write.kind in BUFFERS and fact.storage in write.storages]
+    sites = [write.site for write in writes if write.site > fact.site]
+    return fact._replace(
+        after=frozenset(site for site in sites if not uses.on_other_arms(m.unit.tape, fact.site, site))
+    )
 
 
 _SAME_MEMORY = frozenset({How.VIEW, How.INDEX, How.ROW, How.DETACH, How.DATA, How.NUMPY, How.FROM_NUMPY})

@@ -35,7 +35,7 @@ def found(m: Machine) -> Iterator[FieldsTwins]:
             continue
         if not any(keeping.is_reset(m, field) for field in (before, name)):
             one, other = (before, name) if site < cell.site else (name, before)
-            yield FieldsTwins(max(site, cell.site), one, other, _meet(m, {one, other}), obj.sure)
+            yield FieldsTwins(max(site, cell.site), one, other, meet(m, {one, other}), obj.sure)
 
 
 def shared(m: Machine) -> Iterator[FieldsShare]:
@@ -96,7 +96,7 @@ def _is_one_assignment(m: Machine, one: str, other: str) -> bool:
     return len(values) == 2 and values[one] == values[other]
 
 
-def _meet(m: Machine, fields: set[str]) -> bool:
+def meet(m: Machine, fields: set[str]) -> bool:
     """Whether some method of the class takes both fields for operands of one operation: `(self.now - self.start)`."""
     for unit in m.world.program.units:
         for event in unit.definitions if unit.owner == m.unit.owner and unit.number != m.unit.number else ():

@@ -161,10 +161,10 @@ def ends_in(m: Machine, name: str, site: int) -> bool:
     later = [use for use in found if use.loads and mine and use.position > mine[-1].position]
     if not mine or not _is_of_this_turn(found, mine[-1]):
         return False
-    return not later or (on_some_paths(m, site) and all(_on_other_arms(m.unit.tape, site, use.site) for use in later))
+    return not later or (on_some_paths(m, site) and all(on_other_arms(m.unit.tape, site, use.site) for use in later))
 
 
-def _on_other_arms(tape: t.Tape, one: int, other: int) -> bool:
+def on_other_arms(tape: t.Tape, one: int, other: int) -> bool:
     """Whether two events stand on two arms of one condition, so that a call runs one of them at most, in one turn."""
     for event in tape:
         parts = t.inner_tapes(event)
@@ -175,7 +175,7 @@ def _on_other_arms(tape: t.Tape, one: int, other: int) -> bool:
         if here and there and here != there:
             return isinstance(event, t.Branch)
         if here and here == there and len(here) == 1:
-            return _on_other_arms(parts[here[0]], one, other)
+            return on_other_arms(parts[here[0]], one, other)
     return False
 
 
