@@ -21,7 +21,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             if known is None or _order(fact) < _order(known):
                 first[fact.copy] = fact
     for fact in first.values():
-        later = "" if fact.site >= fact.copy else ".next"
+        later = "" if fact.site >= fact.copy or fact.elsewhere else ".next"
         name = fact.name.replace(ANY_ELEMENT, "") or "(...)"
         yield Report(
             site=fact.site,
@@ -34,5 +34,5 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         )
 
 
-def _order(fact: ReadInFlight) -> tuple[bool, int]:
-    return (fact.site < fact.copy, fact.site)
+def _order(fact: ReadInFlight) -> tuple[bool, bool, int]:
+    return (fact.elsewhere, fact.site < fact.copy, fact.site)

@@ -82,6 +82,7 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
     keeping,
     lasting,
     left_in_fields,
+    left_in_flight,
     lent_parts,
     renewed,
     replacing,
@@ -242,6 +243,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += lent_parts.found(m)
     found += twin_fields.found(m)
     found += left_in_fields.found(m)
+    found += left_in_flight.found(m)
     found += twin_fields.shared(m)
     found += kept_gradients.found(m)
     found += kept_gradients.parameters(m)

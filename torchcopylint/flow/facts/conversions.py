@@ -90,12 +90,16 @@ class Redundant(NamedTuple):
 
 
 class ReadInFlight(NamedTuple):
-    """At `site`, `name` is read, which the copy of `source` that was started at `copy` may not have filled yet."""
+    """At `site`, `name` is read, which the copy of `source` that was started at `copy` may not have filled yet.
+
+    `elsewhere` is whether another method of the class has started it.
+    """
 
     copy: int
     source: str
     name: str
     site: int
+    elsewhere: bool = False
 
 
 class ViewImpossible(NamedTuple):

@@ -20,13 +20,13 @@ _TO_DEVICE = frozenset({"to", "cuda", "copy_", "pin_memory"})
 """Operations that the device carries out in the order in which they are asked for."""
 _WAITING = frozenset({"item", "tolist", "cpu", "to", "cuda"})
 """Methods that wait for all that the device was asked before, where they have to do with the device at all."""
-_WAITS = ("sync", "wait", "barrier", "join")
+WAITS = ("sync", "wait", "barrier", "join")
 """Parts of names: whatever is called so, waits for something."""
 
 
 def waits(name: str) -> bool:
     """Whether something of that name waits for the device, for all its name says."""
-    return any(part in name for part in _WAITS)
+    return any(part in name for part in WAITS)
 
 
 def land(m: Machine) -> None:
