@@ -220,6 +220,18 @@ def _call_one_of(m: Machine, function: OneOf, arguments: Arguments, event: t.Cal
     return slots.join_values(results)
 
 
+def _call_bound(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call | t.Invoke) -> Value:
+    """A method of an object is called by another name than its own, the object being the first argument."""
+    receiver = event.base if isinstance(event, t.Invoke) else event.function
+    invoked = t.Invoke(event.out, receiver, dotted.rpartition(".")[2], event.arguments, event.site)
+    result = methods.call(m, arguments.positional[0], invoked, arguments)
+    for ref in result.refs:
+        # What stands in front of the brackets is no name of the object that the method belongs to.
+        obj, owner = m.state.object(ref), m.state.object(arguments.positional[0].refs[0])
+        m.state.set_object(ref, obj._replace(text=f"{owner.text}.{invoked.name}()"))
+    return result
+
+
 def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """A call of something imported or built in."""
     if dotted in generators.CONSUMING:
@@ -232,6 +244,8 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
         ownership.note_reparametrised(m, arguments, naming.spelling(m, given[0]) if given else "", event.site)
     if dotted == "torch.nn.utils.vector_to_parameters" and len(event.arguments) == 2:
         sharing.note_again(m, event.site, arguments.at(0), naming.spelling(m, event.arguments[1].register))
+    if dotted.startswith(partials.METHOD) and arguments.positional and arguments.positional[0].refs:
+        return _call_bound(m, dotted, arguments, event)
     meaning = special.SPECIAL.get(dotted)
     if meaning is not None:
         return meaning(m, arguments, event, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen
 from torchcopylint.flow.facts import DataAccess, GradientRead, VolatileUsed
-from torchcopylint.flow.interprocedural import class_bodies, records
+from torchcopylint.flow.interprocedural import class_bodies, partials, records
 from torchcopylint.flow.interprocedural.classes import APPENDED
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -98,6 +98,8 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
         function = held_functions.in_field(m, obj.type, name)
         if function is not None:
             return function
+        if site >= 0 and name in partials.BY_REFERENCE and obj.kind is Kind.MODULE:
+            return partials.bound(m, Value((ref,), obj.kind, None, base.marks, base.root), name, site, text)
         value = slots.slot_value(m, slot, _field(m, ref, obj, name))
         _bind_element(m, value, obj, name)
         held_functions.bind(m, value, obj.type, name)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
 TYPE, _FUNCTION = PARTIAL, PARTIAL_OF
+METHOD = "torch.nn.Module."
+"""Before the name of a method, as what such a call is of."""
+BY_REFERENCE = frozenset({"named_parameters", "parameters", "state_dict"})
+"""The methods that hand out what their object goes on holding."""
 _KEYWORD = ".keywords."
 _POSITION = ".args."
 
@@ -44,6 +48,14 @@ def make(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
         # What the last turn of a loop has made here is an older one by now.
         older = tuple(held | 1 if held == ref else held for held in value.refs)
         slots.bind_slot(m, (ref, name_of), value._replace(refs=older, root=None), site)
+    return made
+
+
+def bound(m: Machine, base: Value, name: str, site: int, text: str) -> Value:
+    """A method of a module or optimizer that is not called yet: `model.state_dict`. It keeps its object."""
+    made = memory.fresh(m, site, Object(Kind.OTHER, Sure.PROVEN, type=TYPE, text=f"{text}.{name}"), "bound")
+    slots.bind_slot(m, (made.refs[0], _FUNCTION), Value(kind=Kind.FUNCTION, const=Dotted(f"{METHOD}{name}")), site)
+    slots.bind_slot(m, (made.refs[0], f"{_POSITION}0"), base, site)
     return made
 
 
