@@ -37,7 +37,7 @@ def found(m: Machine) -> Iterator[ReadInFlight]:
 def _left(m: Machine) -> set[tuple[str, int]]:
     """The fields of `self` that hold a copy, or a container with one, for which the unit has not waited."""
     me = m.number("argument", m.unit.first)
-    found = set()
+    found: set[tuple[str, int]] = set()
     for slot in m.state.slot_names(me):
         cell = m.state.cell(slot) if slot[1].startswith(".") else None
         marks: set[Mark] = set(cell.marks) if cell is not None else set()
@@ -61,7 +61,8 @@ def _looks(m: Machine, field: str) -> Iterator[tuple[int, str]]:
         if unit.owner != m.unit.owner or unit.number == m.unit.number or not unit.parameters:
             continue
         index = m.world.index(unit)
-        for event in (*index.of(t.Invoke), *index.of(t.Call)):
+        events: list[t.Invoke | t.Call] = [*index.of(t.Invoke), *index.of(t.Call)]
+        for event in events:
             looked = _looked_at(unit, event)
             if looked >= 0 and _is_of_field(unit, index, looked, field):
                 made = unit.definitions[looked]
@@ -112,7 +113,7 @@ def _waits_somewhere(m: Machine) -> bool:
         if unit.owner != m.unit.owner and unit.owner >= 0 and m.unit.owner in m.world.lineage(unit.owner):
             continue
         index = m.world.index(unit)
-        for event in (*index.of(t.Invoke), *index.of(t.Attribute)):
-            if event.name in _EVENTS or any(part in event.name for part in _WAITING):
-                return True
+        names = [*(event.name for event in index.of(t.Invoke)), *(event.name for event in index.of(t.Attribute))]
+        if any(name in _EVENTS or any(part in name for part in _WAITING) for name in names):
+            return True
     return False
