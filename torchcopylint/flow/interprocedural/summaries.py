@@ -126,6 +126,7 @@ class Summary(NamedTuple):
     renewed: tuple[tuple[str, Kind], ...] = ()
     switched: tuple[str, ...] = ()
     lent: str = ""
+    lent_by: How | None = None
     keyed: str = ""
     """The field of `self` in whose container, by a key that is made of arguments, that stands which is returned."""
     left: tuple[leaving.Left, ...] = ()
@@ -178,6 +179,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         renewed=renewing.of(m),
         switched=frozen.switched_arguments(m),
         lent=lending.of(m),
+        lent_by=lending.by(m),
         keyed=keyed.of(m) if not file else "",
         left=leaving.left(m),
         ran=run_inside.ran(m),
@@ -342,7 +344,8 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     if summary.carries:
         carrying.take(m, summary.carries, unit, bound.get(unit.first, UNKNOWN), result, site, attributes.attribute)
     owner = bound.get(unit.first)
-    result = keyed.take(m, summary.keyed, owner, lending.take(m, summary.lent, owner, result, site), site)
+    result = lending.take(m, summary.lent, owner, result, site, summary.lent_by)
+    result = keyed.take(m, summary.keyed, owner, result, site)
     result = memos.take(m, reference.unit, name, result, site)
     return keyed.of_function(m, reference.unit, name, result, site)
 

@@ -286,17 +286,41 @@ def _comprehension(b: UnitBuilder, node: Node) -> int:
     return container
 
 
+def passed_through(iterable: Node) -> Node | None:
+    """The generator expression that a loop goes through, if that is what stands there: each turn makes one thing."""
+    plain = kind(iterable) == "GeneratorExp" and iterable.for_in.inner_for_in is None
+    return iterable if plain else None
+
+
+def lower_turn(b: UnitBuilder, target: Node, iterable: int, within: Node | None) -> int:
+    """What a turn of a loop comes upon: the next element, or what a generator expression makes of the next one."""
+    if within is None:
+        return b.define(t.Iterate, target, iterable)
+    renamed = dict(b.renamed)
+    try:
+        _take_next(b, within.for_in, b.define(t.Iterate, within.for_in.target, iterable))
+        return lower_expression(b, within.elt)
+    finally:
+        b.renamed = renamed
+
+
+def _take_next(b: UnitBuilder, loop: Node, element: int) -> None:
+    """The names of a comprehension are bound, and its conditions looked at."""
+    for name in _target_names(loop.target):
+        b.renamed[name] = f"{name}#{len(b.file.nodes)}"
+    lower_target(b, loop.target, element)
+    for condition in loop.ifs:
+        test = lower_expression(b, condition.test)
+        b.emit(t.Test(test, b.site(condition.test)))
+        b.emit(t.Assume(test, True, b.site(condition.test)))
+
+
 def _comprehension_loop(b: UnitBuilder, node: Node, loop: Node, container: int) -> None:
-    iterable = lower_expression(b, loop.iter)
+    within = passed_through(loop.iter)
+    iterable = lower_expression(b, loop.iter if within is None else within.for_in.iter)
     with b.block() as body, b.inside(Frame(True, t.NO_REGISTER)):
-        element = b.define(t.Iterate, loop.target, iterable)
-        for name in _target_names(loop.target):
-            b.renamed[name] = f"{name}#{len(b.file.nodes)}"
-        lower_target(b, loop.target, element)
-        for condition in loop.ifs:
-            test = lower_expression(b, condition.test)
-            b.emit(t.Test(test, b.site(condition.test)))
-            b.emit(t.Assume(test, True, b.site(condition.test)))
+        element = lower_turn(b, loop.target, iterable, within)
+        _take_next(b, loop, element)
         if loop.inner_for_in is not None:
             _comprehension_loop(b, node, loop.inner_for_in, container)
         else:

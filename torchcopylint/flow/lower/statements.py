@@ -305,10 +305,11 @@ def _while(b: UnitBuilder, node: Node) -> None:
 
 def _for(b: UnitBuilder, node: Node) -> None:
     _head(b, node.iter)
-    iterable = expressions.lower_expression(b, node.iter)
+    within = expressions.passed_through(node.iter)
+    iterable = expressions.lower_expression(b, node.iter if within is None else within.for_in.iter)
     with b.block() as body, b.inside(Frame(True, t.NO_REGISTER)):
         _head(b, node.target)
-        element = b.define(t.Iterate, node.target, iterable)
+        element = expressions.lower_turn(b, node.target, iterable, within)
         expressions.lower_target(b, node.target, element)
         lower_body(b, node.body)
     with b.block() as orelse:
