@@ -112,6 +112,7 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
     key = indexing.constant(m, event.subscript)
     if not event.augmented and kind_of(base, m.state) in CONTAINERS:
         sums.note(m, event, value)
+    _note_replaced(m, event, key, value)
     for single, obj in m.each(memory.by_kind(m, _without_lists(m, base))):
         if obj.kind in BUFFERS or (obj.kind is Kind.UNKNOWN and indexing.looks_like_array(m, event.subscript)):
             if not event.augmented:
@@ -143,6 +144,18 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
                     slots.note_put_again(m, m.state.cell((ref, ANY_ELEMENT)), value, event.site, text)
                 # It may be an array or a tensor, which copies what is stored into it.
                 slots.bind_slot(m, (ref, ANY_ELEMENT), value, event.site, weak=True)
+
+
+def _note_replaced(m: Machine, event: t.StoreItem, key: object, value: Value) -> None:
+    """`model._modules[name] = nn.Linear(4, 4)` sets a part of a module, as `setattr` does."""
+    table = m.unit.definitions[event.base]
+    if not isinstance(table, t.Attribute) or table.name not in ("_modules", "_parameters"):
+        return
+    part = Part("field", key) if isinstance(key, str) else Part("item")
+    text = f"{naming.text_of(m, event.base)}[{naming.index_text(m, event.subscript)}]"
+    for single, obj in m.each(memory.by_kind(m, m.value(table.base))):
+        if obj.kind is Kind.MODULE:
+            ownership.note_replaced(m, single.refs[0], part, value, text, event.site)
 
 
 def _without_lists(m: Machine, base: Value) -> Value:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.events import attribute_stores
 from torchcopylint.flow.model import How, Kind, Part, Value
+from torchcopylint.flow.program import ownership
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.running.special import special
 from torchcopylint.flow.storages import aliasing, sharing
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import memory, naming
 from torchcopylint.flow.values.sites import Arguments
 
 
@@ -22,8 +24,17 @@ def _setattr(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: s
         attribute_stores.store(m, t.StoreAttribute(base, attribute, value, False, event.site))
     else:
         sharing.set_anew(m, key)
+        _note_replaced(m, m.value(base), (base, key), m.value(value), event.site)
         _note_tied(m, m.value(base), key, value, event.site)
     return Value(kind=Kind.NONE)
+
+
+def _note_replaced(m: Machine, target: Value, names: tuple[int, int], value: Value, site: int) -> None:
+    """`for name, part in model.named_children(): setattr(model, name, nn.Linear(4, 4))`: some part, or each in turn."""
+    text = f"{naming.text_of(m, names[0])}.{{{naming.text_of(m, names[1])}}}"
+    for single, obj in m.each(memory.by_kind(m, target)):
+        if obj.kind is Kind.MODULE:
+            ownership.note_replaced(m, single.refs[0], Part("item"), value, text, site)
 
 
 def _note_tied(m: Machine, target: Value, key: int, register: int, site: int) -> None:

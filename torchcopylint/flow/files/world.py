@@ -28,6 +28,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+from torchcopylint.flow.networks import common_layers
 from torchcopylint.flow.program import children, heirs, training_fields, training_returns
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import comparing, field_uses, mixing, written_sides
@@ -218,6 +219,7 @@ class World(OuterNames):
             self.note_children(unit.owner, children.learn(machine))
             if machine.switched_tensors:
                 self.note_switched_off(machine)
+            self.note_common_layers(unit.owner, common_layers.learn(machine))
         if unit.owner >= 0 and machine.switched:
             self.note_switched(machine)
         if unit.kind != "class" and machine.state.alive and machine.state.mode.recording is Fact.NO:

@@ -33,6 +33,7 @@ from torchcopylint.flow.model import (
     join_objects,
 )
 from torchcopylint.flow.program import children, held_functions, training_fields
+from torchcopylint.flow.program.ties import Tie
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.values.outside import Outside
 from torchcopylint.flow.values.templates import as_passed, joined, unplaced
@@ -79,6 +80,7 @@ class Classes(Lineages):
         self._set_in_inference: dict[tuple[int, str], bool] = {}
         self._switched: set[tuple[int, str]] = set()
         self._children: dict[int, Mapping[str, children.Child]] = {}
+        self._common_layers: dict[int, list[Tie]] = {}
         self.held_functions: held_functions.Held = {}
         self._registered: dict[int, dict[str, bool]] = {}
         self._trained_by: dict[int, training_fields.Trained] = {}
@@ -244,6 +246,14 @@ class Classes(Lineages):
     def children_of(self, number: int) -> Mapping[str, children.Child]:
         """What the modules are in lists that a class of this file keeps in fields, by the fields' names."""
         return self._children.get(number, {})
+
+    def note_common_layers(self, number: int, found: list[Tie]) -> None:
+        """Which fields a constructor leaves with a layer in common: see `common_layers`."""
+        self._common_layers[number] = found
+
+    def common_layers(self, number: int) -> list[Tie]:
+        """The fields of a class of this file whose networks have a layer in common."""
+        return self._common_layers.get(number, [])
 
     def trained_by(self, number: int) -> training_fields.Trained:
         """Which fields of a class of this file hold what the optimizers in its other fields train."""

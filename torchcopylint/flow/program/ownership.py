@@ -16,6 +16,7 @@ from torchcopylint.flow.model import (
     WHOLE,
     Cell,
     Fact,
+    How,
     Kind,
     Object,
     Part,
@@ -215,7 +216,7 @@ def _check_twice(m: Machine, given: Value, site: int) -> None:
     entries = [(number, whole) for number, group in enumerate(groups) for whole in group][:MAX_ENTRIES]
     for index, (group, whole) in enumerate(entries):
         for other_group, other in entries[:index]:
-            if meet(whole.parts, other.parts) or _are_tied(m, whole.parts, other.parts):
+            if meet(m, whole.parts, other.parts) or _are_tied(m, whole.parts, other.parts):
                 across = group != other_group
                 m.fact(ParameterTwice(site, whole.text, other.text, across, Sure.PROVEN))
                 return
@@ -311,9 +312,21 @@ def _single(obj: Object) -> list[Whole]:
     return [] if some else [Whole(obj.text, parts)]
 
 
-def meet(a: Parts, b: Parts) -> bool:
-    """Whether two lists of parts surely have something in common."""
-    return any(one == two and overlap(here, there) is Fact.YES for one, here in a for two, there in b)
+def meet(m: Machine, a: Parts, b: Parts) -> bool:
+    """Whether two lists of parts surely have something in common that may be trained."""
+    common = {one for one, here in a for two, there in b if one == two and overlap(here, there) is Fact.YES}
+    return any(not trains_nothing(m, m.state.object(storage & ~1)) for storage in common)
+
+
+def trains_nothing(m: Machine, obj: Object) -> bool:
+    """Whether a module surely has no parameters: an activation that two networks share."""
+    if obj.kind is not Kind.MODULE or not obj.type:
+        return False
+    row = table.module_class(obj.type)
+    if row is not None:
+        return not (row.parameters or row.nested or row.container)
+    local = m.world.local_class(obj.type)
+    return local is not None and hollow.has_no_parameters(m.world, local)
 
 
 # -- what came too late
@@ -339,7 +352,7 @@ def note_part(
     module = m.state.object(base)
     place = tuple((s.storage | 1, (*s.region, *within, part)) for s in module.shares if s.sure)
     for number, built in sorted(m.optimizers.items()):
-        if not meet(place, built.parts):
+        if not meet(m, place, built.parts):
             continue
         m.lateness[site] = (text, built.site, min(sure, module.sure))
         key = _stale_key(number)
@@ -366,7 +379,7 @@ def note_taken_over(m: Machine, module: int, text: str, site: int) -> bool:
     whole = tuple((share.storage | 1, share.region) for share in m.state.object(module).shares if share.sure)
     found = False
     for number, built in sorted(m.optimizers.items()):
-        if meet(whole, built.parts):
+        if meet(m, whole, built.parts):
             found = True
             m.lateness[site] = (text, built.site, m.state.object(module).sure)
             m.taken_over.add(site)
@@ -395,7 +408,18 @@ def _has_parameters(m: Machine, obj: Object) -> bool:
     if row is None:
         local = m.world.local_class(obj.type)
         return local is not None and obj.sure is Sure.PROVEN and not hollow.has_no_parameters(m.world, local)
-    return bool(row.parameters or row.nested or row.container)
+    return bool(row.parameters or row.nested or (row.container and not _holds_old_parts_alone(m, obj)))
+
+
+def _holds_old_parts_alone(m: Machine, chain: Object) -> bool:
+    """Whether a chain or a list of layers has been made of what some optimizer knows, and layers without parameters:
+    `nn.Sequential(model.fc, nn.ReLU())`."""
+    storages = [share.storage for share in chain.shares if share.how is How.OWN]
+    slots = [slot for storage in storages for slot in m.state.slot_names(storage) if slot[1].startswith("[")]
+    held = [m.state.object(ref) for slot in slots for ref in m.state.refs_of(slot)]
+    known = [part for built in m.optimizers.values() for part in built.parts]
+    new = [one for one in held if not trains_nothing(m, one) and not meet(m, parts_of(one), tuple(known))]
+    return bool(held) and not new
 
 
 def note_used(m: Machine, optimizer: Value, site: int, text: str) -> None:

@@ -1,4 +1,5 @@
-"""What the constructor of a class ties: `self.head.weight = self.embedding.weight`, `self.target = self.source`."""
+"""What the constructor of a class ties: `self.head.weight = self.embedding.weight`, `self.target = self.source`, or two
+networks that it builds over one layer."""
 
 from __future__ import annotations
 
@@ -11,12 +12,15 @@ if TYPE_CHECKING:
     from torchcopylint.flow.interprocedural.classes import Classes
     from torchcopylint.flow.tapes.index import UnitIndex
 
+SOME = "..."
+"""In the place of a parameter's name: some parameters of what the one field holds are those of the other."""
+
 
 class Tie(NamedTuple):
     """The parameter `name` of what the field `field` holds is the parameter `other_name` of what `other` holds.
 
-    Without names, the two fields hold the same. If the constructor is given something true for its parameter `when`,
-    unless that is empty.
+    Without names, the two fields hold the same; with `SOME`, two networks with a layer in common. If the constructor is
+    given something true for its parameter `when`, unless that is empty.
     """
 
     field: str
@@ -37,7 +41,7 @@ def of(world: Classes, number: int) -> list[Tie]:
             return []
         known = world.outside.class_facts(number)
         return [Tie(*names, "") for names in known.ties] if known is not None else []
-    found = _made_by(world, world.unit(initial))
+    found = _made_by(world, world.unit(initial)) + world.common_layers(world.unit(initial).owner)
     for method in _called_surely(world, number, initial):
         found += [tie for tie in _made_by(world, world.unit(method)) if not tie.when]
     return found

@@ -147,7 +147,7 @@ def _knows(m: Machine, optimizer: int, part: Object) -> bool:
     """Whether an optimizer was built over a module or parameter, or what it is a part of."""
     built = m.optimizers.get(optimizer | 1)
     trained = part.kind in (Kind.MODULE, Kind.PARAMETER) and built is not None
-    return trained and ownership.meet(ownership.parts_of(part), built.parts if built is not None else ())
+    return trained and ownership.meet(m, ownership.parts_of(part), built.parts if built is not None else ())
 
 
 def _renewed(m: Machine, name: str) -> tuple[tuple[str, frozenset[str]], ...] | None:
@@ -164,7 +164,20 @@ def _renewed(m: Machine, name: str) -> tuple[tuple[str, frozenset[str]], ...] | 
     if any(unit.owner < 0 for unit in setters):
         return None
     mine = [unit for unit in setters if unit.owner in family]
-    return tuple((unit.qualname, _sets(m.world.index(unit))) for unit in mine)
+    return tuple((unit.qualname, _sets(m.world.index(unit)) | _sets_within(m, unit)) for unit in mine)
+
+
+def _sets_within(m: Machine, unit: t.Unit) -> frozenset[str]:
+    """The fields with a module of which a unit sets parts by a method of it: `self.net.grow(3)`."""
+    found = set()
+    for call in m.world.index(unit).of(t.Invoke):
+        base = unit.definitions[call.base]
+        if isinstance(base, t.Attribute):
+            called = [info.methods[call.name] for info in m.world.program.classes if call.name in info.methods]
+            summaries = [m.world.summary(number) for number in called]
+            if any(summary is not None and summary.replaced for summary in summaries):
+                found.add(base.name)
+    return frozenset(found)
 
 
 def _only_begins(m: Machine, unit: t.Unit) -> bool:

@@ -275,7 +275,8 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child",
         trained = m.state.object(ref).requires_grad
         one = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=trained, text=text)
         return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(Part("each"),), tag=tag)
-    part = Part("int", key) if isinstance(key, int) and not isinstance(key, bool) else Part("each")
+    number = isinstance(key, int) and not isinstance(key, bool)
+    part = Part("int", key) if number else Part("field", key) if isinstance(key, str) else Part("each")
     switched = ref | 1 in m.switched or SWITCHED in m.state.object(ref).flags
     child = children.of(m.state.object(ref))
     flags = {SWITCHED} if switched else set()

@@ -120,14 +120,19 @@ _KIND_TESTS = frozenset({"isinstance", "hasattr"})
 
 def is_told_by_itself(m: Machine, site: int, place: str) -> bool:
     """Whether a site is reached wherever what stands at a place is not as it is wanted, as a comparison of it says:
-    `if model.fc.out_features != n: model.fc = ...`."""
-    asked = [m.unit.definitions[one.register] for one in _assumed(m, site)]
-    return bool(asked) and all(
-        isinstance(event, t.Operate)
-        and event.symbol in COMPARISONS
-        and any(naming.text_of(m, operand).startswith(f"{place}.") for operand in event.operands)
-        for event in asked
+    `if model.fc.out_features != n: model.fc = ...`, or of what was computed from it (`missing = n - model.fc.size`)."""
+    asked = _assumed(m, site)
+    return bool(asked) and all(_measures(m, one.register, place) for one in asked)
+
+
+def _measures(m: Machine, register: int, place: str) -> bool:
+    """Whether a condition compares a number that something at a place has, or a difference to one."""
+    computed = uses.expression(m, register, "")
+    counts = any(
+        isinstance(part, t.Operate) and (part.symbol in COMPARISONS or part.symbol == "-") for part in computed
     )
+    looks = (part for part in computed if isinstance(part, t.Attribute))
+    return counts and any(naming.text_of(m, part.out).startswith(f"{place}.") for part in looks)
 
 
 def is_of_one_turn(m: Machine, site: int) -> bool:

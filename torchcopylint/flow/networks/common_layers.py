@@ -1,0 +1,36 @@
+"""Which fields of an object hold networks with a layer in common, as its constructor leaves them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow.model import How, Kind
+from torchcopylint.flow.networks import modules
+from torchcopylint.flow.program import ownership
+from torchcopylint.flow.program.ties import SOME, Tie
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+MAX_FIELDS = 24
+"""So many fields with modules are compared with one another."""
+
+
+def learn(m: Machine) -> list[Tie]:
+    """`self.actor = Sequential(trunk, nn.Linear(8, 2))` and `self.critic = Sequential(trunk, nn.Linear(8, 1))`."""
+    if m.unit.name != "__init__" or m.unit.owner < 0 or not m.unit.parameters:
+        return []
+    held: dict[str, frozenset[int]] = {}
+    for slot in m.state.slot_names(m.number("argument", m.unit.first)):
+        refs = m.state.refs_of(slot)
+        if len(refs) == 1 and m.state.object(refs[0]).kind is Kind.MODULE and not m.world.setters(slot[1][1:]):
+            inside = (refs[0], *sorted(modules.children(m, refs[0])))
+            own = (share for ref in inside for share in m.state.object(ref).shares if share.how is How.OWN)
+            held[slot[1][1:]] = frozenset(share.storage | 1 for share in own if share.sure)
+    names = sorted(held)[:MAX_FIELDS]
+    pairs = [(one, other) for place, one in enumerate(names) for other in names[place + 1 :]]
+    return [Tie(one, SOME, other, SOME, "") for one, other in pairs if _trained(m, held[one] & held[other])]
+
+
+def _trained(m: Machine, common: frozenset[int]) -> bool:
+    return any(not ownership.trains_nothing(m, m.state.object(storage & ~1)) for storage in common)
