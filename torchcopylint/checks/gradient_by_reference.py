@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import confidence, kept_gradient, order_of, read_point, written_since
+from torchcopylint.checks._common import at_most, confidence, kept_gradient, order_of, read_point, written_since
 from torchcopylint.flow.facts import GradientKept, ReadAfter, UnitFacts
 
 INTO_HELPERS = True
@@ -19,7 +19,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     seen: set[int] = set()
     for fact in unit.facts:
         if isinstance(fact, GradientKept):
-            yield _in_state(fact)
+            yield _in_field(fact) if fact.cause else _in_state(fact)
     reads = [fact for fact in unit.facts if isinstance(fact, ReadAfter) and kept_gradient(unit, fact)]
     # What is taken from a kept gradient once it has been overwritten is the same fault.
     kept = {read.write for read in reads if 0 <= read.bound < read.write}
@@ -42,6 +42,17 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             values={"name": ".grad" if name == "..." else name, "cause": write.cause or write.op},
             confidence=confidence(read.sure),
         )
+
+
+def _in_field(fact: GradientKept) -> Report:
+    """What one method keeps in a field, and another one reads there."""
+    values = {"name": fact.name, "cause": fact.cause}
+    kept, written, read = (
+        Point(Role.KEPT, fact.site, "kept.gradient", {"name": fact.source}),
+        Point(Role.WRITTEN, fact.written, "written.cause", values),
+        Point(Role.READ, fact.read, "read.field", values),
+    )
+    return Report(fact.site, (kept, written, read), values, at_most(Confidence.MEDIUM, confidence(fact.sure)))
 
 
 def _in_state(fact: GradientKept) -> Report:

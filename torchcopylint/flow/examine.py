@@ -46,6 +46,7 @@ from torchcopylint.flow.facts import (
 from torchcopylint.flow.files.world import World
 from torchcopylint.flow.graphs import (
     callbacks,
+    field_gradients,
     gathered,
     kept_gradients,
     passes,
@@ -246,6 +247,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += left_in_flight.found(m)
     found += twin_fields.shared(m)
     found += kept_gradients.found(m)
+    found += field_gradients.found(m)
     found += kept_gradients.parameters(m)
     if any(isinstance(fact, ReadAfter) for fact in found):
         found += two_sides.found(m)

@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     GRADLESS,
     INFERENCE,
     LOCAL,
+    OUTPUT,
     RETAINS,
     TENSORS,
     Fact,
@@ -29,7 +30,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.storages import keeping
 from torchcopylint.flow.tapes import exclusion
-from torchcopylint.flow.values import callforms, dtypes, naming
+from torchcopylint.flow.values import callforms, dtypes, memory, naming
 from torchcopylint.flow.values.modes import MODES_BY_NAME
 
 if TYPE_CHECKING:
@@ -424,6 +425,10 @@ def note_switched(m: Machine, ref: int, wanted: bool | None, site: int, name: st
     Whether it is surely left as it was: who catches that, or goes on in the next cell, has what was there before.
     """
     obj = m.state.object(ref)
+    if obj.kind is Kind.UNKNOWN and OUTPUT in obj.flags:
+        # What a network returns and has a flag of its own is no network.
+        memory.refine(m, Value((ref,)), Kind.TENSOR, Sure.LIKELY)
+        obj = m.state.object(ref)
     if obj.kind not in TENSORS:
         return False
     if wanted is False and obj.leaf is Fact.NO and obj.requires_grad > 0 and not obj.flags & {INFERENCE}:

@@ -173,12 +173,13 @@ def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
 
 def _is_computed_output(m: Machine, base: Value, name: str) -> bool:
     """Whether something is all that a network returned, and has a method that arrays and tensors have to compute
-    with: a network returns no array."""
+    with, or the one that networks have themselves: a network returns neither."""
     obj = m.state.object(base.refs[0])
     if obj.kind is not Kind.UNKNOWN or OUTPUT not in obj.flags or PART in obj.flags:
         return False
     tensor = table.tensor_method(name)
-    return tensor is not None and tensor.result == "tensor" and table.array_method(name) is not None
+    computes = tensor is not None and tensor.result == "tensor" and table.array_method(name) is not None
+    return computes or name == "requires_grad_"
 
 
 def _is_otherwise(m: Machine, register: int) -> bool:

@@ -101,13 +101,18 @@ class OptimizerStale(NamedTuple):
 
 
 class GradientKept(NamedTuple):
-    """At `site`, an optimizer puts a gradient, `source`, into its state as `name`, and computes with that at `read`."""
+    """At `site`, an optimizer puts a gradient, `source`, into its state as `name`, and computes with that at `read`.
+
+    With a `cause`, a method puts it into the field `name`, and `cause` overwrites it, at `written`, before it is read.
+    """
 
     site: int
     name: str
     source: str
     read: int
     sure: Sure
+    written: int = -1
+    cause: str = ""
 
 
 class OptimizerHeld(NamedTuple):

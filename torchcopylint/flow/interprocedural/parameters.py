@@ -131,6 +131,8 @@ class Parameters(Classes):
             and called.requires_grad > 0
         ):
             declared = declared._replace(requires_grad=called.requires_grad, leaf=called.leaf)
+        if declared is not None and declared.kind is Kind.MODULE and declared.type in ("", *kinds.MODULE_BASES):
+            return self._network_object(m, parameter, declared, called)
         if declared is not None:
             return declared
         if parameter.annotation is not None and parameter.annotation.name not in ("|", "typing.Any", "Any"):
@@ -168,6 +170,14 @@ class Parameters(Classes):
             return Object(requires_grad=called.requires_grad, leaf=called.leaf, flags=called.flags & {HANDED, OUTPUT})
         other = kind is Kind.UNKNOWN and kinds.used_otherwise(uses)
         return Object(kind, sure, flags=frozenset({OTHERWISE}) if other else frozenset())
+
+    def _network_object(self, m: Machine, parameter: t.Parameter, declared: Object, called: Object) -> Object:
+        """What a parameter is that is declared as any module (`net: nn.Module`): of the class that calls pass, or, if
+        no call of the file shows that, of the one that it is likely to be of."""
+        if called.kind is Kind.MODULE and self.local_class(called.type) is not None:
+            return called._replace(sure=declared.sure)
+        likely = likely_classes.class_of(self, m.unit, parameter) if called.kind is Kind.UNKNOWN else None
+        return self.instance(likely)._replace(sure=declared.sure) if likely is not None else declared
 
     def _is_index(self, unit: t.Unit, parameter: t.Parameter) -> bool:
         """The index that a sequence or a dataset is asked for is a number."""

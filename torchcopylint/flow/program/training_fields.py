@@ -11,18 +11,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import Fact, How, Kind, Object, Share
+from torchcopylint.flow.model import TENSORS, Fact, How, Kind, Object, Share
 
 if TYPE_CHECKING:
     from torchcopylint.flow.interprocedural.classes import Classes
     from torchcopylint.flow.running.machine import Machine
 
 Trained = Mapping[str, tuple[str, ...]]
-"""By the name of an optimizer's field, the names of the fields that hold the modules which it was built for."""
+"""By the name of an optimizer's field, the names of the fields that hold the modules and tensors that it steps."""
 
 
 def learn(m: Machine) -> Trained:
-    """What a constructor that has been run leaves in the fields of `self`: whole modules, with nothing besides."""
+    """What a constructor that has been run leaves in the fields of `self`: whole modules and tensors, with nothing
+    besides."""
     if m.unit.name != "__init__" or m.unit.owner < 0 or not m.unit.parameters:
         return {}
     me = m.number("argument", m.unit.first)
@@ -37,14 +38,23 @@ def learn(m: Machine) -> Trained:
             optimizers[slot[1][1:]] = refs[0]
         elif obj.kind in (Kind.MODULE, Kind.UNKNOWN):
             owners |= {s.storage: slot[1][1:] for s in obj.shares if s.how is How.OWN and s.sure}
+        elif obj.kind in TENSORS:
+            # A parameter is made of a tensor that nobody holds.
+            owners |= {s.storage: slot[1][1:] for s in obj.shares if s.how in (How.OWN, How.PARAMETER) and s.sure}
     found = {name: _whole(m, ref, owners) for name, ref in optimizers.items()}
     return {name: names for name, names in found.items() if names}
 
 
 def _whole(m: Machine, optimizer: int, owners: Mapping[int, str]) -> tuple[str, ...]:
     shares = [s for s in m.state.object(optimizer).shares if s.how is How.PARAMETERS]
+    # What stands in a field is a part of its object as well.
+    shares = [s for s in shares if not any(_is_field(s, above) for above in m.state.object(s.of).shares)]
     names = [owners.get(s.storage, "") for s in shares if s.sure]
     return tuple(sorted(set(names))) if len(names) == len(shares) and "" not in names else ()
+
+
+def _is_field(share: Share, above: Share) -> bool:
+    return above.storage == share.storage and above.how is How.FIELD
 
 
 def shares_of(m: Machine, ref: int, owner: int, name: str) -> tuple[Share, ...]:

@@ -21,9 +21,10 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
         return
     name = event.name
     computed = uses.expression(m, event.value, name)
-    if not uses.is_computed_from(m, event.value, name):
-        return
     if _writes(m, computed):
+        return
+    if not uses.is_computed_from(m, event.value, name):
+        _note_exchanged(m, event, before, value)
         return
     gradient = _reads_gradient(m, computed, naming.key_text(m, name))
     _note_rebound(m, name, before, value, event.site, gradient)
@@ -34,6 +35,23 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
             sure = max(old.sure, Sure.LIKELY) if gradient else min(obj.sure for obj in kinds)
             source = _source(m, name, before)
             m.fact(ParameterRebound(event.site, naming.key_text(m, name), "loop", source, event.site, sure))
+
+
+def _note_exchanged(m: Machine, event: t.Bind, before: Cell, value: Value) -> None:
+    """A loop's name for one parameter after the other is bound to something else, such as what was to be loaded into
+    it, and nobody looks at it: `for p in net.parameters(): p = nn.Parameter(piece)`."""
+    old = m.state.object(before.refs[0])
+    through = any(share.how is How.PARAMETERS for share in old.shares)
+    if not through or not m.in_loop or not _from_loop(m, event.name, before):
+        return
+    new = [m.state.object(ref) for ref in value.refs]
+    taken = isinstance(m.unit.definitions[event.value], t.Item)
+    if not taken and any(obj.kind not in TENSORS for obj in new):
+        return
+    if uses.is_dead_in_loop(m, event.name, event.site, measured=True):
+        source = _source(m, event.name, before)
+        sure = min(old.sure, Sure.LIKELY)
+        m.fact(ParameterRebound(event.site, naming.key_text(m, event.name), "loop", source, event.site, sure))
 
 
 def note_store(m: Machine, slot: Key, text: str, register: int, value: Value, site: int) -> None:

@@ -35,8 +35,9 @@ def is_of_each_turn(m: Machine, register: int) -> bool:
     return bool(bound) and all(from_iteration(m, one) for one in bound)
 
 
-def is_dead_in_loop(m: Machine, name: str, site: int) -> bool:
-    """Whether a loop variable that is bound anew at `site` is not looked at again before the loop binds it itself."""
+def is_dead_in_loop(m: Machine, name: str, site: int, *, measured: bool = False) -> bool:
+    """Whether a loop variable that is bound anew at `site` is not looked at again before the loop binds it itself;
+    `measured` is whether to ask for its size is no look at it."""
     uses = of_name(m, name)
     bound = next((use for use in uses if use.site == site and not use.loads), None)
     if bound is None or not bound.loops or seen_from_inside(m, name):
@@ -51,7 +52,8 @@ def is_dead_in_loop(m: Machine, name: str, site: int) -> bool:
         if use.loads:
             seen = m.consumer_of(use.register)
             gives_up = isinstance(seen, t.StoreAttribute) and seen.base == use.register and seen.name == "grad"
-            if isinstance(seen, t.Discard) or gives_up:
+            size = measured and seen is not None and use.register in _of_no_value(m, seen)
+            if isinstance(seen, t.Discard) or gives_up or size:
                 continue
             return False
         if use.loops[: len(loop)] != loop:
@@ -114,7 +116,7 @@ def _of_no_value(m: Machine, event: t.Event) -> tuple[int, ...]:
     """The registers of which an event uses no value: what something is converted to the like of, what is measured."""
     if isinstance(event, t.Invoke):
         arguments = tuple(argument.register for argument in event.arguments)
-        return arguments if event.name in ("to", "type_as") else (event.base,) if event.name in _MEASURES else ()
+        return arguments if event.name in _LIKE else (event.base,) if event.name in _MEASURES else ()
     if isinstance(event, t.Attribute):
         return (event.base,) if event.name in _MEASURES else ()
     if isinstance(event, t.Call):
@@ -124,6 +126,8 @@ def _of_no_value(m: Machine, event: t.Event) -> tuple[int, ...]:
     return ()
 
 
+_LIKE = frozenset({"to", "type_as", "view_as", "expand_as", "reshape_as"})
+"""Methods that ask what they are given for its dtype, its device or its shape alone."""
 _MEASURES = frozenset({"shape", "dtype", "device", "ndim", "size", "dim", "numel"})
 
 
