@@ -46,7 +46,6 @@ from torchcopylint.flow.facts import (
 from torchcopylint.flow.files.world import World
 from torchcopylint.flow.graphs import (
     callbacks,
-    field_gradients,
     gathered,
     kept_gradients,
     passes,
@@ -80,6 +79,7 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
     aliasing,
     collecting,
     conditional,
+    field_gradients,
     keeping,
     lasting,
     left_in_fields,

@@ -32,24 +32,39 @@ def note_loop(m: Machine, wanted: bool | None, site: int) -> None:
                 m.frozen.add(ref | 1)
             else:
                 m.frozen.discard(ref | 1)
+                m.thawed.add(ref | 1)
 
 
 def switched_arguments(m: Machine) -> tuple[str, ...]:
     """The parameters of a unit, by their names, over whose own parameters it has gone to switch what they require, and
     those that are tensors which it has switched off."""
-    switched = m.switched | m.switched_tensors
+    switched = m.switched | m.switched_tensors | m.thawed
     names = [parameter.name for parameter in m.unit.parameters] if switched else []
     return tuple(name for name in names if m.number("argument", name) | 1 in switched)
 
 
-def take(m: Machine, names: Iterable[str], bound: Mapping[str, Value]) -> None:
-    """A call has switched what the parameters of these arguments require."""
-    for ref in (ref for name in names for ref in bound.get(name, Value()).refs):
+def frozen_arguments(m: Machine) -> tuple[str, ...]:
+    """The parameters of a unit that are networks of which it has switched off all that they train, on all paths."""
+    refs = ((parameter.name, m.number("argument", parameter.name)) for parameter in m.unit.parameters)
+    return tuple(name for name, ref in refs if ref | 1 in m.frozen or _is_off(m.state.object(ref)))
+
+
+def _is_off(obj: Object) -> bool:
+    return obj.kind is Kind.MODULE and obj.requires_grad is Fact.NO
+
+
+def take(m: Machine, switched: Iterable[str], off: Iterable[str], bound: Mapping[str, Value]) -> None:
+    """A call has switched what the parameters of these arguments require, and, of some, all `off`."""
+    for ref in (ref for name in switched for ref in bound.get(name, Value()).refs):
         obj = m.state.object(ref)
         if obj.kind not in TENSORS:
             m.switched.add(ref | 1)
+            m.frozen.discard(ref | 1)
         elif obj.leaf is not Fact.NO:
             m.state.set_object(ref, obj._replace(requires_grad=Fact.UNKNOWN))
+    for value in (bound.get(name, Value()) for name in off):
+        if len(value.refs) == 1 and m.state.object(value.refs[0]).kind is Kind.MODULE:
+            m.frozen.add(value.refs[0] | 1)
 
 
 def is_switched(m: Machine, ref: int) -> bool:

@@ -10,7 +10,7 @@ from torchcopylint.flow.autograd import hanging
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import LOCAL, RETAINS, TENSORS, UNKNOWN, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.storages import slots
-from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes import after_turns, uses
 from torchcopylint.flow.values import memory, naming
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class Left(NamedTuple):
     """The method that sets the field."""
     retains: bool = False
     """Whether its gradient is kept: `self.out.retain_grad()`."""
+    cut: bool = False
+    """Whether it has no graph: a method that begins anew, `self.state = torch.zeros(4)`, where others compute it."""
 
 
 def left(m: Machine) -> tuple[Left, ...]:
@@ -56,18 +58,25 @@ def left(m: Machine) -> tuple[Left, ...]:
 def _left_in(m: Machine, keeper: str, ref: int, way: str, depth: int) -> Iterator[Left]:
     for slot in m.state.slot_names(ref):
         cell = m.state.cell(slot)
-        if cell is None or len(cell.refs) != 1 or not slot[1].startswith("."):
+        refs = after_turns.of_turns(m, cell) if cell is not None else ()
+        if cell is None or len({held | 1 for held in refs}) != 1 or not slot[1].startswith("."):
             continue
-        obj = m.state.object(cell.refs[0])
+        obj = m.state.object(refs[0])
         if obj.kind in (Kind.MODULE, Kind.INSTANCE) and cell.site < 0 and depth:
-            yield from _left_in(m, keeper, cell.refs[0], way + slot[1], depth - 1)
+            yield from _left_in(m, keeper, refs[0], way + slot[1], depth - 1)
             continue
         if cell.site < 0 or obj.kind not in TENSORS or obj.owner not in ("", LOCAL):
             continue
         field = slot[1][1:]
         own = m.unit.owner >= 0 and keeper == m.unit.first and not way
         others = _other_setters(m, m.state.object(ref), field) - {m.unit.name if own else m.unit.qualname}
-        if uses.on_some_paths(m, cell.site) or (others and not (len(others) == 1 and cell.site in m.left_by)):
+        if uses.on_some_paths(m, cell.site):
+            continue
+        if others and own and obj.requires_grad is Fact.NO:
+            yield Left(keeper, slot[1], obj.sure, method=m.unit.name, cut=True)
+            continue
+        by_call = len(others) == 1 and cell.site in m.left_by
+        if others and not by_call and not _all_tell(m, m.state.object(ref), field):
             continue
         stores = [event for event in m.index.stores.get(field, ()) if event.site == cell.site] if own else []
         hangs: tuple[str, ...] = ()
@@ -98,6 +107,21 @@ def _other_setters(m: Machine, keeper: Object, field: str) -> set[str]:
     return found
 
 
+def _all_tell(m: Machine, keeper: Object, field: str) -> bool:
+    """Whether all who set a field of an object, but for the unit itself, are methods of its class that say what they
+    leave there, whichever way they go: who calls one knows what the field holds from then on."""
+    owner = m.world.local_class(keeper.type)
+    for number in m.world.setters(field) - {m.unit.number}:
+        unit = m.world.unit(number)
+        mine = owner is not None and unit.owner in m.world.lineage(owner)
+        summary = m.world.summary(number) if mine else None
+        if summary is None or not any(
+            one.slot == f".{field}" and one.keeper == unit.first and not one.hangs for one in summary.left
+        ):
+            return False
+    return True
+
+
 def _is_within_result(m: Machine, field: str, stores: list[t.StoreAttribute]) -> bool:
     """Whether each thing that a unit returns is a tensor that is computed from what a field is set to."""
     made = [m.state.object(ref) for value in m.returned for ref in value.refs]
@@ -115,22 +139,25 @@ def _is_within_result(m: Machine, field: str, stores: list[t.StoreAttribute]) ->
 
 def take(m: Machine, items: tuple[Left, ...], bound: dict[str, Value], site: int, look: Look) -> None:
     """A call leaves what the function computes; under `no_grad`, without a graph. `look` reads an attribute."""
-    for item in items if m.state.mode.recording > 0 else ():
+    for item in items:
+        if m.state.mode.recording <= 0 and not item.cut:
+            continue
         keeper = bound.get(item.keeper, Value())
         *way, last = item.slot[1:].split(".")
         for name in way:
             if len(keeper.refs) == 1:
                 keeper = look(m, keeper, name, site, m.state.object(keeper.refs[0]).text, -1)
-        trained = _require_grad(m, item.hangs, bound) if item.hangs else Fact.LIKELY
-        if len(keeper.refs) != 1 or trained is Fact.NO:
+        trained = _require_grad(m, item.hangs, bound) if item.hangs else Fact.NO if item.cut else Fact.LIKELY
+        if len(keeper.refs) != 1 or (trained is Fact.NO and not item.cut):
             continue
-        if _other_setters(m, m.state.object(keeper.refs[0]), last) - {item.method}:
+        held = m.state.object(keeper.refs[0])
+        if _other_setters(m, held, last) - {item.method} and not _all_tell(m, held, last):
             # A class below that of the method may set it anew elsewhere.
             continue
         made = Object(
             Kind.TENSOR,
             min(item.sure, Sure.LIKELY),
-            leaf=Fact.NO if trained > 0 else Fact.UNKNOWN,
+            leaf=Fact.NO if trained > 0 else Fact.YES if item.cut else Fact.UNKNOWN,
             requires_grad=trained,
             text=f"{m.state.object(keeper.refs[0]).text}.{last}",
             site=site,

@@ -220,6 +220,8 @@ class World(OuterNames):
             if machine.switched_tensors:
                 self.note_switched_off(machine)
             self.note_common_layers(unit.owner, common_layers.learn(machine))
+        if unit.owner >= 0 and unit.name == "__init__" and machine.hooks:
+            self.note_hooked(machine)
         if unit.owner >= 0 and machine.switched:
             self.note_switched(machine)
         if unit.kind != "class" and machine.state.alive and machine.state.mode.recording is Fact.NO:

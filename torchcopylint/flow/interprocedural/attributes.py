@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     FIELD,
     GLOBAL,
     HANDED,
+    HOOKED,
     INFERENCE,
     LOCAL,
     NO_TENSOR,
@@ -184,6 +185,8 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
         return known._replace(shares=(*moved, Share(own, How.OWN, -1, own)))
     if obj.owner == "self" and (m.unit.owner, name) in m.world.frozen_fields:
         known = known._replace(requires_grad=Fact.NO)
+    if known.kind is Kind.MODULE and m.world.is_hooked(obj.type, name):
+        known = known._replace(flags=known.flags | {HOOKED})
     if m.world.is_switched(obj.type, name) or (switched and known.kind is Kind.MODULE):
         known = known._replace(flags=known.flags | {SWITCHED})
     if known.kind is Kind.MODULE and known.requires_grad is not Fact.YES and frozen.is_frozen(m, ref):

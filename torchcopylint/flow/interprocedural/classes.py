@@ -79,6 +79,7 @@ class Classes(Lineages):
         self._traced: dict[tuple[int, str], bool] = {}
         self._set_in_inference: dict[tuple[int, str], bool] = {}
         self._switched: set[tuple[int, str]] = set()
+        self._hooked: set[tuple[int, str]] = set()
         self._children: dict[int, Mapping[str, children.Child]] = {}
         self._common_layers: dict[int, list[Tie]] = {}
         self.held_functions: held_functions.Held = {}
@@ -274,6 +275,19 @@ class Classes(Lineages):
         for slot in m.state.slot_names(me):
             if any(ref | 1 in m.switched for ref in m.state.refs_of(slot)):
                 self._switched.add((m.unit.owner, slot[1][1:]))
+
+    def note_hooked(self, m: Machine) -> None:
+        """A constructor has been run: the modules in fields of `self` to which it has given a full backward hook."""
+        me = m.number("argument", m.unit.first) if m.unit.parameters else -1
+        for slot in m.state.slot_names(me):
+            if any(ref in m.hooks for ref in m.state.refs_of(slot)):
+                self._hooked.add((m.unit.owner, slot[1][1:]))
+
+    def is_hooked(self, type_name: str, name: str) -> bool:
+        """Whether the constructor of a class gives a module in a field a full backward hook, and nobody sets it."""
+        local = self.local_class(type_name) if self._hooked else None
+        lineage = self.lineage(local) if local is not None else ()
+        return any((current, name) in self._hooked for current in lineage) and not self.setters(name)
 
     def is_switched(self, type_name: str, name: str) -> bool:
         """Whether a method of a class switches off, in a loop, the parameters of the module in one of its fields; with

@@ -39,6 +39,7 @@ from torchcopylint.flow.interprocedural.returned import (
     save_arguments,
     saved_arguments,
 )
+from torchcopylint.flow.library import custom
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
@@ -141,6 +142,10 @@ class Summary(NamedTuple):
     """The arguments of which only values are used, without their graph."""
     detached: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The arguments, or parts of them, that it cuts from their history in place."""
+    frozen: tuple[str, ...] = ()
+    """The networks among them of which it switches off all parameters."""
+    hooked: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The modules among them to which it gives a full backward hook."""
     function: int = -1
     """The unit of the function inside of this one that is returned, whichever way it returns."""
     once: tuple[tuple[Returned, ...], Object] | None = None
@@ -189,6 +194,8 @@ def summarise(m: Machine, file: str = "") -> Summary:
         saves=saved_arguments(m, paths),
         cut=cutting.cut(m),
         detached=detaching.of_arguments(m, paths),
+        frozen=frozen.frozen_arguments(m),
+        hooked=tuple(paths[ref] for ref in m.hooks if ref in paths),
         function=-1 if file else inner_function(m, m.returned),
     )
 
@@ -306,7 +313,36 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         run_inside.run(m, summary.ran, bound, site, name)
     if summary.put_back:
         field_uses.read_by_call(m, summary.put_back, bound.get(unit.first, UNKNOWN), site, name)
-    asked = bound.get(_switch(unit), UNKNOWN).const is True
+    do_to_arguments(m, reference.unit, summary, bound, site, name)
+    aliasing.pair_arguments(m, summary.pairs, bound, site)
+    renewing.by_call(m, summary.renewed, bound, site)
+    handing.take(m, reference.unit, summary.kept, bound, site)
+    adding.add(m, reference.unit, summary.added, bound, site)
+    sums = {(one.keeper, "".join(one.path)) for one in summary.added} if m.runs.sites else set()
+    left = tuple(one for one in summary.left if (one.keeper, one.slot) not in sums)
+    leaving.take(m, left, bound, site, attributes.attribute)
+    if summary.trains:
+        m.trains = m.trains or False
+    result = _result(m, summary, bound, behind, arguments, site, name)
+    leaving.tie(m, summary.left, bound, result, site)
+    if summary.carries:
+        carrying.take(m, summary.carries, unit, bound.get(unit.first, UNKNOWN), result, site, attributes.attribute)
+    return _of_places(m, reference.unit, summary, bound.get(unit.first), result, site, name)
+
+
+def _of_places(
+    m: Machine, number: int, summary: Summary, owner: Value | None, result: Value, site: int, name: str
+) -> Value:
+    """What a call gives back, where that stands somewhere: in a field, under a key of one, or with a memo."""
+    result = lending.take(m, summary.lent, owner, result, site, summary.lent_by)
+    result = keyed.take(m, summary.keyed, owner, result, site)
+    result = memos.take(m, number, name, result, site)
+    return keyed.of_function(m, number, name, result, site)
+
+
+def do_to_arguments(m: Machine, number: int, summary: Summary, bound: dict[str, Value], site: int, name: str) -> None:
+    """What a call does to what it passes: memory that it writes, parts and flags that it sets, graphs that it cuts."""
+    asked = bound.get(_switch(m.world.unit(number)), UNKNOWN).const is True
     written, elsewhere = False, any(item.form != "assign" for item in summary.writes)
     for item in summary.writes:
         # A tensor that is put on another storage leaves the one that it was on as it is: that is no part of one write.
@@ -315,39 +351,23 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         if item.refused and m.state.mode.recording > 0:
             continue
         if outer.is_outer(item.parameter):
-            bound[item.parameter] = outer.value_of(m, reference.unit, item.parameter)
+            bound[item.parameter] = outer.value_of(m, number, item.parameter)
         written = _apply_write(m, item, bound, site, name, also=written) or written
         if item.path:
-            m.part_writes[site] = (reference.unit, item.parameter, item.path)
+            m.part_writes[site] = (number, item.parameter, item.path)
         if not item.path or (
             len(item.path) == 1 and own_entries.is_place(item.path[0]) and site not in m.argument_writes
         ):
             other = m.argument_writes.get(site, (0, item.parameter))[1] != item.parameter
             passed = naming.key_text(m, bound[item.parameter].root) if other and item.parameter in bound else ""
             back = _hands_back(summary, item.parameter, item.path)
-            m.argument_writes[site] = (reference.unit, item.parameter, back, passed, item.path)
-    aliasing.pair_arguments(m, summary.pairs, bound, site)
+            m.argument_writes[site] = (number, item.parameter, back, passed, item.path)
     replacing.by_call(m, summary.replaced, bound, site)
-    renewing.by_call(m, summary.renewed, bound, site)
-    handing.take(m, reference.unit, summary.kept, bound, site)
-    adding.add(m, reference.unit, summary.added, bound, site)
-    sums = {(one.keeper, "".join(one.path)) for one in summary.added} if m.runs.sites else set()
-    left = tuple(one for one in summary.left if (one.keeper, one.slot) not in sums)
-    leaving.take(m, left, bound, site, attributes.attribute)
-    frozen.take(m, summary.switched, bound)
+    frozen.take(m, summary.switched, summary.frozen, bound)
     for parameter, path in summary.detached:
         detaching.cut(m, follow(m, bound.get(parameter, UNKNOWN), path))
-    if summary.trains:
-        m.trains = m.trains or False
-    result = _result(m, summary, bound, behind, arguments, site, name)
-    leaving.tie(m, summary.left, bound, result, site)
-    if summary.carries:
-        carrying.take(m, summary.carries, unit, bound.get(unit.first, UNKNOWN), result, site, attributes.attribute)
-    owner = bound.get(unit.first)
-    result = lending.take(m, summary.lent, owner, result, site, summary.lent_by)
-    result = keyed.take(m, summary.keyed, owner, result, site)
-    result = memos.take(m, reference.unit, name, result, site)
-    return keyed.of_function(m, reference.unit, name, result, site)
+    for parameter, path in summary.hooked:
+        custom.hook(m, follow(m, bound.get(parameter, UNKNOWN), path), site)
 
 
 def _hands_back(summary: Summary, parameter: str, path: tuple[str, ...]) -> bool:

@@ -9,7 +9,7 @@ from torchcopylint.flow.autograd.unknowns import BACKWARD_NAMES
 from torchcopylint.flow.facts import TensorCopied
 from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, LOCAL, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.program import hollow
-from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes import after_turns, uses
 from torchcopylint.flow.values import kinds, memory, naming
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ def _computed_in(m: Machine, ref: int, name: str, depth: int) -> tuple[str, Obje
         return f"{name}.{left[0]}", left[1]
     if depth and obj.kind in (*CONTAINERS, Kind.MODULE, Kind.INSTANCE) and obj.kind is not Kind.STATE_DICT:
         for slot in m.state.slot_names(ref):
-            refs = m.state.refs_of(slot)
+            cell = m.state.cell(slot)
+            refs = after_turns.of_turns(m, cell) if cell is not None else ()
             held = [m.state.object(r) for r in refs]
             if len(held) == 1 and held[0].kind in (Kind.MODULE, Kind.INSTANCE) and slot[1].startswith("."):
                 inner = _computed_in(m, refs[0], name + slot[1], depth - 1)
@@ -93,7 +94,6 @@ def _computed_in(m: Machine, ref: int, name: str, depth: int) -> tuple[str, Obje
             if slot[1] != ANY_ELEMENT:
                 return f"{name}{slot[1]}", held[0]
             # What stands for several elements may be on some paths only, unless it was put in last on every path.
-            cell = m.state.cell(slot)
             if cell is not None and cell.site >= 0 and not uses.on_some_paths(m, cell.site):
                 return f"{name}[...]", held[0]
     return None

@@ -273,7 +273,7 @@ def called(m: Machine, module: Value, arguments: Arguments, result: Value, site:
     _check_hooked_input(m, ref, obj, first, site)
     for made in result.refs:
         held = m.state.object(made)
-        if held.kind in TENSORS and made not in first.refs:
+        if held.kind in (*TENSORS, Kind.UNKNOWN) and made not in first.refs:
             m.state.set_object(made, held._replace(flags=held.flags | {CUSTOM_VIEW}))
 
 

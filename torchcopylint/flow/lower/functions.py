@@ -41,7 +41,7 @@ def lower_class(b: UnitBuilder, node: Node) -> int:
     body.owner = index
     methods: dict[str, int] = {}
     fields: dict[str, t.Annotation] = {}
-    statements.lower_class_body(body, node.body, index, methods, fields)
+    statements.lower_class_body(body, node, index, methods, fields)
     site = b.site(node.name)
     body.finish(node.name.value, (), None, site)
     named = tuple(a for base in node.bases if (a := lower_annotation(base.value)) is not None)

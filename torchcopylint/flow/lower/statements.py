@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.lower import expressions, functions, patterns, records
+from torchcopylint.flow.lower import expressions, functions, patterns, post_init, records
 from torchcopylint.flow.lower.annotations import dotted_name, lower_annotation
 from torchcopylint.flow.lower.builder import NO_SITE, Frame, UnitBuilder
 from torchcopylint.flow.lower.literals import value_of
@@ -52,19 +52,24 @@ def lower_body(b: UnitBuilder, body: Node) -> None:
 
 def lower_class_body(
     b: UnitBuilder,
-    body: Node,
+    node: Node,
     index: int,
     methods: dict[str, int],
     fields: dict[str, t.Annotation],
 ) -> None:
-    """Lower a class body; fills in its methods' units and its annotated fields."""
-    for statement in body.body:
+    """Lower the body of a class; fills in its methods' units and its annotated fields."""
+    set_by_call = post_init.fields_of(node)
+    for statement in node.body.body:
         b.statement = NO_SITE
         if kind(statement) == "FunctionDef":
-            register = functions.lower_function(b, statement, index)
+            begins = set_by_call is not None and statement.name.value == post_init.NAME
+            if begins:
+                register = post_init.lower_post_init(b, statement, index, set_by_call or [])
+            else:
+                register = functions.lower_function(b, statement, index)
             function = b.definitions[register]
             if isinstance(function, t.Function):
-                methods[statement.name.value] = function.unit
+                methods["__init__" if begins else statement.name.value] = function.unit
             b.bind(statement.name.value, register, statement.name)
         elif kind(statement) == "SimpleStatementLine":
             b.statement = b.site(statement)

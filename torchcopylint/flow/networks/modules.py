@@ -180,7 +180,7 @@ def _set_requires_grad(m: Machine, base: Value, arguments: Arguments, name: str)
     """`requires_grad_(...)` of a module, or what freezes it by its name: that holds for those in it, too."""
     told = arguments.at(0) if arguments.positional else arguments.keywords.get("requires_grad", Value(const=True))
     frozen = Fact.NO if told.const is False or name == "freeze" else Fact.YES
-    for held in (base.refs[0], *sorted(children(m, base.refs[0]))):
+    for held in (base.refs[0], *sorted(_children(m, base.refs[0]))):
         m.state.set_object(held, m.state.object(held)._replace(requires_grad=frozen))
     return base
 
@@ -241,7 +241,7 @@ def _state_dict(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:
         if base.refs[0] | 1 in m.optimizers and not base.marks:
             # It has been built here, and has not stepped yet: it has no state.
             return memory.fresh(m, event.site, made)
-    whole = Value(tuple(sorted({*base.refs, *children(m, base.refs[0])})), base.kind, None, base.marks, base.root)
+    whole = Value(tuple(sorted({*base.refs, *_children(m, base.refs[0])})), base.kind, None, base.marks, base.root)
     value = memory.alias(m, whole, event.site, How.STATE, made)
     # One model is one source, however many parts of it are known by name.
     obj = m.state.object(value.refs[0])
@@ -253,13 +253,13 @@ def _state_dict(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:
 
 def _convert(m: Machine, ref: int) -> None:
     """A module may be converted: of what dtype it and its parts are is not known any more."""
-    for held in (ref, *sorted(children(m, ref))):
+    for held in (ref, *sorted(_children(m, ref))):
         obj = m.state.object(held)
         if obj.dtype == dtypes.UNCONVERTED:
             m.state.set_object(held, obj._replace(dtype=""))
 
 
-def children(m: Machine, ref: int, depth: int = 3) -> set[int]:
+def _children(m: Machine, ref: int, depth: int = 3) -> set[int]:
     """The parts of a module that are known by name and have memory of their own."""
     found: set[int] = set()
     for slot in m.state.slot_names(ref):
@@ -269,7 +269,7 @@ def children(m: Machine, ref: int, depth: int = 3) -> set[int]:
             if obj.kind in (Kind.MODULE, Kind.PARAMETER) and held != ref and held not in found:
                 found.add(held)
                 if depth and obj.kind is Kind.MODULE:
-                    found |= children(m, held, depth - 1)
+                    found |= _children(m, held, depth - 1)
     return found
 
 
@@ -305,7 +305,7 @@ def _parameters(m: Machine, base: Value, obj: Object, event: t.Invoke, name: str
     sure = Sure.PROVEN if obj.kind is Kind.MODULE or name != "buffers" else Sure.LIKELY
     made = Object(kind, sure, leaf=Fact.YES, requires_grad=trained, text=f"a parameter of {text}")
     made = made._replace(flags=frozenset({PLACEHOLDER}))
-    whole = Value(tuple(sorted({*base.refs, *children(m, base.refs[0])})), base.kind, None, base.marks, base.root)
+    whole = Value(tuple(sorted({*base.refs, *_children(m, base.refs[0])})), base.kind, None, base.marks, base.root)
     one = memory.alias(m, whole, event.site, How.PARAMETERS, made, region=(Part("each"),), tag="parameter")
     shared = m.state.object(one.refs[0])
     m.state.set_object(one.refs[0], shared._replace(shares=tuple(s._replace(sure=True) for s in shared.shares)))

@@ -27,7 +27,7 @@ def learn(m: Machine) -> Trained:
     if m.unit.name != "__init__" or m.unit.owner < 0 or not m.unit.parameters:
         return {}
     me = m.number("argument", m.unit.first)
-    owners: dict[int, str] = {}
+    owners: dict[int, list[str]] = {}
     optimizers: dict[str, int] = {}
     for slot in m.state.slot_names(me):
         refs = m.state.refs_of(slot)
@@ -36,21 +36,23 @@ def learn(m: Machine) -> Trained:
         obj = m.state.object(refs[0])
         if obj.kind is Kind.OPTIMIZER:
             optimizers[slot[1][1:]] = refs[0]
-        elif obj.kind in (Kind.MODULE, Kind.UNKNOWN):
-            owners |= {s.storage: slot[1][1:] for s in obj.shares if s.how is How.OWN and s.sure}
-        elif obj.kind in TENSORS:
+        elif obj.kind in (Kind.MODULE, Kind.UNKNOWN, *TENSORS):
             # A parameter is made of a tensor that nobody holds.
-            owners |= {s.storage: slot[1][1:] for s in obj.shares if s.how in (How.OWN, How.PARAMETER) and s.sure}
+            hows = (How.OWN, How.PARAMETER) if obj.kind in TENSORS else (How.OWN,)
+            for share in obj.shares:
+                if share.how in hows and share.sure:
+                    owners.setdefault(share.storage, []).append(slot[1][1:])
     found = {name: _whole(m, ref, owners) for name, ref in optimizers.items()}
     return {name: names for name, names in found.items() if names}
 
 
-def _whole(m: Machine, optimizer: int, owners: Mapping[int, str]) -> tuple[str, ...]:
+def _whole(m: Machine, optimizer: int, owners: Mapping[int, list[str]]) -> tuple[str, ...]:
     shares = [s for s in m.state.object(optimizer).shares if s.how is How.PARAMETERS]
     # What stands in a field is a part of its object as well.
     shares = [s for s in shares if not any(_is_field(s, above) for above in m.state.object(s.of).shares)]
-    names = [owners.get(s.storage, "") for s in shares if s.sure]
-    return tuple(sorted(set(names))) if len(names) == len(shares) and "" not in names else ()
+    names = [owners.get(s.storage, []) for s in shares if s.sure]
+    known = len(names) == len(shares) and all(names)
+    return tuple(sorted({name for some in names for name in some})) if known else ()
 
 
 def _is_field(share: Share, above: Share) -> bool:

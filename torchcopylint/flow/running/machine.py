@@ -80,6 +80,7 @@ class Machine:
         self.called_fields: dict[tuple[str, str], dict[Fact, int]] = {}
         self.switched: set[int] = set()
         self.switched_tensors: set[int] = set()
+        self.thawed: set[int] = set()
         self.frozen: set[int] = set()
         self.copied_from: dict[int, frozenset[int]] = {}
         self.replaced: dict[int, tuple[int, Part, str, Sure]] = {}

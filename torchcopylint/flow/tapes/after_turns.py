@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torchcopylint.flow.facts import Relation
-    from torchcopylint.flow.model import Key
+    from torchcopylint.flow.model import Cell, Key
     from torchcopylint.flow.running.machine import Machine
     from torchcopylint.flow.values.state import Delta, State
 
@@ -46,6 +46,21 @@ def take_on(state: State, keys: Sequence[Key]) -> None:
         obj = state.get(key)
         if isinstance(obj, Object) and obj.requires_grad is Fact.UNKNOWN:
             state.put(key, obj._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO))
+
+
+def of_turns(m: Machine, cell: Cell) -> tuple[int, ...]:
+    """What a field or an element holds behind a loop that has set it on each of its turns: of what it held before that,
+    nothing, since who writes a loop means it to take a turn."""
+    if len(cell.refs) < 2:
+        return cell.refs
+    loops = m.index.loops.get(cell.site, ())
+    if not loops or cell.site in m.index.on_arms:
+        return cell.refs
+    made = {ref: m.state.object(ref).site for ref in cell.refs}
+    of_loop = tuple(ref for ref, site in made.items() if site == cell.site)
+    before = [site for site in made.values() if site != cell.site]
+    outside = all(site < cell.site and loops[-1] not in m.index.loops.get(site, ()) for site in before)
+    return of_loop if of_loop and outside else cell.refs
 
 
 def refused(m: Machine, event: t.Loop) -> list[Relation]:

@@ -39,7 +39,7 @@ def _keeps_gradients(m: Machine, event: t.StoreAttribute) -> bool:
     cells = (m.state.refs_of((ref, ".grad")) for ref in m.gradients)
     held = {one | 1 for refs in cells for one in refs}
     value = m.value(event.value)
-    refs = value.refs if len(value.refs) == 1 else ()
+    refs: tuple[int, ...] = value.refs if len(value.refs) == 1 else ()
     if refs and m.state.object(refs[0]).kind in CONTAINERS:
         refs = tuple(one for slot in m.state.slot_names(refs[0]) for one in m.state.refs_of(slot))
     return bool(refs) and all(_is_gradient(m, ref, held) for ref in refs)
