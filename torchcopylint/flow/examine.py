@@ -233,6 +233,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     ran = passes.found(m)
     found += ran
     found += carrying.found(m)
+    found += carrying.of_entries(m)
     found += spent_fields.found(m)
     found += gathered.found(m, {fact.site for fact in ran if isinstance(fact, Accumulated)})
     found += keeping.found(m)

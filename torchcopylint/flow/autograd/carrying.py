@@ -166,6 +166,28 @@ def found(m: Machine) -> Iterator[BackwardAgain]:
                 yield BackwardAgain(freed[0], naming.text_of(m, register), freed[0], sure, name, item.site)
 
 
+def of_entries(m: Machine) -> Iterator[BackwardAgain]:
+    """The same, of the entries of a dictionary in a field: `self.states[user] = h`, which is computed from what stood
+    there, and backward has run over it."""
+    for event in m.index.of(t.StoreItem) if m.runs.sites and m.unit.owner >= 0 else ():
+        held = m.unit.definitions[event.base]
+        if not isinstance(held, t.Attribute) or not _is_own(m, held.base) or event.site in m.index.on_arms:
+            continue
+        if any(m.state.object(ref).kind in (*TENSORS, Kind.MODULE) for ref in m.value(event.base).refs):
+            # What is written into a tensor is another matter.
+            continue
+        fields, name = frozenset({held.name}), hanging.field_of(m, held.name)
+        stored = [m.state.object(ref) for ref in _tensors(m, m.value(event.value).refs)]
+        freed = [where for obj in stored for where in runs.freed_at(obj.graph)]
+        register = _run_over(m, freed[0]) if freed else -1
+        if register < 0 or uses.loops_around(m, event.site) or _let_go_between(m, held.name):
+            continue
+        if all(name in hanging.sources(m, one, fields) for one in (event.value, register)):
+            sure = min(min(obj.sure for obj in stored), Sure.LIKELY)
+            place = f"{name}[{naming.index_text(m, event.subscript)}]"
+            yield BackwardAgain(freed[0], naming.text_of(m, register), freed[0], sure, place, event.site)
+
+
 def _refs_at(m: Machine, field: str) -> tuple[int, ...]:
     """What a field of the object holds, or one of what it holds in fields."""
     refs: tuple[int, ...] = (m.number("argument", m.unit.first),)

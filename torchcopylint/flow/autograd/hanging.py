@@ -41,6 +41,7 @@ _DISCRETE = frozenset({"argmax", "argmin", "long", "int", "bool", "argsort", "on
 
 _GOING_THROUGH = frozenset({f"builtins.{name}" for name in ("zip", "enumerate", "reversed", "list", "tuple")})
 _LOOKING_THROUGH = frozenset({"items", "values"})
+_TAKING_OUT = frozenset({"get", "pop", "setdefault"})
 
 
 class Hanging(NamedTuple):
@@ -109,6 +110,9 @@ def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
         elif isinstance(event, t.Make):
             way.go_on([*event.items, *m.index.collected.get(event.out, ())])
         elif isinstance(event, t.Invoke) and event.name in _LOOKING_THROUGH and not event.arguments:
+            way.go_on([event.base])
+        elif isinstance(event, t.Invoke) and event.name in _TAKING_OUT and event.arguments:
+            # What stands in for an entry that there is not yet has no history.
             way.go_on([event.base])
         elif isinstance(event, t.Call | t.Invoke) and (of_own := _through_own(m, event.out, "")) is not None:
             way.go_on(of_own)

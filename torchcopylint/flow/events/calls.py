@@ -90,12 +90,33 @@ def _place(slot: Slot) -> tuple[bool, int, str]:
 @handles(t.Call)
 def _call(m: Machine, event: t.Call) -> None:
     function = m.value(event.function)
+    bound = _bound_method(m, event) if function.const is None else None
+    if bound is not None:
+        _invoke(m, bound)
+        return
     arguments = gather(m, event.arguments)
     name = naming.text_of(m, event.function)
     if (m.flights or m.queues) and transfers.waits(name):
         transfers.land(m)
         queues.forget(m)
     m.set(event.out, call_value(m, function, arguments, event, name))
+
+
+def _bound_method(m: Machine, event: t.Call) -> t.Invoke | None:
+    """The call of a method that has been given a name of its own: `keep = losses.append`, and then `keep(loss)`."""
+    method = uses.method_named(m, event.function)
+    if method is None:
+        return None
+    objects = [m.state.object(ref) for ref in m.value(method.base).refs]
+    known = bool(objects) and all(
+        (obj.kind in CONTAINERS and method.name in _OF_CONTAINERS)
+        or (obj.kind in (Kind.INSTANCE, Kind.MODULE) and m.world.method_of(obj, method.name) is not None)
+        for obj in objects
+    )
+    return t.Invoke(event.out, method.base, method.name, event.arguments, event.site) if known else None
+
+
+_OF_CONTAINERS = frozenset({"append", "extend", "insert", "add", "appendleft", "setdefault", "update", "get", "pop"})
 
 
 @handles(t.Invoke)

@@ -9,6 +9,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import LOCAL, Kind, Sure
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import imports
 
 if TYPE_CHECKING:
@@ -31,10 +32,12 @@ def function_in(m: Machine, register: int, known: Mapping[str, int]) -> int | No
 def passed_functions(
     m: Machine, event: t.Call | t.Invoke | t.Attribute, known: Mapping[str, int] = NOTHING_KNOWN
 ) -> list[int]:
-    """The functions of the file that a call passes."""
+    """The functions of the file that a call passes, and the methods, with their objects: `run(net, log.keep)`."""
     given = event.arguments if isinstance(event, t.Call | t.Invoke) else ()
-    found = (function_in(m, one.register, known) for one in given if not one.stars)
-    return [number for number in found if number is not None]
+    found = [function_in(m, one.register, known) for one in given if not one.stars]
+    made = [m.unit.definitions[one.register] for one in given if not one.stars and one.register >= 0]
+    methods = [_method(m, one.base, one.name, -1) for one in made if isinstance(one, t.Attribute)]
+    return [number for number in found if number is not None] + [one.number for one in methods if one is not None]
 
 
 class Called(NamedTuple):
@@ -61,7 +64,10 @@ def called(
         const = m.value(event.function).const
         if isinstance(const, ClassReference):
             return _constructor(m, event, const.number)
-        return _method(m, event, event.function, "__call__", receiver)
+        method = uses.method_named(m, event.function)
+        if method is not None:
+            return _method(m, method.base, method.name, receiver)
+        return _method(m, event.function, "__call__", receiver)
     const = m.value(event.base).const
     if isinstance(const, ClassReference):
         return _of_class(m, event, const.number) if isinstance(event, t.Invoke) else None
@@ -69,7 +75,7 @@ def called(
         # `helpers.step(model)`
         reference = imports.member(m, const, event.name).const if isinstance(event, t.Invoke) else None
         return _ready(m.world, Called(reference.unit)) if isinstance(reference, FunctionReference) else None
-    return _method(m, event, event.base, event.name, receiver)
+    return _method(m, event.base, event.name, receiver, looked_at=isinstance(event, t.Attribute))
 
 
 def _constructor(m: Machine, event: t.Call, number: int) -> Called | None:
@@ -89,8 +95,8 @@ def _of_class(m: Machine, event: t.Invoke, number: int) -> Called | None:
     return _ready(m.world, Called(found, event.base if "classmethod" in decorators else t.NO_REGISTER))
 
 
-def _method(m: Machine, event: t.Event, base: int, name: str, receiver: int) -> Called | None:
-    """The method, or property, of that name of the object of a register."""
+def _method(m: Machine, base: int, name: str, receiver: int, *, looked_at: bool = False) -> Called | None:
+    """The method of that name of the object of a register, or, if it is `looked_at`, the property."""
     world = m.world
     refs = m.value(base).refs
     if len(refs) != 1:
@@ -109,7 +115,7 @@ def _method(m: Machine, event: t.Event, base: int, name: str, receiver: int) -> 
     if number is None or (exact < 0 and world.overriding(number)):
         return None
     decorators = world.decorators(number)
-    if ("property" in decorators) is not isinstance(event, t.Attribute):
+    if ("property" in decorators) is not looked_at:
         return None
     return _ready(world, Called(number, t.NO_REGISTER if "staticmethod" in decorators else base, exact))
 

@@ -62,6 +62,14 @@ def is_dead_in_loop(m: Machine, name: str, site: int, *, measured: bool = False)
     return True
 
 
+def method_named(m: Machine, register: int) -> t.Attribute | None:
+    """What may be a method that has been given a name of its own, where that is loaded: `keep = losses.append`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    found = bindings_before(m, made) if isinstance(made, t.Load) else []
+    method = m.unit.definitions[found[0]] if len(found) == 1 and found[0] >= 0 else None
+    return method if isinstance(method, t.Attribute) else None
+
+
 def seen_from_inside(m: Machine, name: str) -> bool:
     """Whether a function inside this unit speaks of the name."""
     return any(
