@@ -32,6 +32,7 @@ PHRASES: Mapping[str, str] = {
     "shared.multiplied": "shared here: every entry is the same object",
     "shared.comprehension": "shared here: every turn adds the same object",
     "shared.fromkeys": "shared here: every key gets the same object",
+    "shared.display": "shared here: two entries are the same object",
     "shared.field": "shared here: `{result}` is a part of `{source}`",
     "shared.loaded": "shared here: `{name}` takes over the tensors of `{source}`, not their values",
     "shared.exchanged": "shared here: the parameters of `{name}` are other tensors from here on",

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import at_most, confidence, written_point
-from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, UnitFacts
-from torchcopylint.flow.model import Sure
+from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModulePaired, PutAside, UnitFacts
+from torchcopylint.flow.model import Kind, Sure
 
 INTO_HELPERS = True
 ACROSS_CALLS = True
@@ -20,7 +20,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     A second name alone is no fault: `net = model` is a way to write less.
     """
     seen: set[int] = set()
-    found = [fact for fact in unit.facts if isinstance(fact, ModulePaired | ModuleKept) and fact.bound >= 0]
+    found = [fact for fact in unit.facts if isinstance(fact, ModulePaired | PutAside) and fact.bound >= 0]
+    found = [fact for fact in found if isinstance(fact, ModulePaired) or fact.kind is Kind.MODULE]
     for fact in sorted(found, key=_when):
         if fact.bound in seen:
             continue
@@ -41,13 +42,13 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         )
 
 
-def _when(fact: ModulePaired | ModuleKept) -> tuple[bool, bool, int]:
+def _when(fact: ModulePaired | PutAside) -> tuple[bool, bool, int]:
     """Sorts facts by when they happen: what stands before a write happens on the loop's next turn.
 
     Of what is compared with itself, that it was put aside before says more.
     """
     compared = isinstance(fact, ModulePaired) and fact.form == "compared"
-    return (compared, isinstance(fact, ModuleKept) and fact.site < fact.write, fact.site)
+    return (compared, isinstance(fact, PutAside) and fact.site < fact.write, fact.site)
 
 
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:

@@ -14,7 +14,7 @@ ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
-    """Report each such binding once, a loop's variable at the binding alone, else with the read of `.grad` after it."""
+    """Report each such binding once: alone where nobody looks at what is bound, else with a later read of `.grad`."""
     seen: set[int] = set()
     for fact in unit.facts:
         if not isinstance(fact, ParameterRebound) or fact.bound in seen:
@@ -22,7 +22,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         seen.add(fact.bound)
         names = {"name": fact.name, "source": fact.source}
         points: tuple[Point, ...]
-        if fact.form == "loop":
+        if fact.form != "gradient":
             points = (Point(Role.DISCARDED, fact.bound, "discarded.rebound", names),)
         else:
             later = "" if fact.site > fact.bound else ".next"
@@ -30,4 +30,4 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 Point(Role.DISCARDED, fact.bound, "discarded.leaf", names),
                 Point(Role.READ, fact.site, f"read.grad{later}", names),
             )
-        yield Report(fact.bound, points, names, confidence(fact.sure), "loop" if fact.form == "loop" else "")
+        yield Report(fact.bound, points, names, confidence(fact.sure), "" if fact.form == "gradient" else fact.form)

@@ -17,7 +17,18 @@ from torchcopylint.checks._common import (
     written_point,
     written_since,
 )
-from torchcopylint.flow.facts import Collected, FieldMet, FieldRead, Kept, Link, ReadAfter, SidesAlike, UnitFacts, Write
+from torchcopylint.flow.facts import (
+    Collected,
+    FieldMet,
+    FieldRead,
+    Kept,
+    Link,
+    PutAside,
+    ReadAfter,
+    SidesAlike,
+    UnitFacts,
+    Write,
+)
 from torchcopylint.flow.model import Fact, How, Kind
 from torchcopylint.flow.regions import overlap
 
@@ -53,8 +64,25 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         yield from _two_names(unit, reads, seen)
 
     for fact in unit.facts:
+        if isinstance(fact, PutAside) and fact.kind is not Kind.MODULE and fact.bound not in seen:
+            seen.add(fact.bound)
+            yield _best_so_far(unit.writes[fact.write], fact)
         if isinstance(fact, Collected) and fact.kind is not Kind.STATE_DICT and is_parameter_snapshot(unit, fact):
             yield from _collected(unit, fact, seen)
+
+
+def _best_so_far(write: Write, fact: PutAside) -> Report:
+    """What an optimizer steps is put aside by name under a condition, and used when it has been stepped on."""
+    names = {"source": fact.source, "result": fact.name, "name": fact.name, "when": ""}
+    shared = Point(Role.SHARED, fact.bound, "shared.name", names)
+    read = Point(Role.READ, fact.site, "read.module", names)
+    return Report(
+        site=fact.bound,
+        points=(shared, written_since(write, fact.bound), read),
+        values={"name": fact.name, "source": fact.source, "cause": write.cause or write.op},
+        confidence=confidence(fact.sure),
+        variant="tensor",
+    )
 
 
 def _two_names(unit: UnitFacts, reads: Sequence[ReadAfter], seen: set[int]) -> Iterator[Report]:

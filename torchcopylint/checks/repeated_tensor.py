@@ -13,7 +13,7 @@ from torchcopylint.flow.model import BUFFERS, FIELD
 INTO_HELPERS = True
 ACROSS_CALLS = True
 WHERE_MADE = True
-FORMS = frozenset({"multiplied", "fromkeys", "comprehension"})
+FORMS = frozenset({"multiplied", "fromkeys", "comprehension", "display"})
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

@@ -10,7 +10,7 @@ from torchcopylint.flow.model import INDEX_COPY, OTHERWISE, TENSORS, UNKNOWN, Fa
 from torchcopylint.flow.networks import making
 from torchcopylint.flow.program import generators, likely_classes
 from torchcopylint.flow.running.machine import Machine, handles
-from torchcopylint.flow.storages import aliasing, rebinding
+from torchcopylint.flow.storages import kept_while_trained, rebinding
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import exclusion
 from torchcopylint.flow.values import imports, kinds, memory
@@ -113,7 +113,7 @@ def _bind(m: Machine, event: t.Bind) -> None:
         and before.site < kept.site
     ):
         # `model = best_model`: what was kept apart takes the place of the other.
-        aliasing.note_use(m, value, event.site, "look")
+        kept_while_trained.note_use(m, value, event.site, "look")
     memory.bind(m, event.name, value, event.site)
     m.world.bound(m, event.name)
 

@@ -30,7 +30,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.program import generators, ownership
 from torchcopylint.flow.running.machine import Machine, handles
-from torchcopylint.flow.storages import aliasing, collecting, reading, slots, writing
+from torchcopylint.flow.storages import collecting, kept_while_trained, reading, slots, writing
 from torchcopylint.flow.tapes import numbers, uses
 from torchcopylint.flow.values import memory, naming
 from torchcopylint.flow.values.sites import Arguments, Site
@@ -350,7 +350,7 @@ def _make(m: Machine, event: t.Make) -> None:
     apart = len(event.items) <= MAX_ITEMS and not any(event.stars) and event.kind in ("tuple", "list")
     for position, register in enumerate(event.items):
         value = m.value(register)
-        aliasing.note_use(m, value, event.site, "store")
+        kept_while_trained.note_use(m, value, event.site, "store")
         if event.stars[position]:
             _spread(m, ref, value, event)
         elif event.kind == "dict":
@@ -360,10 +360,29 @@ def _make(m: Machine, event: t.Make) -> None:
         else:
             slot = f"[{position}]" if apart else ANY_ELEMENT
             slots.bind_slot(m, (ref, slot), value, event.site, weak=not apart)
+    _note_repeated(m, event)
     if event.kind != "dict":
         held = [m.value(register) for register in event.items] if any(event.stars) else []
         ownership.note_put_together(m, list(zip(held, event.stars, strict=False)), made)
     m.set(event.out, made)
+
+
+def _note_repeated(m: Machine, event: t.Make) -> None:
+    """A display names one tensor or array more than once: `[zero, zero]`, `{"sum": zero, "count": zero}`.
+
+    What is given to names at once, `q, k = x, x`, gets two names, each of which may be bound anew.
+    """
+    if len(event.items) < 2 or event.kind == "set" or any(event.stars):
+        return
+    if isinstance(m.consumer_of(event.out), t.Unpack):
+        return
+    seen: set[int] = set()
+    for value in map(m.value, event.items):
+        if len(value.refs) == 1 and value.refs[0] in seen and m.state.object(value.refs[0]).kind in BUFFERS:
+            place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
+            slots.note_repeated(m, value, event.site, "display", place, event.out)
+            return
+        seen.update(value.refs)
 
 
 def _spread(m: Machine, ref: int, value: Value, event: t.Make) -> None:

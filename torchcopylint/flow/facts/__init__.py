@@ -82,7 +82,6 @@ from torchcopylint.flow.facts.training import (
     FieldsPaired,
     GradientKept,
     LoadedByAssignment,
-    ModuleKept,
     ModulePaired,
     ModuleShallow,
     OptimizerHeld,
@@ -91,6 +90,7 @@ from torchcopylint.flow.facts.training import (
     ParameterRebound,
     ParameterTwice,
     PartReplaced,
+    PutAside,
     StateItemLost,
 )
 from torchcopylint.flow.facts.unit import FileFacts, Guest, Place, Relation, UnitFacts, WithHelpers
@@ -142,7 +142,7 @@ __all__ = [
     "Link",
     "LoadedByAssignment",
     "MappedWrite",
-    "ModuleKept",
+    "PutAside",
     "ModulePaired",
     "ModuleShallow",
     "NonleafKept",

@@ -52,8 +52,8 @@ class FieldsTwins(NamedTuple):
     """At `site`, the constructor has given to the field `other` the very tensor that it gives to `field`, or a method
     the one that `field` has held before.
 
-    Nobody else in the file sets either. `met` is whether they are operands of one operation somewhere in the class, or
-    something else says that they were to be two.
+    Nobody else in the file sets either. `met` is whether they are operands of one operation somewhere in the class,
+    unless one statement sets both, or something else says that they were to be two.
     """
 
     site: int

@@ -72,8 +72,9 @@ class FieldRead(NamedTuple):
 class ParameterRebound(NamedTuple):
     """At `bound`, `name` was bound to a new tensor, and at `site` that is seen to be a mistake.
 
-    `form` is `loop` (the variable of a loop, over `source` if that is known; nobody looks at the new tensor) or
-    `gradient` (`.grad` is read of the new tensor, which is computed from the leaf that had the name before).
+    `form` is `loop` (the variable of a loop, over `source` if that is known; nobody looks at the new tensor), `lost`
+    (a name for `source`, a part of a module or an argument; nobody looks at the new tensor) or `gradient` (`.grad` is
+    read of the new tensor, which is computed from the leaf that had the name before).
     """
 
     site: int
@@ -203,9 +204,9 @@ class ModulePaired(NamedTuple):
     sure: Sure
 
 
-class ModuleKept(NamedTuple):
+class PutAside(NamedTuple):
     """At `site`, `consumer` uses the module `name`, which has been put aside on a condition at `bound`: it is `source`,
-    and `write` came in between."""
+    and `write` came in between. Or the leaf of that name, as `kind` says."""
 
     site: int
     name: str
@@ -214,6 +215,7 @@ class ModuleKept(NamedTuple):
     write: int
     consumer: str
     sure: Sure
+    kind: Kind
 
 
 class ModuleShallow(NamedTuple):

@@ -81,7 +81,6 @@ from torchcopylint.flow.facts.training import (
     FieldsPaired,
     GradientKept,
     LoadedByAssignment,
-    ModuleKept,
     ModulePaired,
     ModuleShallow,
     OptimizerHeld,
@@ -90,6 +89,7 @@ from torchcopylint.flow.facts.training import (
     ParameterRebound,
     ParameterTwice,
     PartReplaced,
+    PutAside,
     StateItemLost,
 )
 from torchcopylint.flow.model import Fact, Kind
@@ -102,7 +102,7 @@ Relation: TypeAlias = (
     " | RequiresGradRefused | GeneratorReused | Truncated | AccumulatedOnce | Constructed | VolatileUsed"
     " | NumpyRefused | LayoutRefused | SidesAlike | Redundant | ReadInFlight | ConditionalWrite | OverlappingWrite"
     " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
-    " | ModulePaired | ModuleKept | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
+    " | ModulePaired | PutAside | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
     " | TensorCopied | TermCopied | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"

@@ -39,7 +39,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.program import children, held_functions, training_fields
 from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import aliasing, rebinding, slots
+from torchcopylint.flow.storages import kept_while_trained, rebinding, slots
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import inquiries, layout
 from torchcopylint.flow.tapes.exclusion import exclude
@@ -55,7 +55,7 @@ def load(m: Machine, event: t.Attribute) -> None:
     """An attribute is read that is no property of a class of the file."""
     base = m.value(event.base)
     if base.marks:
-        aliasing.note_use(m, base, event.site, "look")
+        kept_while_trained.note_use(m, base, event.site, "look")
     m.set(event.out, attribute(m, base, event.name, event.site, naming.text_of(m, event.base), event.out))
 
 

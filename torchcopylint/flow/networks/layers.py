@@ -29,7 +29,7 @@ from torchcopylint.flow.networks import chains, making
 from torchcopylint.flow.program import recurrent
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import aliasing, conversions, nonnegative, reading, slots, writing
+from torchcopylint.flow.storages import conversions, kept_while_trained, nonnegative, reading, slots, writing
 from torchcopylint.flow.tapes import activations, layout
 from torchcopylint.flow.values import devices, kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments, Site
@@ -63,7 +63,7 @@ def output_of_one(m: Machine, function: Value, arguments: Arguments, result: Val
 
     Not if they hand on what they were given beside something else: `return attacked, labels`.
     """
-    aliasing.note_use(m, function, site, "call")
+    kept_while_trained.note_use(m, function, site, "call")
     if all(_hands_on_beside(m, ref) for ref in function.refs):
         return result
     trained = {m.state.object(ref).requires_grad for ref in function.refs}
@@ -104,7 +104,7 @@ def _makes_a_tensor(m: Machine, ref: int) -> bool:
 
 def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, name: str) -> Value:
     obj = m.state.object(function.refs[0])
-    aliasing.note_use(m, function, site, "call")
+    kept_while_trained.note_use(m, function, site, "call")
     row = table.module_class(obj.type) if obj.type else None
     if row is not None and not row.container:
         return _call_known(m, function, obj, row, arguments, site, name)

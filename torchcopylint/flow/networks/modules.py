@@ -24,7 +24,7 @@ from torchcopylint.flow.networks import layers, making
 from torchcopylint.flow.program import assigning, generators, ownership
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import aliasing, reading, sharing, slots, writing
+from torchcopylint.flow.storages import aliasing, kept_while_trained, reading, sharing, slots, writing
 from torchcopylint.flow.values import devices, dtypes, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 
@@ -112,7 +112,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     text = naming.text_of(m, event.base)
     name = event.name
     if name != "load_state_dict":
-        aliasing.note_use(m, base, event.site, "call")
+        kept_while_trained.note_use(m, base, event.site, "call")
     if unit is not None and name not in ("forward",):
         static = "staticmethod" in m.world.decorators(unit)
         positional = arguments.positional[1:] if static else arguments.positional

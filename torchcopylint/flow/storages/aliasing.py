@@ -1,4 +1,4 @@
-"""One module under two names: where it is paired with itself, or kept while it is trained on."""
+"""One module under two names, which is paired with itself."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleKept, ModulePaired, ModuleShallow
+from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModulePaired
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, FIELD, How, Key, Kind, Sure, Value
 from torchcopylint.flow.program import unwrapping
 from torchcopylint.flow.storages import keeping
-from torchcopylint.flow.tapes import next_turn, turns
+from torchcopylint.flow.tapes import next_turn
 from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def note_met(
         return
     if first == second:
         called = {_called(m, one, MAX_DEPTH), _called(m, other, MAX_DEPTH)}
-        names = [place for place in _names_of(m, first) if place[1] in called]
+        names = [place for place in names_of(m, first) if place[1] in called]
         if len(names) > 1 and not any(_is_any_of_several(m, ref) for ref in first):
             (_, source), (bound, name) = names[0], names[-1]
             sure = max(Sure.LIKELY, min(m.state.object(ref).sure for ref in first))
@@ -181,7 +181,7 @@ def _fields_behind(m: Machine, value: Value, depth: int) -> list[str]:
     return list(found)
 
 
-def _names_of(m: Machine, modules: frozenset[int]) -> list[tuple[int, str]]:
+def names_of(m: Machine, modules: frozenset[int]) -> list[tuple[int, str]]:
     """The names and fields that hold one of some modules itself, by where they were bound."""
     best: list[tuple[int, str]] = []
     if len(modules) > 1:
@@ -191,7 +191,7 @@ def _names_of(m: Machine, modules: frozenset[int]) -> list[tuple[int, str]]:
         names = []
         for key in m.state.holders.get(ref, ()):
             cell = m.state.cell(key)
-            if cell is not None and cell.refs == (ref,) and _is_place(m, key):
+            if cell is not None and cell.refs == (ref,) and is_place(m, key):
                 names.append((cell.site, naming.key_text(m, key)))
         names = sorted(set(names))
         if len(names) > len(best):
@@ -201,7 +201,7 @@ def _names_of(m: Machine, modules: frozenset[int]) -> list[tuple[int, str]]:
 
 def _names_of_one(m: Machine, refs: tuple[int, ...]) -> list[tuple[int, str]]:
     """A name for one of some modules, and those that are bound to what it holds."""
-    keys = {key for ref in refs for key in m.state.holders.get(ref, ()) if _is_place(m, key)}
+    keys = {key for ref in refs for key in m.state.holders.get(ref, ()) if is_place(m, key)}
     cells = [(key, cell) for key in keys if (cell := m.state.cell(key)) is not None and cell.refs == refs]
     names = sorted((cell.site, naming.key_text(m, key)) for key, cell in cells)
     bound = [bind.value for _, name in names[:1] for bind in m.index.binds.get(name, ()) if bind.value >= 0]
@@ -220,7 +220,7 @@ def is_bound_from(m: Machine, site: int, source: str) -> bool:
     return looks and all(naming.text_of(m, register) == source for register in registers)
 
 
-def _is_place(m: Machine, key: Key) -> bool:
+def is_place(m: Machine, key: Key) -> bool:
     """A name of the user's, or a field of `self`. What a wrapper holds is no second name."""
     if isinstance(key, str):
         return not key.startswith(("%", "@")) and "#" not in key
@@ -241,80 +241,8 @@ def field_of(m: Machine, modules: frozenset[int]) -> str:
 
 def _held_by(m: Machine, modules: frozenset[int]) -> str:
     """The field of `self` that holds a module, since whenever."""
-    fields = [name for _, name in _names_of(m, modules) if "." in name]
+    fields = [name for _, name in names_of(m, modules) if "." in name]
     return fields[-1].rpartition(".")[2] if len(modules) == 1 and fields else ""
-
-
-def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
-    """A module is used by a name that was put aside under some condition in a loop which went on to train it.
-
-    Or it is a shallow copy of one that was trained on.
-    """
-    key = value.root
-    if not value.marks or not value.refs:
-        return
-    if len(value.refs) == 1:
-        _note_shallow(m, value, site, consumer)
-    if not isinstance(key, str) or not _is_place(m, key):
-        # The arm of a conditional expression is no name that anybody has put it aside under.
-        return
-    objects, cell = [m.state.object(ref) for ref in value.refs], m.state.cell(key)
-    if any(obj.kind is not Kind.MODULE for obj in objects) or cell is None or cell.site < 0 or cell.refs != value.refs:
-        return
-    for mark in sorted(value.marks):
-        write = m.writes.get(mark.write)
-        if write is None or mark.own or mark.late or write.form != "step":
-            continue
-        others = [name for bound, name in _names_of(m, frozenset(value.refs)) if bound < cell.site]
-        bound = turns.bound_on_the_way(m, key, site, mark.write) if others else -1
-        if bound >= 0 and not bound < mark.write < site:
-            # Bound anew in this turn: what an earlier one has trained is what it is bound to.
-            continue
-        if others and (put_aside(m.unit.tape, cell.site, mark.write, site) or _carried(m, cell.site, site, mark.write)):
-            name = naming.key_text(m, key)
-            # What an optimizer moves by its parameters is a module.
-            sure = max(Sure.LIKELY, min(obj.sure for obj in objects))
-            m.fact(ModuleKept(site, name, others[0], cell.site, mark.write, consumer, sure))
-            return
-
-
-def _note_shallow(m: Machine, value: Value, site: int, consumer: str) -> None:
-    obj = m.state.object(value.refs[0])
-    copied = next((share for share in obj.shares if share.how is How.COPY and share.sure), None)
-    if obj.kind is not Kind.MODULE or copied is None:
-        return
-    for mark in sorted(value.marks):
-        write = m.writes.get(mark.write)
-        if write is not None and not mark.own and not mark.late and write.form != "assign":
-            source = m.state.object(copied.of).text
-            name = naming.key_text(m, value.root) or obj.text
-            m.fact(ModuleShallow(site, name, source, copied.site, mark.write, consumer, obj.sure))
-            return
-
-
-def put_aside(tape: t.Tape, bound: int, written: int, used: int) -> bool:
-    """Whether a name is bound on a branch inside the loop that writes, so that it is kept for some turns.
-
-    Where the arm that binds it writes and uses it as well, no turn finds what another one has bound.
-    """
-    for loop in t.events(tape):
-        if not isinstance(loop, t.Loop) or not _has_site(loop.body, written):
-            continue
-        for branch in t.events(loop.body):
-            arms = [arm for arm in branch.arms if _has_site(arm, bound)] if isinstance(branch, t.Branch) else []
-            if len(arms) == 1 and not (_has_site(arms[0], written) and _has_site(arms[0], used)):
-                return True
-    return False
-
-
-def _carried(m: Machine, bound: int, used: int, written: int) -> bool:
-    """Whether a loop that writes binds a name for its next turn, which uses that before it binds it again."""
-    common = set(m.index.loops.get(bound, ())) & set(m.index.loops.get(written, ()))
-    return used < bound and bool(common & set(m.index.loops.get(used, ())))
-
-
-def _has_site(tape: t.Tape, site: int) -> bool:
-    return any(event.site == site for event in t.events(tape))
 
 
 def aliased_fields(m: Machine) -> list[FieldAliased]:
@@ -479,7 +407,7 @@ def is_on_record(m: Machine, site: int) -> bool:
     """Whether a place is reached where one number is less than another, as where something is the best so far."""
     for branch in m.index.of(t.Branch):
         for arm in branch.arms:
-            if _has_site(arm, site) and any(_compares(m, event.register, 2) for event in arm if _holds(event)):
+            if has_site(arm, site) and any(_compares(m, event.register, 2) for event in arm if _holds(event)):
                 return True
     return False
 
@@ -500,3 +428,8 @@ def note_zip(m: Machine, values: Sequence[Value], site: int) -> None:
     for position, one in enumerate(values):
         for other in values[position + 1 :]:
             note_pair(m, one, other, site, "zip")
+
+
+def has_site(tape: t.Tape, site: int) -> bool:
+    """Whether the event at a site is in a tape, at whatever depth."""
+    return any(event.site == site for event in t.events(tape))

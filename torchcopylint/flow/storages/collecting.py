@@ -149,7 +149,7 @@ def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, for
             continue
         for share in _shares(m, cell):
             for earlier, sat_on in held.get(share.storage, ()):
-                mark = _overwritten(m, earlier, sat_on, cell, share)
+                mark = _overwritten(m, slot, earlier, sat_on, cell, share, site)
                 if mark is not None and _note(m, slot, cell, share, mark, earlier.site, site, form):
                     return
     for cell in _leaves(m, now, MAX_DEPTH):
@@ -203,15 +203,18 @@ def _condition(m: Machine, ref: int, share: Share) -> str:
     return reading.condition_of(tuple(link for _, link in reading.chain_of(m, ref, share)))
 
 
-def _overwritten(m: Machine, earlier: Cell, sat_on: Share, cell: Cell, share: Share) -> Mark | None:
-    """The write that hit what was put in earlier, and not only what is put in now."""
+def _overwritten(
+    m: Machine, slot: Slot, earlier: Cell, sat_on: Share, cell: Cell, share: Share, site: int
+) -> Mark | None:
+    """The write that hit what was put in a slot earlier, and not only what is put in now, at `site`."""
     if overlap(sat_on.region, share.region) is not Fact.YES:
         return None
     regions = (*sat_on.region, *share.region)
     each = any(part.kind == "each" for part in regions)
     # A field of a module may be another tensor by now; what it owned is its own. An optimizer moves it where it is.
     field = any(part.kind == "field" for part in regions)
-    for mark in sorted(earlier.marks - cell.marks):
+    once_more = frozenset(_between_turns(m, slot, earlier, cell, site))
+    for mark in sorted((earlier.marks - cell.marks) | once_more):
         write = m.writes.get(mark.write)
         if write is None or mark.own or mark.late or write.form in ("assign", "gradient"):
             continue
@@ -224,6 +227,22 @@ def _overwritten(m: Machine, earlier: Cell, sat_on: Share, cell: Cell, share: Sh
         if overlap(m.regions[mark.write].get(share.storage | 1, ()), sat_on.region) is Fact.YES:
             return mark
     return None
+
+
+def _between_turns(m: Machine, slot: Slot, earlier: Cell, cell: Cell, site: int) -> Iterator[Mark]:
+    """The steps of optimizers between two turns of a loop that put one and the same object into a container.
+
+    Such an object brings along the marks of all writes before it is put in, that of the last turn among them. Of a loop
+    that makes the container anew at each turn, nothing of an earlier turn is in there.
+    """
+    if cell.refs != earlier.refs:
+        return
+    anew = uses.loops_around(m, m.state.object(slot[0]).site)
+    lasting = {loop for loop in uses.loops_around(m, site) if loop not in anew}
+    for mark in earlier.marks & cell.marks:
+        write = m.writes.get(mark.write)
+        if write is not None and write.form == "step" and not lasting.isdisjoint(uses.loops_around(m, write.site)):
+            yield mark
 
 
 def _is_parted(m: Machine, earlier: Cell, share: Share, mark: Mark) -> bool:

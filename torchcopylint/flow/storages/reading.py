@@ -24,7 +24,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.regions import covers, overlap
-from torchcopylint.flow.storages import aliasing, transfers, visiting
+from torchcopylint.flow.storages import kept_while_trained, transfers, visiting
 from torchcopylint.flow.tapes import alternatives, begun_at_first, exclusion, first_turns, over_turns, turns, uses
 from torchcopylint.flow.values import memory, naming
 
@@ -44,7 +44,7 @@ def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -
     """The content of a value is looked at (rule 4), its elements included if it is a container."""
     if value.marks:
         _report_reads(m, value, naming.key_text(m, value.root), site, consumer, target, whole=False)
-        aliasing.note_use(m, value, site, consumer)
+        kept_while_trained.note_use(m, value, site, consumer)
     for ref in value.refs:
         kind = m.state.object(ref).kind
         if _has_elements(m, ref, consumer) or (consumer == "return" and kind is Kind.UNKNOWN):

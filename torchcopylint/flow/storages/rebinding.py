@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ParameterRebound
-from torchcopylint.flow.model import FIELD, RETAINS, TENSORS, Cell, Fact, How, Key, Kind, Object, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, FIELD, RETAINS, TENSORS, Cell, Fact, How, Key, Kind, Object, Sure, Value
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
@@ -35,6 +35,9 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
             sure = max(old.sure, Sure.LIKELY) if gradient else min(obj.sure for obj in kinds)
             source = _source(m, name, before)
             m.fact(ParameterRebound(event.site, naming.key_text(m, name), "loop", source, event.site, sure))
+    elif gradient and _is_of_others(m, before) and uses.is_dead(m, name, event.site):
+        sure = max(old.sure, Sure.LIKELY)
+        m.fact(ParameterRebound(event.site, naming.key_text(m, name), "lost", old.text, event.site, sure))
 
 
 def _note_exchanged(m: Machine, event: t.Bind, before: Cell, value: Value) -> None:
@@ -133,6 +136,12 @@ def _lives_elsewhere(m: Machine, before: Cell) -> bool:
             if held and ref in m.state.refs_of(key):
                 return True
     return False
+
+
+def _is_of_others(m: Machine, before: Cell) -> bool:
+    """Whether a name held a part of a module, a field, or what the caller has handed in: a tensor that lives on."""
+    objects = [m.state.object(ref) for ref in before.refs]
+    return all(obj.owner in (ARGUMENT, FIELD) or any(share.how in _KEPT for share in obj.shares) for obj in objects)
 
 
 def _source(m: Machine, name: str, before: Cell) -> str:

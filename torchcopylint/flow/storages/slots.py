@@ -372,7 +372,8 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
     if (named or trained) and held.refs[0] in before.refs and obj.kind in (Kind.MODULE, *BUFFERS):
         # A layer of a class that nobody knows may be an activation, which has nothing to share. Not if it is trained.
         told = obj.kind is not Kind.MODULE or obj.type not in ("", *MODULE_BASES) or trained
-        handed = obj.kind is Kind.MODULE and obj.owner == ARGUMENT and (told or kinds.named_layer(str(held.root)))
+        layer = obj.kind is not Kind.MODULE or told or kinds.named_layer(str(held.root))
+        handed = obj.owner == ARGUMENT and layer
         if (told and _is_made_outside(m, obj, site)) or (handed and not uses.on_some_paths(m, site)):
             note_repeated(m, held, site, "comprehension", container)
     elif obj.kind is Kind.MODULE and obj.type in _IN_A_ROW and held.root is None:

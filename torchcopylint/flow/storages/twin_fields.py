@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def found(m: Machine) -> Iterator[FieldsTwins]:
     """The pairs of fields that hold one tensor or array when the constructor ends, and for good.
 
-    A parameter is shared on purpose, and so is what gets two names in one assignment.
+    A parameter is shared on purpose.
     """
     if m.unit.name != "__init__" or m.unit.owner < 0 or not m.unit.parameters:
         return
@@ -31,11 +31,12 @@ def found(m: Machine) -> Iterator[FieldsTwins]:
         if obj.kind not in BUFFERS or obj.kind is Kind.PARAMETER:
             continue
         name, (before, site) = slot[1][1:], first.setdefault(cell.refs[0], (slot[1][1:], cell.site))
-        if before == name or _is_one_assignment(m, before, name):
+        if before == name:
             continue
         if not any(keeping.is_reset(m, field) for field in (before, name)):
             one, other = (before, name) if site < cell.site else (name, before)
-            yield FieldsTwins(max(site, cell.site), one, other, meet(m, {one, other}), obj.sure)
+            met = not _is_one_assignment(m, before, name) and meet(m, {one, other})
+            yield FieldsTwins(max(site, cell.site), one, other, met, obj.sure)
 
 
 def shared(m: Machine) -> Iterator[FieldsShare]:
@@ -90,7 +91,7 @@ def _between(one: reading.Chain, other: reading.Chain) -> tuple[Link, ...]:
 
 
 def _is_one_assignment(m: Machine, one: str, other: str) -> bool:
-    """Whether one statement sets both: `self.a = self.b = x`. Then the second name is no oversight."""
+    """Whether one statement sets both: `self.a = self.b = x`. Then that they are one tensor is no oversight."""
     stores = [event for event in m.index.of(t.StoreAttribute) if event.name in (one, other)]
     values = {event.name: event.value for event in stores if naming.text_of(m, event.base) == m.unit.first}
     return len(values) == 2 and values[one] == values[other]

@@ -70,12 +70,25 @@ def method_named(m: Machine, register: int) -> t.Attribute | None:
     return method if isinstance(method, t.Attribute) else None
 
 
+def is_dead(m: Machine, name: str, site: int) -> bool:
+    """Whether nobody looks at a name of the unit again after it is bound at `site`: neither later on, nor at the next
+    turn of a loop."""
+    uses = of_name(m, name)
+    bound = next((use for use in uses if use.site == site and not use.loads), None)
+    if bound is None or name not in m.unit.bound or seen_from_inside(m, name):
+        return False
+    if any(use.loads and use.position > bound.position for use in uses):
+        return False
+    turns = [use for use in uses if bound.loops and use.loops[: len(bound.loops)] == bound.loops]
+    return not turns or not turns[0].loads
+
+
 def seen_from_inside(m: Machine, name: str) -> bool:
     """Whether a function inside this unit speaks of the name."""
     return any(
         isinstance(event, t.Load) and event.name == name
         for unit in m.world.program.units
-        if unit.parent == m.unit.number
+        if unit.parent == m.unit.number and name not in unit.bound
         for event in unit.definitions
     )
 

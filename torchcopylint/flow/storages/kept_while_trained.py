@@ -1,0 +1,97 @@
+"""A module, or a leaf, that is put aside by name while an optimizer trains it on: the best so far, which it is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import ModuleShallow, PutAside
+from torchcopylint.flow.model import TENSORS, Fact, How, Kind, Object, Sure, Value
+from torchcopylint.flow.storages import aliasing
+from torchcopylint.flow.tapes import turns
+from torchcopylint.flow.values import naming
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+
+def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
+    """A module, or a leaf, is used by a name that was put aside under some condition in a loop that trains it on.
+
+    Or it is a shallow copy of a module that was trained on.
+    """
+    key = value.root
+    if not value.marks or not value.refs:
+        return
+    if len(value.refs) == 1:
+        _note_shallow(m, value, site, consumer)
+    if not isinstance(key, str) or not aliasing.is_place(m, key):
+        # The arm of a conditional expression is no name that anybody has put it aside under.
+        return
+    objects, cell = [m.state.object(ref) for ref in value.refs], m.state.cell(key)
+    if not (all(obj.kind is Kind.MODULE for obj in objects) or all(_is_trained_leaf(obj) for obj in objects)):
+        return
+    if cell is None or cell.site < 0 or cell.refs != value.refs:
+        return
+    for mark in sorted(value.marks):
+        write = m.writes.get(mark.write)
+        if write is None or mark.own or mark.late or write.form != "step":
+            continue
+        others = [name for bound, name in aliasing.names_of(m, frozenset(value.refs)) if bound < cell.site]
+        bound = turns.bound_on_the_way(m, key, site, mark.write) if others else -1
+        if bound >= 0 and not bound < mark.write < site:
+            # Bound anew in this turn: what an earlier one has trained is what it is bound to.
+            continue
+        if others and (_put_aside(m, cell.site, mark.write, site) or _carried(m, cell.site, site, mark.write)):
+            name = naming.key_text(m, key)
+            # What an optimizer moves by its parameters is a module.
+            sure = max(Sure.LIKELY, min(obj.sure for obj in objects))
+            m.fact(PutAside(site, name, others[0], cell.site, mark.write, consumer, sure, objects[0].kind))
+            return
+
+
+def _is_trained_leaf(obj: Object) -> bool:
+    return obj.kind in TENSORS and obj.leaf is Fact.YES and obj.requires_grad > 0
+
+
+def _note_shallow(m: Machine, value: Value, site: int, consumer: str) -> None:
+    obj = m.state.object(value.refs[0])
+    copied = next((share for share in obj.shares if share.how is How.COPY and share.sure), None)
+    if obj.kind is not Kind.MODULE or copied is None:
+        return
+    for mark in sorted(value.marks):
+        write = m.writes.get(mark.write)
+        if write is not None and not mark.own and not mark.late and write.form != "assign":
+            source = m.state.object(copied.of).text
+            name = naming.key_text(m, value.root) or obj.text
+            m.fact(ModuleShallow(site, name, source, copied.site, mark.write, consumer, obj.sure))
+            return
+
+
+def _put_aside(m: Machine, bound: int, written: int, used: int) -> bool:
+    """Whether a name is bound on a branch inside the loop that writes, so that it is kept for some turns.
+
+    Where the arm that binds it writes and uses it as well, no turn finds what another one has bound. Where it goes on
+    to leave the loop, there is no other turn.
+    """
+    for loop in t.events(m.unit.tape):
+        if not isinstance(loop, t.Loop) or not aliasing.has_site(loop.body, written):
+            continue
+        branches = [branch for branch in t.events(loop.body) if isinstance(branch, t.Branch)]
+        arms = [[arm for arm in branch.arms if aliasing.has_site(arm, bound)] for branch in branches]
+        chosen = [found[0] for found in arms if len(found) == 1]
+        apart = any(not (aliasing.has_site(arm, written) and aliasing.has_site(arm, used)) for arm in chosen)
+        if apart and not any(_leaves_loop(arm, bound) for arm in chosen):
+            return True
+    return False
+
+
+def _leaves_loop(arm: t.Tape, bound: int) -> bool:
+    """Whether an arm that binds a name at the site `bound` ends by leaving the loop, or the unit."""
+    return any(isinstance(event, t.Break | t.Return | t.Raise) and event.site > bound for event in arm)
+
+
+def _carried(m: Machine, bound: int, used: int, written: int) -> bool:
+    """Whether a loop that writes binds a name for its next turn, which uses that before it binds it again."""
+    common = set(m.index.loops.get(bound, ())) & set(m.index.loops.get(written, ()))
+    return used < bound and bool(common & set(m.index.loops.get(used, ())))
