@@ -145,7 +145,7 @@ def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, for
         return
     now = Cell(item.refs, item.kind, None, item.marks, site, item.root)
     for cell in _leaves(m, now, MAX_DEPTH):
-        if len(cell.refs) != 1:
+        if len({ref | 1 for ref in cell.refs}) != 1:
             continue
         for share in _shares(m, cell):
             for earlier, sat_on in held.get(share.storage, ()):
@@ -207,7 +207,7 @@ def _overwritten(
     m: Machine, slot: Slot, earlier: Cell, sat_on: Share, cell: Cell, share: Share, site: int
 ) -> Mark | None:
     """The write that hit what was put in a slot earlier, and not only what is put in now, at `site`."""
-    if overlap(sat_on.region, share.region) is not Fact.YES:
+    if overlap(sat_on.region, share.region) is not Fact.YES and not _are_alike(sat_on, share):
         return None
     regions = (*sat_on.region, *share.region)
     each = any(part.kind == "each" for part in regions)
@@ -227,6 +227,13 @@ def _overwritten(
         if overlap(m.regions[mark.write].get(share.storage | 1, ()), sat_on.region) is Fact.YES:
             return mark
     return None
+
+
+def _are_alike(one: Share, other: Share) -> bool:
+    """Whether two parts are elements that loops come upon in the same place: what one turn puts in of each, the next
+    puts in of each."""
+    pairs = zip(one.region, other.region, strict=False)
+    return len(one.region) == len(other.region) and all(a == b or a.kind == b.kind == "each" for a, b in pairs)
 
 
 def _between_turns(m: Machine, slot: Slot, earlier: Cell, cell: Cell, site: int) -> Iterator[Mark]:
