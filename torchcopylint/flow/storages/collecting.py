@@ -207,7 +207,8 @@ def _overwritten(
     m: Machine, slot: Slot, earlier: Cell, sat_on: Share, cell: Cell, share: Share, site: int
 ) -> Mark | None:
     """The write that hit what was put in a slot earlier, and not only what is put in now, at `site`."""
-    if overlap(sat_on.region, share.region) is not Fact.YES and not _are_alike(sat_on, share):
+    values = all(m.state.object(ref).kind is not Kind.PARAMETER for ref in cell.refs)
+    if overlap(sat_on.region, share.region) is not Fact.YES and not (values and _are_alike(sat_on, share)):
         return None
     regions = (*sat_on.region, *share.region)
     each = any(part.kind == "each" for part in regions)
@@ -242,7 +243,8 @@ def _between_turns(m: Machine, slot: Slot, earlier: Cell, cell: Cell, site: int)
     Such an object brings along the marks of all writes before it is put in, that of the last turn among them. Of a loop
     that makes the container anew at each turn, nothing of an earlier turn is in there.
     """
-    if cell.refs != earlier.refs:
+    if cell.refs != earlier.refs or m.state.refs_of(slot) != cell.refs:
+        # In a record, beside a copy of it, a parameter says whose copy that is.
         return
     anew = uses.loops_around(m, m.state.object(slot[0]).site)
     lasting = {loop for loop in uses.loops_around(m, site) if loop not in anew}
