@@ -55,8 +55,8 @@ def _comes_too_late(m: Machine, saved: int, written: int, site: int) -> bool:
         return False
     if loops[0] != loops[1]:
         # An inner loop has saved it, such as that of an episode.
-        return saved < site and anew.each_turn(m, site)
-    return exclusion.is_of_last_turn(m, written) or (saved < site and anew.each_turn(m, site))
+        return saved < site and anew.each_turn(m, site, written=written)
+    return exclusion.is_of_last_turn(m, written) or (saved < site and anew.each_turn(m, site, written=written))
 
 
 def _gives_way(m: Machine, saved: int, written: int) -> bool:

@@ -17,13 +17,14 @@ _SAME_ELEMENTS = frozenset({"builtins.reversed", "builtins.list", "builtins.tupl
 _MAKING = (t.Call, t.Operate, t.Augment, t.Item, t.Unpack, t.Iterate, t.Const, t.Make, t.Import)
 
 
-def each_turn(m: Machine, site: int, loop: int = -1) -> bool:
+def each_turn(m: Machine, site: int, loop: int = -1, *, written: int = -1) -> bool:
     """Whether the value whose method is called at a site comes from nothing that an earlier turn of the loop around it
     (or another one around it) has left: each name that it is computed from is bound before, in that loop, where the
     conditions are those of the site, or else not in the loop at all.
 
     `if net.both: out, extra = net(x)`, and behind that `if net.both: (loss + extra).backward()`. An inner loop may fill
-    a list that each turn of the outer one begins: what it puts in is asked for in the same way.
+    a list that each turn of the outer one begins: what it puts in is asked for in the same way. With `written`, whoever
+    has passed that site may begin a sum or a list instead: `optimizer.step()`, and then `loss = 0` on the same arm.
     """
     call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
     loops = uses.loops_around(m, site)
@@ -42,7 +43,7 @@ def each_turn(m: Machine, site: int, loop: int = -1) -> bool:
             bound = [bind for bind in m.index.binds.get(event.name, ()) if loop in uses.loops_around(m, bind.site)]
             before = [bind.site for bind in bound if bind.site < event.site and _is_passed(m, bind, event.site)]
             is_bound = any(exclusion.some_follow(m, before, one) for one in (site, event.site))
-            if bound and not is_bound and not is_result(m, event):
+            if bound and not is_bound and not is_result(m, event) and not _is_set_anew(m, bound, written):
                 return False
             if not bound and _is_filled(m, event.name, loop):
                 return False
@@ -139,6 +140,19 @@ def _is_begun(m: Machine, name: str, written: int) -> bool:
     return False
 
 
+def _is_set_anew(m: Machine, bound: list[t.Bind], written: int) -> bool:
+    """Whether one of the bindings of a name sets it to a number, or a new list, behind a site, on the same arm."""
+    if written < 0:
+        return False
+    return _is_begun(m, bound[0].name, written) or any(
+        bind.site > written
+        and _is_number(m, bind.value)
+        and uses.loops_around(m, bind.site) == uses.loops_around(m, written)
+        and exclusion.goes_along(m, bind.site, written)
+        for bind in bound
+    )
+
+
 def _is_passed(m: Machine, bind: t.Bind, load: int) -> bool:
     """Whether who comes to a load has come by a binding in front of it on the same turn, but for its conditions: it
     stands in the same loops, or in some of them. An inner loop takes a turn where nothing but it binds the name: else
@@ -172,7 +186,9 @@ def _is_filled(m: Machine, name: str, loop: int) -> bool:
     """Whether something is put into what a name from in front of a loop holds, there: `losses.append(loss)`."""
     for use in uses.of_name(m, name):
         event = m.consumer_of(use.register) if use.loads and loop in use.loops else None
-        if isinstance(event, t.StoreItem | t.Augment | t.StoreAttribute):
+        if isinstance(event, t.StoreItem | t.StoreAttribute) and event.base == use.register:
+            return True
+        if isinstance(event, t.Augment) and event.target == use.register:
             return True
         if isinstance(event, t.Invoke) and event.base == use.register and m.value(use.register).refs:
             if _keeps_nothing(m, event):
