@@ -45,6 +45,7 @@ class UnitIndex:
         self.aside: dict[int, tuple[list[int], list[int]]] = {}
         self._first_bound: dict[int, dict[str, int]] = {}
         self._bound_on_arms: dict[int, frozenset[int]] = {}
+        self._seen_outside: dict[int, frozenset[str]] = {}
 
     @cached_property
     def events(self) -> list[t.Event]:
@@ -92,17 +93,20 @@ class UnitIndex:
         return found
 
     def bound_behind(self, branch: t.Branch) -> frozenset[str]:
-        """The names that a turn of the innermost loop around a condition binds behind it, or on its arms, alone, before
-        it looks at them: `state = {...} if whole else {}`. What they hold there was left by an earlier turn."""
+        """The names that a turn of the innermost loop around a condition binds behind it alone, before it looks at
+        them: `state = {...} if whole else {}`. What they hold there was left by an earlier turn. So it is with names
+        that its arms bind, and that nobody outside of the loop looks at."""
         around = self.loops[branch.site][-1]
         if around not in self._first_bound:
             loop = next(one for one in self.of(t.Loop) if one.site == around)
             binds = sorted((event.site, event.name) for event in t.events(loop.body) if isinstance(event, t.Bind))
             unseen = self.carried(loop)
             self._first_bound[around] = {name: site for site, name in reversed(binds) if name not in unseen}
-        inside = self._bound_on_arms[branch.site]
+            outside = (event for event in self.of(t.Load) if around not in self.loops.get(event.site, ()))
+            self._seen_outside[around] = frozenset(event.name for event in outside)
+        inside, seen = self._bound_on_arms[branch.site], self._seen_outside[around]
         first = self._first_bound[around].items()
-        return frozenset(name for name, site in first if site > branch.site or site in inside)
+        return frozenset(n for n, site in first if site > branch.site or (site in inside and n not in seen))
 
     def _displayed(self, register: int) -> list[t.Event | None]:
         """What has made the value of a register, and what is written out in it: `([x], True)`."""
