@@ -370,8 +370,11 @@ def backward(m: Machine, value: Value, site: int, arguments: Arguments, name: st
     m.reached_since = set() if m.reached_since is None else m.reached_since
     if "inputs" in arguments.keywords and not part:
         _retain_of(m, arguments.keywords["inputs"])
+    # What lies behind what it is asked about, it leaves alone.
+    asked = arguments.keywords.get("inputs", arguments.at(1) if part else Value())
+    behind = frozenset[int]().union(*(obj.graph for obj in tensors_in(m, [asked])))
     part = part or "inputs" in arguments.keywords or arguments.flag("create_graph") is not False
-    runs.over(m, value, site, freed=not retain, name=name, part=part, retained=retained is True)
+    runs.over(m, value, site, freed=not retain, name=name, part=part, retained=retained is True, behind=behind)
     for ref in value.refs:
         for number in m.state.object(ref).graph:
             m.reaches_unknown = m.reaches_unknown and number not in m.saves

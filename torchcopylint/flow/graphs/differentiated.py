@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.graphs import only_source
 from torchcopylint.flow.model import TENSORS, Fact, Kind, Object, Sure
 from torchcopylint.flow.values import imports
 
@@ -17,14 +18,16 @@ _SWITCHING = frozenset({"requires_grad", "requires_grad_()"})
 
 
 def as_asked(m: Machine, name: str, obj: Object) -> Object:
-    """What a parameter is: if `torch.autograd.grad` is asked for its gradient, a tensor that requires one.
+    """What a parameter is: if `torch.autograd.grad` is asked for its gradient, or nothing else can be what backward
+    runs for, a tensor that requires one.
 
     torch refuses any other ("One of the differentiated Tensors does not require grad"). Who switches it on in the
     function itself is given something else.
     """
     if obj.kind not in (*TENSORS, Kind.UNKNOWN) or obj.requires_grad is not Fact.UNKNOWN:
         return obj
-    if name not in _asked(m) or m.unit.uses.get(name, frozenset()) & _SWITCHING:
+    asked = name in _asked(m) or (obj.kind in TENSORS and only_source.is_trained(m, name))
+    if not asked or m.unit.uses.get(name, frozenset()) & _SWITCHING:
         return obj
     if any(bind.name == name for bind in m.index.of(t.Bind)):
         return obj

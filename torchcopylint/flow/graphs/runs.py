@@ -18,6 +18,7 @@ from torchcopylint.flow.facts import Accumulated
 from torchcopylint.flow.graphs import ends
 from torchcopylint.flow.model import (
     CONTAINERS,
+    EARLIER,
     FIELD,
     PART,
     TENSORS,
@@ -80,6 +81,8 @@ class Runs:
     """Where backward has freed something of the graph of an object, or of those that a loop has made at its site."""
     kept: set[int] = field(default_factory=set)
     """Where backward kept the graph for another pass: what goes on holding it may be meant to."""
+    came_to: dict[int, frozenset[int]] = field(default_factory=dict)
+    """What was saved for backward on the graphs that backward has run over, by the sites of the passes."""
     through: dict[int, frozenset[int]] = field(default_factory=dict)
 
 
@@ -171,11 +174,22 @@ def on_some_paths(m: Machine, value: Value) -> frozenset[int]:
 # -- backward
 
 
-def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: bool, retained: bool) -> None:
+def over(
+    m: Machine,
+    value: Value,
+    site: int,
+    *,
+    freed: bool,
+    name: str,
+    part: bool,
+    retained: bool,
+    behind: frozenset[int] = frozenset(),
+) -> None:
     """Backward runs over the graph of a value. What hangs on the same graph has been run over as well.
 
-    `retained` is whether the call says in so many words that what was saved is kept; `part` whether it runs over some
-    of the graph only, or makes a graph of its own, so that the graph is not done with.
+    `behind` is the part of the graph that it does not come to, `retained` is whether the call says in so many words
+    that what was saved is kept; `part` whether it runs over some of the graph only, or makes a graph of its own, so
+    that the graph is not done with.
     """
     runs = m.runs
     if m.world.is_of_another_framework and all(m.state.object(ref).kind not in TENSORS for ref in value.refs):
@@ -192,6 +206,8 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
     # What the last turn of a loop frees, no other turn needs.
     freed = freed and not m.on_purpose and not (m.in_loop and exclusion.is_of_one_turn(m, site))
     graph = frozenset[int]().union(*(m.state.object(ref).graph for ref in value.refs)) - on_some_paths(m, value)
+    graph = _up_to(m, graph, behind, site) if behind else graph
+    runs.came_to[site] = frozenset(number for number in graph if number >= 0)
     _note_again(m, value, graph, site, name)
     if part:
         _freed_at_its_end(m, value, site, freed=freed)
@@ -217,6 +233,23 @@ def over(m: Machine, value: Value, site: int, *, freed: bool, name: str, part: b
         if not obj.graph & saved:
             obj = obj._replace(graph=obj.graph | {_number(site, _RAN)})
         m.state.set_object(ref, obj)
+
+
+def _up_to(m: Machine, graph: frozenset[int], behind: frozenset[int], site: int) -> frozenset[int]:
+    """The part of a graph that backward at a site comes to: without what lies `behind` something, and without what
+    backward has run over there alone."""
+    own = frozenset(number for number in graph - behind if number >= 0)
+    loops = m.index.loops.get(site, ())
+    inner = loops[-1] if loops else -1
+    before = frozenset(n for n in own if inner not in m.index.loops.get((n & ~EARLIER) // 8, ()))
+    there = set()
+    for number in graph & behind:
+        for where, what in _decoded([number]):
+            # What an earlier turn of the loop has run over is nothing that this turn has made.
+            mine = before if where > site else own
+            if what in (_FREED, _RAN) and not m.runs.came_to.get(where, own) & mine:
+                there.add(number)
+    return own | (frozenset(number for number in graph if number < 0) - there)
 
 
 def _freed_at_its_end(m: Machine, value: Value, site: int, *, freed: bool) -> None:
