@@ -86,6 +86,7 @@ PHRASES: Mapping[str, str] = {
     "read.load": "read here: the model gets the state that it has already",
     "read.modes": "read here: called without recording a graph, unlike `{source}`",
     "read.compared": "read here: the output of the model is compared with its own",
+    "read.trained": "read here: each is trained as a model of its own",
     "read.named": "read here: used as another model than `{source}`",
     "read.zip": "read here: the parameters are paired with themselves",
     "read.mix": "read here: the parameters are computed from themselves",

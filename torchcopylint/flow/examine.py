@@ -88,6 +88,7 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
     renewed,
     replacing,
     sharing,
+    taken_over,
     twin_fields,
     windows,
 )
@@ -226,6 +227,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += _defaults_written(world, m)
     found += joined
     found += aliasing.aliased_fields(m)
+    found += taken_over.found(m)
     found += two_modes.paired(m)
     found += named_apart.found(m)
     found += rewrapped.found(m)

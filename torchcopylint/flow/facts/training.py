@@ -193,7 +193,8 @@ class ParameterOverwritten(NamedTuple):
 class ModulePaired(NamedTuple):
     """At `site`, one module meets itself: `name`, bound at `bound`, and `source` both hold it.
 
-    `form` is `load` (its own state is loaded into it) or `zip` (its parameters are paired with themselves).
+    `form` is `load` (its own state is loaded into it), `zip` (its parameters are paired with themselves) or `trained`
+    (several such models are trained one by one).
     """
 
     site: int

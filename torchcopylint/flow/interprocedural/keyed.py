@@ -161,7 +161,7 @@ def take(m: Machine, field: str, owner: Value | None, result: Value, site: int) 
 def _itself(m: Machine, slot: Slot, result: Value) -> Value:
     """What a field holds once the method has been called."""
     cell = m.state.cell(slot)
-    if cell is not None and (len(cell.refs) != 1 or m.state.object(cell.refs[0]).kind not in BUFFERS):
+    if cell is not None and (len(cell.refs) != 1 or m.state.object(cell.refs[0]).kind not in (*BUFFERS, Kind.MODULE)):
         m.state.put(slot, None)
     return slots.slot_value(m, slot, _like(m, result))
 

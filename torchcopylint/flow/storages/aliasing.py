@@ -265,6 +265,9 @@ def aliased_fields(m: Machine) -> list[FieldAliased]:
         modules = all(m.state.object(ref).kind in (Kind.MODULE, Kind.UNKNOWN) for ref in refs)
         if modules and len(places) > 1 and not _is_compared(m, {name for _, name in places}):
             (first, source), *others = sorted(places)
+            if len(others) > 1 and first < others[0][0] and keeping.is_lazily_made(m, source):
+                # The field that a method keeps what it makes in is none of those that are to be two.
+                (first, source), *others = others
             if len(refs) > 1:
                 whole = f"{m.unit.first}.{source}"
                 others = [place for place in others if is_bound_from(m, place[0], whole)]

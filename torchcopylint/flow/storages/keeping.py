@@ -132,6 +132,14 @@ def is_reset(m: Machine, name: str, *, updates: bool = True) -> bool:
     return False
 
 
+def is_lazily_made(m: Machine, name: str) -> bool:
+    """Whether what sets a field, beside constructors, does so on some paths only, and hands it out."""
+    setters = [m.world.program.units[number] for number in m.world.setters(name)]
+    return bool(setters) and all(
+        store.site in m.world.index(unit).on_arms for unit in setters for store in m.world.index(unit).stores[name]
+    )
+
+
 def _is_update(unit: t.Unit, register: int, name: str) -> bool:
     """Whether a value is an expression, as it stands, in which a field of that name occurs."""
     pending, seen = [register], 0
