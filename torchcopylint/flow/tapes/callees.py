@@ -112,12 +112,22 @@ def _method(m: Machine, base: int, name: str, receiver: int, *, looked_at: bool 
     of_self = isinstance(made, t.Load) and made.name == m.unit.first and m.unit.owner >= 0
     exact = receiver if of_self else owner if obj.owner in ("", LOCAL) and obj.sure is Sure.PROVEN else -1
     number = world.method(exact if exact >= 0 else owner, name)
+    if number is None and isinstance(event, t.Invoke):
+        # `self.score(x)`, where a field holds a function of the file.
+        number = held_in_field(world, owner, name)
+        return _ready(world, Called(number)) if number is not None else None
     if number is None or (exact < 0 and world.overriding(number)):
         return None
     decorators = world.decorators(number)
     if ("property" in decorators) is not looked_at:
         return None
     return _ready(world, Called(number, t.NO_REGISTER if "staticmethod" in decorators else base, exact))
+
+
+def held_in_field(world: World, owner: int, name: str) -> int | None:
+    """The function of the file that a field of a class surely holds."""
+    held = (world.held_functions.get((current, name, ""), -1) for current in world.lineage(owner))
+    return next((unit for unit in held if unit >= 0), None)
 
 
 def _ready(world: World, found: Called) -> Called | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes import callees, decorating, effects, moving
 from torchcopylint.flow.values import kinds
 from torchcopylint.flow.values.modes import GRAD_MODES
@@ -153,10 +154,11 @@ class Helpers:
                 if isinstance(event, t.Load):
                     own = event.name in current.bound and current.kind != "module"
                     number = self._functions.get(event.name) if not own else None
+                    number = self._by_default(current, event) if number is None else number
                 elif event.name in names or (event.name[-1:] == "_" and event.name[:1] != "_"):
                     return True
                 else:
-                    number = self.world.method(current.owner, event.name) if current.owner >= 0 else None
+                    number = self._of_class(current.owner, event.name) if current.owner >= 0 else None
                 if number in self.world.guests.origins:
                     # What it writes itself, its summary says.
                     continue
@@ -164,6 +166,19 @@ class Helpers:
                     seen.add(number)
                     pending.append(self.world.program.units[number])
         return False
+
+    def _of_class(self, owner: int, name: str) -> int | None:
+        """A method of a class, or a function of the file that a field holds."""
+        number = self.world.method(owner, name)
+        return number if number is not None else callees.held_in_field(self.world, owner, name)
+
+    def _by_default(self, unit: t.Unit, load: t.Load) -> int | None:
+        """The function of the file that a parameter is, as its default."""
+        if not any(parameter.has_default and parameter.name == load.name for parameter in unit.parameters):
+            return None
+        machine = self.world.machines.get(unit.number)
+        reference = machine.value(load.out).const if machine is not None else None
+        return reference.unit if isinstance(reference, FunctionReference) else None
 
     def helper(self, number: int) -> Helper | None:
         """What can be put in for a function of this file."""
