@@ -35,6 +35,7 @@ from torchcopylint.flow.tapes import inquiries, layout
 from torchcopylint.flow.values import callforms, devices, dtypes, memory
 from torchcopylint.flow.values.sites import Arguments, Site
 from torchcopylint.flow.values.state import kind_of
+from torchcopylint.knowledge.several import Outputs, outputs_of
 from torchcopylint.knowledge.table import Op
 
 _OF_DEFAULT = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn", "eye", "linspace"))
@@ -438,11 +439,30 @@ def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) 
     if op.name.rpartition(".")[2].partition("(")[0] in callforms.PLACES:
         _found_at(m, op, value.refs[0], described, at)
         return value
+    known = outputs_of(op.name)
+    if known is not None:
+        _each_apart(m, value.refs[0], known, described, at)
+        return value
     if op.name.endswith(("where(condition)", "nonzero(as_tuple)")):
         described = described._replace(flags=described.flags | {DIMENSIONS})
     each = memory.fresh(m, at.site, described._replace(flags=described.flags | {PLACEHOLDER}), "each")
     slots.bind_slot(m, (value.refs[0], ANY_ELEMENT), each, at.site)
     return value
+
+
+def _each_apart(m: Machine, several: int, known: Outputs, described: Object, at: Site) -> None:
+    """Each of the outputs of an operation, some of which backward needs: `q, r = torch.linalg.qr(x)`."""
+    made, kept = [], list[int]()
+    for number in range(known.number):
+        text = f"{_text(at)}[{number}]"
+        one = memory.fresh(m, at.site, described._replace(text=text), f"output {number}")
+        slots.bind_slot(m, (several, f"[{number}]"), one, at.site)
+        made.append(one.refs[0])
+        if number in known.saved and described.requires_grad > 0 and m.state.mode.recording > 0:
+            kept += grads.save(m, one, at.site * 8 + 4 + number, Saved(at.site, at.op, "output", text))
+    for ref in made if kept else ():
+        obj = m.state.object(ref)
+        m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(kept)))
 
 
 def _is_unsafe(op: Op) -> bool:

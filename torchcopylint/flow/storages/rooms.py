@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import ceil, prod
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
@@ -19,9 +19,12 @@ _BYTES = {
     **dict.fromkeys(("double", "float64", "int64", "long"), 8),
 }
 """How many bytes an element takes."""
-_MAKERS = frozenset(
-    f"{package}.{name}" for package in ("torch", "numpy") for name in ("empty", "ones", "rand", "zeros")
-)
+_PACKAGES = ("torch", "numpy")
+_MAKERS = frozenset(f"{package}.{name}" for package in _PACKAGES for name in ("empty", "ones", "rand", "zeros", "full"))
+_RANGES = frozenset(f"{package}.arange" for package in _PACKAGES)
+_LISTED = frozenset({"torch.tensor", "numpy.array", "numpy.asarray"})
+_KEEPING = frozenset({"numpy", "reshape", "view", "flatten", "ravel", "detach", "contiguous", "squeeze", "unsqueeze"})
+"""Methods that give as many elements as there were, on the same memory where that matters."""
 _WINDOWS = frozenset({"torch.from_numpy", "torch.as_tensor", "torch.asarray"})
 MAX_STEPS = 8
 
@@ -44,13 +47,21 @@ def _elements(m: Machine, register: int, steps: int) -> int | None:
         return _elements(m, bound[0], steps - 1) if len(bound) == 1 and steps else None
     if isinstance(event, t.Const):
         return len(event.value) if isinstance(event.value, bytes) else None
-    if isinstance(event, t.Invoke) and event.name == "numpy":
+    dotted = m.dotted_of(event) if isinstance(event, t.Call | t.Invoke) else ""
+    if isinstance(event, t.Invoke) and event.name in _KEEPING and not dotted.startswith(("torch.", "numpy.")):
         return _elements(m, event.base, steps - 1) if steps else None
     if not isinstance(event, t.Call | t.Invoke) or not event.arguments or not steps:
         return None
-    dotted, first = m.dotted_of(event), event.arguments[0].register
+    first = event.arguments[0].register
+    given = tuple(argument.register for argument in event.arguments if not argument.keyword)
     if dotted in _MAKERS:
-        return _count(m, tuple(argument.register for argument in event.arguments if not argument.keyword))
+        # NumPy takes the shape first, and then a dtype; so does `full`, and a value.
+        alone = dotted.startswith("numpy.") or dotted.endswith(".full")
+        return _count(m, given[:1] if alone else given)
+    if dotted in _RANGES:
+        return _between([m.value(one).const for one in given])
+    if dotted in _LISTED:
+        return _listed(m, first, steps - 1)
     if dotted == "builtins.bytearray":
         number = m.value(first).const
         return number if isinstance(number, int) else _elements(m, first, steps - 1)
@@ -62,6 +73,26 @@ def _elements(m: Machine, register: int, steps: int) -> int | None:
         return room if not told else None
     size = _BYTES.get(told[0].rpartition(".")[2]) if len(event.arguments) == 2 and told else None
     return room // size if size is not None else None
+
+
+def _between(bounds: list[object]) -> int | None:
+    """How many numbers `arange` gives, by ones."""
+    known = [bound for bound in bounds if isinstance(bound, int | float)]
+    if len(known) != len(bounds) or not 1 <= len(known) <= 2:
+        return None
+    return max(ceil(known[-1] - (known[0] if len(known) == 2 else 0)), 0)
+
+
+def _listed(m: Machine, register: int, steps: int) -> int | None:
+    """How many numbers stand in a list of numbers, or of lists of them."""
+    made = m.unit.definitions[register] if register >= 0 and steps else None
+    if not isinstance(made, t.Make) or made.kind not in ("list", "tuple") or any(made.stars):
+        return None
+    held = [m.unit.definitions[item] for item in made.items]
+    if all(isinstance(one, t.Const) for one in held):
+        return len(held)
+    counts = [_listed(m, item, steps - 1) for item in made.items]
+    return sum(count or 0 for count in counts) if None not in counts else None
 
 
 def _count(m: Machine, registers: tuple[int, ...]) -> int | None:
