@@ -66,6 +66,10 @@ PHRASES: Mapping[str, str] = {
     "written.side": "written here: the memory of one of the two",
     "written.mapped": "written here: `{op}` takes one value for each of what `{source}` stands for",
     "written.elsewhere": "written there, in `{target}`: `{op}`",
+    "written.told": "told here to write in place: `{op}` will overwrite what it is given",
+    "written.inside": "written there, in `{target}`: `{op}`",
+    "kept.inside": "kept there, in `{target}`",
+    "cut.inside": "cut there, in `{target}`",
     "written.overlapping": "written here: `{op}`, while `{source}` is being read",
     "written.resized": "written here: `{op}` has to replace the memory",
     "written.data": "written here: `{op}`, unseen by autograd",
@@ -228,25 +232,30 @@ def settle(told: list[Told]) -> list[Told]:
                 seen.add(place)
                 kept.append(item)
     steps = _steps_of(kept)
-    return [item for item in kept if not any(_replaces(other, item) for other in steps.get(_blamed(item), ()))]
+    return [
+        item
+        for item in kept
+        if not any(_replaces(other, item) for place in _blamed(item) for other in steps.get(place, ()))
+    ]
 
 
 _Step = tuple[int, Role]
 
 
 def _steps_of(kept: Iterable[Told]) -> dict[_Step, list[Told]]:
-    """The reports that replace others, by their steps at places that they do not blame."""
+    """The reports that replace others, by their steps."""
     steps: dict[_Step, list[Told]] = {}
     for item in kept:
         for point in item.report.points if item.page.supersedes else ():
-            if point.site != item.report.site:
-                steps.setdefault((point.site, point.role), []).append(item)
+            steps.setdefault((point.site, point.role), []).append(item)
     return steps
 
 
-def _blamed(item: Told) -> _Step:
+def _blamed(item: Told) -> list[_Step]:
+    """The step that takes the blame, also where it stands in what a call does: there, and at the call."""
     site = item.report.site
-    return site, next((point.role for point in item.report.points if point.site == site), Role.READ)
+    role = next((point.role for point in item.report.points if point.site == site), Role.READ)
+    return [(site, role), *((point.site, role) for point in item.report.points if point.role is role)]
 
 
 def _replaces(item: Told, other: Told) -> bool:

@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeAlias
 
 from torchcopylint import checks
 from torchcopylint.base.finding import Role
-from torchcopylint.base.report import Report
-from torchcopylint.flow.facts import FileFacts, UnitFacts, WithHelpers
+from torchcopylint.base.report import Point, Report
+from torchcopylint.flow.facts import Collected, FileFacts, Inside, ReadAfter, UnitFacts, WithHelpers
 from torchcopylint.pages import Page, load_pages
 
 Check: TypeAlias = "Callable[[UnitFacts], Iterator[Report]]"
@@ -161,8 +161,51 @@ def reported(facts: FileFacts) -> list[tuple[Rule, Report]]:
             spoken.setdefault(facts.statements[report.site], []).append(rule.page)
     found = []
     for rule, reports in plain:
-        found += [(rule, report) for report in (*reports, *rule.with_helpers(facts, reports, spoken))]
+        reports = [*reports, *rule.with_helpers(facts, reports, spoken)]
+        found += [(rule, report) for report in _inside_calls(reports, facts)]
     return found
+
+
+def _inside_calls(reports: Sequence[Report], facts: FileFacts) -> Iterator[Report]:
+    """The reports of a rule, each where the blamed step happens: in the function of this file that a call leads to.
+
+    What happens there to whatever a call passes is the fault of the call, if others of the file have no part in any.
+    """
+    sites = {point.site for report in reports for point in report.points}
+    for report in reports:
+        inner = _inside(report, facts)
+        role = next((point.role for point in inner.points if point.site == inner.site), Role.HERE)
+        calls = facts.answerable.get((inner.site, role), frozenset())
+        yield inner if inner is report or calls <= sites else report
+
+
+def _inside(report: Report, facts: FileFacts) -> Report:
+    """A report that stands where a call does what it is blamed for."""
+    index = next((index for index, point in enumerate(report.points) if point.site == report.site), -1)
+    if index < 0:
+        return report
+    point = report.points[index]
+    places = facts.inside.get((report.site, point.role), ())
+    if not places:
+        return report
+    place = places[0][1] if len({place for _, place in places}) == 1 else _of_memory(report, facts, places)
+    names = {**point.names, "op": place.op or point.names.get("op", ""), "target": place.function}
+    there = Point(point.role, place.site, f"{point.role.value}.inside", names)
+    points = (*report.points[: index + 1], there, *report.points[index + 1 :])
+    return report._replace(site=place.site, points=points)
+
+
+def _of_memory(report: Report, facts: FileFacts, places: Sequence[tuple[int | str, Inside]]) -> Inside:
+    """Of several places where a call does the same to several things: where it does so to what the report is about."""
+    reads = {point.site for point in report.points if point.role is Role.READ}
+    hit: set[int | str] = {text for point in report.points for text in point.names.values() if text}
+    for fact in (fact for unit in facts.units for fact in unit.facts):
+        if isinstance(fact, ReadAfter) and fact.write == report.site and fact.site in reads:
+            hit.add(fact.place[0] | 1)
+        elif isinstance(fact, Collected) and report.site in fact.put:
+            hit.add(fact.storage | 1)
+    known = [place for key, place in places if key in hit] or [place for key, place in places if key]
+    return known[0] if known else places[0][1]
 
 
 @cache

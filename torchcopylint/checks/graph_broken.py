@@ -13,12 +13,12 @@ ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
-    """Report each `backward()` of a value that was computed from one with a graph, and has none."""
+    """Report each cut in front of a `backward()`: of a value that was computed from one with a graph, and has none."""
     for fact in unit.facts:
         if isinstance(fact, GraphLost):
             names = {"name": fact.name, "source": fact.source, "op": fact.op}
             yield Report(
-                site=fact.site,
+                site=fact.cut,
                 points=(
                     Point(Role.CUT, fact.cut, "cut.graph", names),
                     Point(Role.READ, fact.site, "read.bare", names),

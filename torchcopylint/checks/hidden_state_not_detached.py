@@ -22,7 +22,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             kept = Point(Role.KEPT, fact.kept, "kept.carried", names)
             again = Point(Role.READ, fact.site, "read.again.next", {"name": fact.name})
             yield Report(
-                site=fact.site,
+                site=fact.kept,
                 points=(*sorted((freed, kept), key=lambda point: point.site), again),
                 values=names,
                 confidence=confidence(fact.sure),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchcopylint.base.report import Report
+from torchcopylint.base.finding import Role
+from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
     PLAIN_HOWS,
     confidence,
@@ -33,9 +34,13 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             read = of_container(min(reads, key=order_of))
             values = {"name": read.name, "op": write.op, "source": write.root or write.name}
             points = (*shared_points(() if read.own else read.links), written_point(write), read_point(read, write))
+            if write.told >= 0:
+                # A layer does what it was told when it was made: there one changes it.
+                points = (Point(Role.WRITTEN, write.told, "written.told", values), *points)
+            site = write.told if write.told >= 0 else write.site
             variant = "input" if read.own else ""
             # What is read sits on the memory of what is written: where that is a tensor, this is one.
-            yield Report(write.site, points, values, confidence(write.sure), variant)
+            yield Report(site, points, values, confidence(write.sure), variant)
 
 
 def _kept_apart(read: ReadAfter) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from torchcopylint.base.finding import Role
 from torchcopylint.base.recursion import deep_recursion
 from torchcopylint.flow import (
     asking,
@@ -37,6 +38,7 @@ from torchcopylint.flow.facts import (
     FieldCollected,
     FileFacts,
     Guest,
+    Inside,
     ReadAfter,
     Relation,
     UnitFacts,
@@ -60,7 +62,7 @@ from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers 
     handed_networks,
     transforms,
 )
-from torchcopylint.flow.interprocedural.summaries import argument_paths
+from torchcopylint.flow.interprocedural.summaries import argument_paths, places_in
 from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, TENSORS, Fact, How, Kind, Object, Share, Value
 from torchcopylint.flow.program import (
     consumers,
@@ -140,13 +142,32 @@ def found_in(world: World) -> FileFacts:
         )
         # What is found on an object of an heir's class is no more about the class that the method stands in.
         units += tuple(_unit_facts(world, m, (), shielding)._replace(class_number=-1) for m in world.inherited)
-        expanded = _with_helpers(world, shielding)
+        inside: dict[tuple[int, Role], tuple[tuple[int | str, Inside], ...]] = {}
+        expanded = _with_helpers(world, shielding, inside)
         called = tuple(_called(world, joined, shielding))
     own = [world.machines[number] for number in sorted(world.machines) if world.is_of_file(number)]
     gaps = tuple((reason, site) for m in own for reason, site in m.gaps)
     elsewhere = {site: places for m in own for site, places in m.elsewhere.items()}
     guests = {world.guests.first + rank: place for rank, place in enumerate(world.guests.places)}
-    return FileFacts(units, gaps, world.steps, elsewhere, expanded, world.program.statements, guests, called)
+    inside |= {at: tuple(places) for m in own for at, places in m.inside.items()}
+    statements = world.program.statements
+    return FileFacts(
+        units, gaps, world.steps, elsewhere, expanded, statements, guests, called, inside, _answerable(world, own)
+    )
+
+
+def _answerable(world: World, machines: Sequence[Machine]) -> dict[tuple[int, Role], frozenset[int]]:
+    """By a place and a role: the calls that do something there to what they pass, and do not hand on what somebody has
+    passed to them."""
+    found: dict[tuple[int, Role], set[int]] = {}
+    for m in machines:
+        summary = world.summary(m.unit.number) if m.inside else None
+        handed_on = {place.site for place in places_in(summary)} if summary is not None else set()
+        for (call, role), held in m.inside.items():
+            for _, place in held:
+                if place.given and place.site not in handed_on:
+                    found.setdefault((place.site, role), set()).add(call)
+    return {place: frozenset(leading) for place, leading in found.items()}
 
 
 def _called(world: World, joined: Mapping[int, list[Relation]], shielding: frozenset[int]) -> Iterator[Guest]:
@@ -160,8 +181,11 @@ def _called(world: World, joined: Mapping[int, list[Relation]], shielding: froze
             yield Guest(asked, unasked, world.called_at[number])
 
 
-def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
-    """What is found in units that have their helpers in them. No two of them share a site."""
+def _with_helpers(
+    world: World, shielding: frozenset[int], inside: dict[tuple[int, Role], tuple[tuple[int | str, Inside], ...]]
+) -> WithHelpers:
+    """What is found in units that have their helpers in them. No two of them share a site. What calls do that are left
+    in them goes into `inside`."""
     helpers = Helpers(world)
     found: list[UnitFacts] = []
     places: dict[int, tuple[int, ...]] = {}
@@ -179,6 +203,10 @@ def _with_helpers(world: World, shielding: frozenset[int]) -> WithHelpers:
             if handed_networks.learn(world, m):
                 m = world.run_expanded(expanded.unit)
             found.append(_unit_facts(world, m, (), shielding))
+            for (site, role), held in m.inside.items():
+                # What storages are called there says nothing to others.
+                named = tuple((key, place) for key, place in held if isinstance(key, str))
+                inside[expanded.places.get(site, (site,))[-1], role] = named
     dropped = (world.index(unit).dropped for unit in world.program.units) if found else ()
     others = [world.machines[number] for number in sorted(world.machines) if not world.is_of_file(number)]
     guests = tuple(_unit_facts(world, m, (), shielding) for m in others) if found else ()

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchcopylint.base.finding import Role
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import hanging
 from torchcopylint.flow.autograd.leaving import Look
-from torchcopylint.flow.facts import BackwardAgain
+from torchcopylint.flow.facts import BackwardAgain, Inside
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.storages import keeping, slots
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.left import GOING_THROUGH_PARTS, Left, speaks_of, touched
-from torchcopylint.flow.values import memory, naming
+from torchcopylint.flow.values import inside, memory, naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
 class Carried(NamedTuple):
     """Each call leaves in `slot` of the object something computed from what the last call has left there, at `site`.
 
-    That may be a field of what the object holds: `.memory.state`.
+    That may be a field of what the object holds: `.memory.state`. `at` is where it is put there, in what is called at
+    `site` or there itself, for the file that the method is in.
     """
 
     slot: str
     site: int
+    at: Inside | None = None
 
 
 def carried(m: Machine) -> tuple[Carried, ...]:
@@ -53,7 +56,8 @@ def carried(m: Machine) -> tuple[Carried, ...]:
             continue
         last = [event for event in events if _goes_on(m, event) and not uses.on_some_paths(m, event.site)]
         if last and _holds_graph(m, (m.number("argument", me), f".{name}")):
-            found.append(Carried(f".{name}", last[-1].site))
+            site = last[-1].site
+            found.append(Carried(f".{name}", site, inside.innermost(m, site, Role.KEPT, given=False)))
     known = set(stores) | cut
     return (*found, *(one for one in _by_own(m) if one.slot[1:] not in known))
 
@@ -68,7 +72,7 @@ def _by_own(m: Machine) -> Iterator[Carried]:
         for one in summary.carries if summary is not None else ():
             slot = f".{call.part}{one.slot}" if call.part else one.slot
             if not _is_let_go(m, call, frozenset(slot[1:].split("."))):
-                yield Carried(slot, event.site)
+                yield Carried(slot, event.site, inside.innermost(m, event.site, Role.KEPT, given=False))
 
 
 def _is_let_go(m: Machine, call: hanging.Called, fields: frozenset[str]) -> bool:
@@ -286,4 +290,5 @@ def take(
         # The method may be one of another file, which counts its classes by itself.
         number = m.world.local_class(m.state.object(keeper.refs[0]).type)
         if owner and number is not None:
+            inside.note(m, site, Role.KEPT, item.at)
             m.left_at[site] = Left(owner, item.slot[1:], number, unit.name)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchcopylint.base.finding import Role
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import hanging
+from torchcopylint.flow.facts import Inside
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import LOCAL, RETAINS, TENSORS, UNKNOWN, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.storages import slots
 from torchcopylint.flow.tapes import after_turns, uses
-from torchcopylint.flow.values import memory, naming
+from torchcopylint.flow.values import inside, memory, naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -41,18 +43,20 @@ class Left(NamedTuple):
     """Whether its gradient is kept: `self.out.retain_grad()`."""
     cut: bool = False
     """Whether it has no graph: a method that begins anew, `self.state = torch.zeros(4)`, where others compute it."""
+    at: Inside | None = None
+    """Where it is put there, for the file that the function is in."""
 
 
-def left(m: Machine) -> tuple[Left, ...]:
+def left(m: Machine, *, told: bool) -> tuple[Left, ...]:
     """What a function that has been run leaves so, in fields that one other unit of the file sets at most: the method
-    that it has called."""
+    that it has called. `told` is whether sites mean anything to who asks."""
     if m.unit.kind != "function" or m.unit.name == "__init__":
         return ()
     found: list[Left] = []
     for parameter in m.unit.parameters:
         if parameter.kind == "plain":
             found += _left_in(m, parameter.name, m.number("argument", parameter.name), "", MAX_DEPTH)
-    return tuple(found)
+    return tuple(found if told else (one._replace(at=None) for one in found))
 
 
 def _left_in(m: Machine, keeper: str, ref: int, way: str, depth: int) -> Iterator[Left]:
@@ -85,7 +89,8 @@ def _left_in(m: Machine, keeper: str, ref: int, way: str, depth: int) -> Iterato
         if hangs or (obj.leaf is Fact.NO and obj.requires_grad > 0):
             within = own and _is_within_result(m, field, stores)
             method = min(others, default=m.unit.name)
-            yield Left(keeper, way + slot[1], obj.sure, within, hangs, method, RETAINS in obj.flags)
+            at = inside.innermost(m, cell.site, Role.KEPT, given=False)
+            yield Left(keeper, way + slot[1], obj.sure, within, hangs, method, RETAINS in obj.flags, at=at)
 
 
 def _other_setters(m: Machine, keeper: Object, field: str) -> set[str]:
@@ -164,6 +169,7 @@ def take(m: Machine, items: tuple[Left, ...], bound: dict[str, Value], site: int
             flags=frozenset({RETAINS}) if item.retains else frozenset(),
         )
         m.left_by.add(site)
+        inside.note(m, site, Role.KEPT, item.at)
         slots.bind_slot(m, (keeper.refs[0], f".{last}"), memory.fresh(m, site, made, f"left {item.slot}"), site)
 
 

@@ -93,7 +93,7 @@ from torchcopylint.flow.facts.training import (
     PutAside,
     StateItemLost,
 )
-from torchcopylint.flow.facts.unit import FileFacts, Guest, Place, Relation, UnitFacts, WithHelpers
+from torchcopylint.flow.facts.unit import FileFacts, Guest, Inside, Place, Relation, UnitFacts, WithHelpers
 
 __all__ = [
     "Accumulated",
@@ -135,6 +135,7 @@ __all__ = [
     "GradientRead",
     "GraphLost",
     "InferenceMisused",
+    "Inside",
     "Kept",
     "Known",
     "LayoutRefused",

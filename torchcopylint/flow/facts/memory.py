@@ -30,7 +30,8 @@ class Write(NamedTuple):
     the old content mattered. `recording` is grad mode. `copied` says how sure it is that what was written is the copy
     that an advanced index made, and that no other holder has it; `dropped` whether the value of the writing call is
     thrown away. `bound` is the site where the root was bound, or -1. `held` is the element of a field that the root was
-    taken out of, if it was. `unchanged` is whether an activation has put back what was there: nothing was negative.
+    taken out of, if it was. `unchanged` is whether an activation has put back what was there: nothing was negative;
+    `told` is where the layer was made that it is of, if in this file, or -1.
     """
 
     site: int
@@ -59,6 +60,7 @@ class Write(NamedTuple):
     used: frozenset[int] = frozenset()
     held: str = ""
     unchanged: bool = False
+    told: int = -1
 
 
 class ReadAfter(NamedTuple):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from torchcopylint.base.finding import Role
 from torchcopylint.flow.facts.answers import Revealed
 from torchcopylint.flow.facts.autograd import (
     Accumulated,
@@ -159,6 +160,18 @@ class Place(NamedTuple):
     op: str
 
 
+class Inside(NamedTuple):
+    """Where in a function of this file something happens that a call of it does, and by which operation, if by one.
+
+    `given` is whether it happens to what the call passes, so that another call may be right.
+    """
+
+    site: int
+    function: str
+    op: str = ""
+    given: bool = True
+
+
 class WithHelpers(NamedTuple):
     """Units that call functions or methods of the file, with the events of those in the place of the calls.
 
@@ -190,6 +203,9 @@ class FileFacts(NamedTuple):
     run of every unit.
 
     `elsewhere` says, for calls of functions of other files that write what they are given, where those do so.
+    `inside` says, for what a call of a function of this file does, where in that, or in what it calls, it happens: by
+    the site of the call and the role of the step, with the storages or names of what it happens to, as in the unit
+    around the call. `answerable` are, by such a place and role, the calls that do that to what they pass themselves.
     `expanded` are units once more, with what they call in them. `statements` are the sites of the statements around all
     sites, and `guests` the paths and sites of those, behind the file's own, that stand in other files; `called` are the
     functions there.
@@ -203,3 +219,5 @@ class FileFacts(NamedTuple):
     statements: tuple[int, ...] = ()
     guests: Mapping[int, tuple[str, int]] = MappingProxyType({})
     called: tuple[Guest, ...] = ()
+    inside: Mapping[tuple[int, Role], tuple[tuple[int | str, Inside], ...]] = MappingProxyType({})
+    answerable: Mapping[tuple[int, Role], frozenset[int]] = MappingProxyType({})

@@ -100,7 +100,7 @@ def _function(world: World, number: int, home: Home) -> FunctionFacts:
     m = world.machines[number]
     unit = m.unit
     summary = world.summary(number)
-    if summary is None or m.writes or summary.kept:
+    if summary is None or m.writes or _has_places(summary):
         # Others must know where that stands.
         summary = summarise(m, world.outside.path)
     summary = world.with_told(number, _global_summary(world, summary))
@@ -114,6 +114,11 @@ def _function(world: World, number: int, home: Home) -> FunctionFacts:
         summary=summary._replace(told=told),
         body=body_of(home, unit, _decorators(world, number)),
     )
+
+
+def _has_places(summary: Summary) -> bool:
+    """Whether a summary says where in this file something is done, beside writes."""
+    return bool(summary.kept or summary.added or summary.replaced or summary.left or summary.carries)
 
 
 def _global_summary(world: World, summary: Summary) -> Summary:

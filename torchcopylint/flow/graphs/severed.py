@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.base.finding import Role
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GraphLost
 from torchcopylint.flow.graphs import lone_leaves
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Sure, Value
 from torchcopylint.flow.references import FunctionReference
-from torchcopylint.flow.values import kinds, naming
+from torchcopylint.flow.values import inside, kinds, naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -146,8 +147,11 @@ def _wrapped_by_helper(m: Machine, register: int, site: int) -> tuple[t.Event, i
     behind = [
         _wrapped_behind(helper, one.value, one.site + 1) or _computed_from_leaves(helper, one.value) for one in returned
     ]
-    if not taken or not returned or any(cut is None for cut in behind):
+    made = [cut for cut in behind if cut is not None]
+    if not taken or not returned or len(made) < len(behind):
         return None
+    last, _, op = made[-1]
+    inside.note(m, event.site, Role.CUT, inside.innermost(helper, last.site, Role.CUT, op, given=False))
     return event, taken[0], f"{_text(m, event)}(...)"
 
 
@@ -198,14 +202,7 @@ def _cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str
         helped = _cut_by_helper(m, event) or _cut_by_mode(m, event)
         if helped is not None:
             return helped
-        if isinstance(event, t.Load):
-            pending += _bound_before(m, event.name, site) + _appended(m, event.name, site)
-            continue
-        if isinstance(event, t.Make):
-            pending += m.index.collected.get(current, ())
-        if isinstance(event, t.Attribute):
-            pending += _stored_before(m, naming.text_of(m, current), site)
-        pending += t.operands(event)
+        pending += _behind(m, current, event, site)
     return None
 
 
@@ -223,8 +220,68 @@ def _cut_by_helper(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | Non
     made = [m.state.object(ref) for ref in m.value(event.out).refs] if summary is None else [summary.result]
     if not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
         return None
-    taken = (argument.register for argument in event.arguments if carries(m, argument.register))
-    return next(((event, register, f"{_text(m, event)}(...)") for register in taken), None)
+    taken = [order for order, argument in enumerate(event.arguments) if carries(m, argument.register)]
+    if not taken:
+        return None
+    helper = m.world.machines.get(called) if called is not None else None
+    cut = _cut_of_arguments(helper, _named(helper, event, taken)) if helper is not None else None
+    if helper is not None and cut is not None:
+        inside.note(m, event.site, Role.CUT, inside.innermost(helper, cut[0], Role.CUT, cut[1], given=False))
+    return event, event.arguments[taken[0]].register, f"{_text(m, event)}(...)"
+
+
+def _named(m: Machine, call: t.Call | t.Invoke, orders: list[int]) -> frozenset[str]:
+    """The parameters of a unit that some of the arguments of a call of it are passed for."""
+    names = [parameter.name for parameter in m.unit.parameters][1 if m.unit.owner >= 0 else 0 :]
+    passed = [(call.arguments[order].keyword, order) for order in orders]
+    return frozenset(keyword or names[order] for keyword, order in passed if keyword or order < len(names))
+
+
+def _cut_of_arguments(m: Machine, names: frozenset[str]) -> tuple[int, str] | None:
+    """Where a unit first takes the values alone of what it computes from some arguments, and returns what it computes
+    from those; and by which operation."""
+    returned = m.index.of(t.Return)
+    pending, seen = [event.value for event in returned], set[int]()
+    end = returned[-1].site + 1 if returned else 0
+    found: list[tuple[int, str]] = []
+    while pending and len(seen) < MAX_EVENTS:
+        current = pending.pop()
+        event = m.unit.definitions[current] if 0 <= current < len(m.unit.definitions) else None
+        if event is None or current in seen:
+            continue
+        seen.add(current)
+        cutting = _cuts(m, event)
+        if cutting is not None and _is_of_arguments(m, names, cutting[0], end):
+            found.append((event.site, cutting[1]))
+        elif isinstance(event, t.Call | t.Invoke) and (event.site, Role.CUT) in m.inside:
+            found.append((event.site, ""))
+        else:
+            pending += _behind(m, current, event, end)
+    return min(found, default=None)
+
+
+def _is_of_arguments(m: Machine, names: frozenset[str], register: int, site: int) -> bool:
+    """Whether a value is computed from parameters of some names, with their graph; names are followed to `site`."""
+    pending, seen = [register], set[int]()
+    while pending and len(seen) < MAX_EVENTS:
+        current = pending.pop()
+        event = m.unit.definitions[current] if 0 <= current < len(m.unit.definitions) else None
+        if event is not None and current not in seen:
+            seen.add(current)
+            if isinstance(event, t.Load) and event.name in names:
+                return True
+            pending += _behind(m, current, event, site) if _cuts(m, event) is None else []
+    return False
+
+
+def _behind(m: Machine, register: int, event: t.Event, site: int) -> list[int]:
+    """What an event that makes a register has it from: of a name, what it is bound to before a site."""
+    if isinstance(event, t.Load):
+        return _bound_before(m, event.name, site) + _appended(m, event.name, site)
+    found = list(m.index.collected.get(register, ())) if isinstance(event, t.Make) else []
+    if isinstance(event, t.Attribute):
+        found += _stored_before(m, naming.text_of(m, register), site)
+    return [*found, *t.operands(event)]
 
 
 def _cut_by_mode(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:

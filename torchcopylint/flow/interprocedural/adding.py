@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchcopylint.base.finding import Role
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads
+from torchcopylint.flow.facts import Inside
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.interprocedural import handing
 from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, FIELD, TENSORS, UNKNOWN, Kind, Object, Slot, Sure, Value
 from torchcopylint.flow.storages import slots
 from torchcopylint.flow.tapes import outer, uses
+from torchcopylint.flow.values import inside as places
 from torchcopylint.flow.values import memory, naming
 
 if TYPE_CHECKING:
@@ -32,7 +35,8 @@ class Added(NamedTuple):
     """The function adds the argument `added`, or what stands in it (`inside`), to the slot of `keeper`.
 
     The slot is the one that `path` leads to; without a path, `keeper` is a name from outside of the function, which is
-    a sum itself. Where the argument is `collected`, it is put into the list that stands in the slot.
+    a sum itself. Where the argument is `collected`, it is put into the list that stands in the slot. `at` is where, for
+    the file that the function is in.
     """
 
     keeper: str
@@ -40,13 +44,15 @@ class Added(NamedTuple):
     added: str
     inside: bool
     collected: bool = False
+    at: Inside | None = None
 
 
 # -- what a function adds
 
 
-def added(m: Machine) -> tuple[Added, ...]:
-    """The sums to which a unit adds an argument as it is, scaled at most: `self.sum += loss * n`."""
+def added(m: Machine, *, told: bool) -> tuple[Added, ...]:
+    """The sums to which a unit adds an argument as it is, scaled at most: `self.sum += loss * n`. `told` is whether
+    sites mean anything to who asks."""
     if not m.unit.parameters:
         return ()
     found: dict[Added, None] = {}
@@ -61,7 +67,7 @@ def added(m: Machine) -> tuple[Added, ...]:
         if bound.name not in m.unit.bound and not bound.name.startswith("%") and m.unit.kind == "function":
             found.update(dict.fromkeys(_sums(m, bound, (outer.named(bound.name), ()))))
     found.update(dict.fromkeys(_collected(m)))
-    return tuple(found)
+    return tuple(dict.fromkeys(found if told else (one._replace(at=None) for one in found)))
 
 
 def _sums(m: Machine, event: _Store | t.Bind, place: Place) -> Iterator[Added]:
@@ -76,7 +82,7 @@ def _sums(m: Machine, event: _Store | t.Bind, place: Place) -> Iterator[Added]:
         terms = [register for register in made.operands if register not in own] if own else []
     for name, inside in (found for register in terms for found in _terms(m, register)):
         if name != place[0]:
-            yield Added(*place, name, inside)
+            yield Added(*place, name, inside, at=places.innermost(m, event.site, Role.KEPT))
 
 
 def _collected(m: Machine) -> Iterator[Added]:
@@ -94,7 +100,8 @@ def _collected(m: Machine) -> Iterator[Added]:
             items = t.operands(made) if isinstance(made, t.Make) else (item,)
             for name, inside in (term for one in items for term in _terms(m, one)):
                 if name != place[0] and (inside or place[1][-1] == ANY_ELEMENT):
-                    yield Added(*place, name, inside, collected=True)
+                    at = places.innermost(m, event.site, Role.KEPT)
+                    yield Added(*place, name, inside, collected=True, at=at)
 
 
 def _list_kept(m: Machine, event: t.Event | None) -> Place | None:
@@ -187,14 +194,17 @@ def _iterated(m: Machine, register: int) -> int:
 
 def add(m: Machine, unit: int, items: tuple[Added, ...], bound: dict[str, Value], site: int) -> None:
     """A call of a unit adds its arguments, also those that it gathers, to the sums and lists that it keeps."""
-    if not m.runs.sites:
-        return
     for item in items:
+        places.note(m, site, Role.KEPT, item.at)
+    for item in items if m.runs.sites else ():
         given = bound.get(item.added, UNKNOWN)
         values = _elements(m, given) if item.inside else [given]
         # Of several, what carries a graph is told of.
         values = sorted(values, key=lambda one: runs.carries(m, one.refs))
         values = [v for v in values if any(m.state.object(ref).kind in (*TENSORS, Kind.UNKNOWN) for ref in v.refs)]
+        for value in values:
+            text = naming.key_text(m, value.root) or m.state.object(value.refs[0]).text
+            places.note(m, site, Role.KEPT, item.at, value, text)
         if not item.path:
             _to_name(m, unit, item.keeper, values, site)
             continue

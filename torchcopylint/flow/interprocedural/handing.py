@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchcopylint.base.finding import Role
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen
+from torchcopylint.flow.facts import Inside
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.interprocedural import attributes
 from torchcopylint.flow.model import (
@@ -32,7 +34,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.storages import brought, collecting, keeping, slots
 from torchcopylint.flow.tapes import entries, outer, uses
-from torchcopylint.flow.values import devices, memory, naming
+from torchcopylint.flow.values import devices, inside, memory, naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -51,7 +53,8 @@ class Kept(NamedTuple):
 
     The slot is a field, or stands for the elements of a container. `kind` is that of the alias, `text` what it is
     called; `site` is where it was made, in this file, or -1. `always` is whether every call does so. `when` is the
-    condition on which it is no copy, `shallow` whether it is a new dictionary of the same tensors.
+    condition on which it is no copy, `shallow` whether it is a new dictionary of the same tensors. `at` is where it is
+    put there, for the file that the function is in.
     """
 
     keeper: str
@@ -64,6 +67,7 @@ class Kept(NamedTuple):
     always: bool
     when: str = ""
     shallow: bool = False
+    at: Inside | None = None
 
 
 # -- what a function keeps
@@ -109,11 +113,12 @@ def _kept(
     if how in (How.VIEW, How.INDEX, How.ROW) and obj.requires_grad is Fact.NO:
         # A view of what was detached, or one that was made with recording off.
         how = How.DETACH
-    source, inside = paths[share.storage]
-    if inside:
+    source, path = paths[share.storage]
+    if path:
         return None
     made = share.site if told and how is not None else -1
-    return Kept(*place, source, how, kind, obj.text, made, not uses.on_some_paths(m, site), when, shallow)
+    at = inside.innermost(m, site, Role.KEPT) if told else None
+    return Kept(*place, source, how, kind, obj.text, made, not uses.on_some_paths(m, site), when, shallow, at)
 
 
 def _parameters_in(m: Machine, ref: int, paths: Paths) -> Share | None:
@@ -176,9 +181,11 @@ def take(m: Machine, unit: int, items: tuple[Kept, ...], bound: dict[str, Value]
             bound = {**bound, item.keeper: held(m, unit, item.keeper)}
         keeper = keeper_of(m, bound, item.keeper, item.path[:-1])
         value = bound.get(item.kept, UNKNOWN)
+        inside.note(m, site, Role.KEPT, item.at)
         if keeper is None or not value.refs or (item.when and devices.is_away(m, value)):
             continue
         text = naming.key_text(m, value.root) or m.state.object(value.refs[0]).text
+        inside.note(m, site, Role.KEPT, item.at, value, text)
         if item.how is not None:
             value = _alias(m, item, value, keeper, site)
         if item.path[-1] == ANY_ELEMENT:

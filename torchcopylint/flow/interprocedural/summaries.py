@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchcopylint.base.finding import Role
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import (
     carrying,
@@ -16,7 +17,7 @@ from torchcopylint.flow.autograd import (
     stepping,
     unknowns,
 )
-from torchcopylint.flow.facts import Place, ViewRefused, Write
+from torchcopylint.flow.facts import Inside, Place, ViewRefused, Write
 from torchcopylint.flow.graphs import cutting, runs
 from torchcopylint.flow.interprocedural import (
     adding,
@@ -57,7 +58,7 @@ from torchcopylint.flow.program import memos
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.storages import aliasing, field_uses, own_entries, reading, renewing, replacing, slots, writing
 from torchcopylint.flow.tapes import outer, undone
-from torchcopylint.flow.values import kinds, memory, naming
+from torchcopylint.flow.values import inside, kinds, memory, naming
 from torchcopylint.flow.values.sites import STATISTICS, Arguments
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class ArgumentWrite(NamedTuple):
 
     `on_request` is whether it may do so only if it is told to write in place, by a parameter of such a name; `tensor`
     whether the function shows that it is a tensor, and `module` that it is a module. `refused` is whether torch refuses
-    the write while autograd records, so that nothing is written.
+    the write while autograd records, so that nothing is written. `at` is where it does so, for the file that it is in.
     """
 
     parameter: str
@@ -90,6 +91,7 @@ class ArgumentWrite(NamedTuple):
     tensor: bool = False
     module: bool = False
     refused: bool = False
+    at: Inside | None = None
 
 
 class Flag(NamedTuple):
@@ -155,6 +157,13 @@ class Summary(NamedTuple):
     """Of a function of another file: its flags, and what it does as they are told."""
 
 
+def places_in(summary: Summary) -> list[Inside]:
+    """Where a function does something to what it is passed, as its summary says."""
+    writes = [item.at for item in summary.writes]
+    kept = [item.at for items in (summary.kept, summary.added, summary.replaced) for item in items]
+    return [place for place in (*writes, *kept) if place is not None]
+
+
 def summarise(m: Machine, file: str = "") -> Summary:
     """The summary of a unit that has been run. For use by other files, `file` is its path, and writes say where they
     stand."""
@@ -176,17 +185,17 @@ def summarise(m: Machine, file: str = "") -> Summary:
         unknown=unit.is_generator or (not m.returned and _is_stub(unit)),
         parts=parts_of(m, paths, m.returned),
         kept=handing.kept(m, paths, told=not file),
-        added=adding.added(m),
+        added=adding.added(m, told=not file),
         hangs=hanging.of(m, frozenset(item.slot[1:] for item in carries)),
-        carries=carries,
+        carries=carries if not file else tuple(item._replace(at=None) for item in carries),
         pairs=tuple(sorted(m.pairs)),
-        replaced=replacing.of(m),
+        replaced=replacing.of(m, told=not file),
         renewed=renewing.of(m),
         switched=frozen.switched_arguments(m),
         lent=lending.of(m),
         lent_by=lending.by(m),
         keyed=keyed.of(m) if not file else "",
-        left=leaving.left(m),
+        left=leaving.left(m, told=not file),
         ran=run_inside.ran(m),
         yields=yielding.of(m, paths),
         once=yielding.once(m, paths),
@@ -202,9 +211,9 @@ def summarise(m: Machine, file: str = "") -> Summary:
 
 def _argument_writes(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], file: str) -> tuple[ArgumentWrite, ...]:
     """What a unit writes of its arguments, each with the places where it does. `file` as in `summarise`."""
-    writes: dict[ArgumentWrite, tuple[Place, ...]] = {}
+    writes: dict[ArgumentWrite, tuple[tuple[Place, ...], Inside | None]] = {}
     switch = bool(m.writes) and bool(_switch(m.unit))
-    inside = m.index.on_arms if switch else frozenset()
+    on_arms = m.index.on_arms if switch else frozenset()
     reached = paths if file or not m.writes else paths | outer.paths(m)
     restored = undone.sites(m) if m.writes else frozenset()
     for write in m.writes.values():
@@ -227,15 +236,16 @@ def _argument_writes(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], 
                     write.versioned,
                     len(write.storages) == 1,
                     write.cause,
-                    switch and (len(write.storages) > 1 or write.site in inside),
+                    switch and (len(write.storages) > 1 or write.site in on_arms),
                     tensor=write.kind in TENSORS and write.sure > Sure.HINT,
                     module=owner.kind is Kind.MODULE and (owner.sure > Sure.HINT or (asked and write.sure > Sure.HINT)),
                     refused=any(isinstance(fact, ViewRefused) for fact in m.facts.get(write.site, ())),
                 )
                 at = m.world.place(write.site) or ((file, write.site) if file else None)
                 here = (Place(*at, m.unit.name, write.cause or write.op),) if at is not None else ()
-                writes.setdefault(item, (*here, *m.elsewhere.get(write.site, ())))
-    return tuple(item._replace(places=places[:MAX_PLACES]) for item, places in writes.items())
+                within = None if file else inside.innermost(m, write.site, Role.WRITTEN, write.op, storage)
+                writes.setdefault(item, ((*here, *m.elsewhere.get(write.site, ())), within))
+    return tuple(item._replace(places=places[:MAX_PLACES], at=at) for item, (places, at) in writes.items())
 
 
 def _as_declared(m: Machine, returned: tuple[Returned, ...], result: Object) -> tuple[tuple[Returned, ...], Object]:
@@ -379,6 +389,7 @@ def _hands_back(summary: Summary, parameter: str, path: tuple[str, ...]) -> bool
 def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site: int, name: str, *, also: bool) -> bool:
     """Whether there was anything to write."""
     value = bound.get(item.parameter)
+    inside.note(m, site, Role.WRITTEN, item.at)
     if value is None:
         return False
     target = follow(m, value, item.path)
@@ -394,6 +405,7 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
         memory.refine(m, target, Kind.MODULE, Sure.LIKELY)
     if item.places:
         m.elsewhere[site] = item.places
+    inside.note(m, site, Role.WRITTEN, item.at, target)
     if not item.sure:
         m.perhaps_written.add(site)
     fact = writing.write(

@@ -25,7 +25,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.networks import chains, making
+from torchcopylint.flow.networks import chains, making, told_inplace
 from torchcopylint.flow.program import recurrent
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
@@ -155,7 +155,7 @@ def _write_first(m: Machine, first: Value, site: int, name: str) -> None:
     at = Site(site, naming.key_text(m, first.root) or "its input", f"{name}(...)", "call")
     reading.read(m, first, site, "argument", name)
     operations.write_through(m, first, [], at, reads_old=True, versioned=True)
-    activations.note_result(m, site)
+    activations.note_result(m, site, told_inplace.site_of(m, site))
 
 
 def output(
@@ -243,7 +243,7 @@ def _call_known(
     if config.get("inplace") is True and first.refs:
         activations.known_tensor(m, first)
         operations.write_through(m, first, [], at, reads_old=True, versioned=True)
-        activations.note_result(m, site)
+        activations.note_result(m, site, told_inplace.site_of(m, site))
         nonnegative.note(m, site, row.name)
         result = writing.current(m, first)
         grads.note_output(m, result, at, activations.keeps_output(row.name))

@@ -22,7 +22,8 @@ from torchcopylint.flow.values.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
-    from torchcopylint.flow.facts import Accumulated, FieldKeepsGraph, Place, Relation
+    from torchcopylint.base.finding import Role
+    from torchcopylint.flow.facts import Accumulated, FieldKeepsGraph, Inside, Place, Relation
     from torchcopylint.flow.files.world import World
     from torchcopylint.flow.program.ownership import Built, Whole
     from torchcopylint.flow.storages.reading import Chain
@@ -166,6 +167,7 @@ class Machine:
         # What the same call has returned for the ones that were worked on before.
         self.returned_beside: set[int] = set()
         self.elsewhere: dict[int, tuple[Place, ...]] = {}
+        self.inside: dict[tuple[int, Role], dict[tuple[int | str, Inside], None]] = {}
         self.perhaps_written: set[int] = set()
         self.put_on: dict[int, PutOn] = {}
         # A glance runs each loop once: what is found is not settled, and `cut_short` says so.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchcopylint.base.finding import Role
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import OptimizerHeld, PartReplaced
+from torchcopylint.flow.facts import Inside, OptimizerHeld, PartReplaced
 from torchcopylint.flow.model import ARGUMENT, LOCAL, How, Kind, Object, Part, Region, Slot, Sure, Value
 from torchcopylint.flow.program import ownership
 from torchcopylint.flow.storages import aliasing
 from torchcopylint.flow.tapes import exclusion, uses
+from torchcopylint.flow.values import inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,17 +30,19 @@ MAX_DEPTH = 3
 
 class Replaced(NamedTuple):
     """A function sets `part` of a module that it is handed as `parameter`, or of what is found `within` that, whichever
-    way it goes. `text` is how the part is called, behind the name of the module."""
+    way it goes. `text` is how the part is called, behind the name of the module; `at` is where, for the file that the
+    function is in."""
 
     parameter: str
     part: Part
     sure: Sure
     within: Region = ()
     text: str = ""
+    at: Inside | None = None
 
 
-def of(m: Machine) -> tuple[Replaced, ...]:
-    """What a unit that has been run replaces of its arguments."""
+def of(m: Machine, *, told: bool) -> tuple[Replaced, ...]:
+    """What a unit that has been run replaces of its arguments; `told` is whether sites mean anything to who asks."""
     if m.unit.name in _NOT_TOLD:
         return ()
     found: dict[Replaced, None] = {}
@@ -48,7 +52,8 @@ def of(m: Machine) -> tuple[Replaced, ...]:
         for owner, within in _handed(m, base):
             name = m.state.object(owner).text
             if text.startswith(name):
-                found[Replaced(name, part, sure, within, text.removeprefix(name))] = None
+                at = inside.innermost(m, site, Role.KEPT) if told else None
+                found[Replaced(name, part, sure, within, text.removeprefix(name), at)] = None
     return tuple(found)
 
 
@@ -65,6 +70,7 @@ def _handed(m: Machine, base: int) -> Iterator[tuple[int, Region]]:
 def by_call(m: Machine, items: tuple[Replaced, ...], bound: dict[str, Value], site: int) -> None:
     """A call replaces parts of the modules that it is given."""
     for item in items:
+        inside.note(m, site, Role.KEPT, item.at)
         value = bound.get(item.parameter)
         if value is None or len(value.refs) != 1 or m.state.object(value.refs[0]).kind is not Kind.MODULE:
             continue

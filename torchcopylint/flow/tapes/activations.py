@@ -56,12 +56,13 @@ def known_tensor(m: Machine, value: Value) -> None:
     memory.evidence_tensor(m, value)
 
 
-def note_result(m: Machine, site: int) -> None:
-    """Tell the write at `site`, which has just happened, what the call's result is bound to."""
+def note_result(m: Machine, site: int, told: int = -1) -> None:
+    """Tell the write at `site`, which has just happened, what the call's result is bound to, and where it was told."""
     write = m.writes.get(site)
     if write is not None:
         event = m.use_of(site)
-        m.writes[site] = write._replace(form=FORM, result=_result(m, event), used=_readers(m, site, write.root))
+        used = _readers(m, site, write.root)
+        m.writes[site] = write._replace(form=FORM, result=_result(m, event), used=used, told=told)
 
 
 def _readers(m: Machine, site: int, name: str) -> frozenset[int]:

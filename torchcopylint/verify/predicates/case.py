@@ -60,6 +60,12 @@ class Case:
         """The marks of the role that takes the blame, or all."""
         return self.at(self.blame) or tuple(range(len(self.marks)))
 
+    @property
+    def refused(self) -> tuple[int, ...]:
+        """The marks where torch refuses: those that take the blame, or where what was cut or kept there is met."""
+        later = self.blame in (Role.CUT, Role.KEPT)
+        return (self.at(Role.READ) if later else ()) or self.blamed
+
     def row(self, index: int) -> int | None:
         """The user's row of a mark."""
         return self.marks[index].user_row if 0 <= index < len(self.marks) else None

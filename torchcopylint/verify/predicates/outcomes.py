@@ -20,11 +20,11 @@ _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b|(?<![.\d])\d{14,15}(?![.\d])")
 
 
 def raises(case: Case) -> Opinion:
-    """The exception that the page names, at the blamed statement, and not when its cause is taken away."""
-    blamed = set(case.blamed)
+    """The exception that the page names, at the statement that torch refuses, and not when its cause is taken away."""
+    refused = set(case.refused)
     return _raising(
         case,
-        [e for e in _expected(case, case.run) if e.marks & blamed],
+        [e for e in _expected(case, case.run) if e.marks & refused],
         (
             ("copies", case.sharing),
             ("operands", case.blamed),

@@ -1,0 +1,61 @@
+"""Where a layer that works in place was told to: `self.act = nn.ReLU(inplace=True)`, far from where it is called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.networks.chains import SEQUENTIAL
+from torchcopylint.flow.storages import field_uses
+from torchcopylint.flow.tapes import callees, uses
+from torchcopylint.knowledge import table
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.running.machine import Machine
+
+MAX_STEPS = 6
+"""By so many names and functions, a layer is followed back to where it is made."""
+
+
+def site_of(m: Machine, site: int) -> int:
+    """Where the layer is made that is called at a site, or the one that a chain starts with: in this file, in one place
+    that is surely the one; else -1."""
+    call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    if isinstance(call, t.Invoke):
+        return _in_field(m, call)
+    return _made(m, call.function, MAX_STEPS) if isinstance(call, t.Call) else -1
+
+
+def _in_field(m: Machine, call: t.Invoke) -> int:
+    """The same for a layer in a field of `self`, which only a constructor sets."""
+    if m.unit.owner < 0 or not field_uses.is_self(m, call.base) or m.world.setters(call.name):
+        return -1
+    for number in m.world.lineage(m.unit.owner):
+        initial = m.world.method(number, "__init__")
+        made = m.world.machines.get(initial) if initial is not None and m.world.is_of_file(initial) else None
+        stores = made.index.stores.get(call.name, ()) if made is not None else ()
+        if made is not None and stores:
+            return _made(made, stores[0].value, MAX_STEPS) if len(stores) == 1 else -1
+    return -1
+
+
+def _made(m: Machine, register: int, steps: int) -> int:
+    event = m.unit.definitions[register] if register >= 0 and steps else None
+    if isinstance(event, t.Load):
+        bound = uses.bindings_before(m, event)
+        if not bound and event.name not in m.unit.bound and m.unit.number != 0:
+            m = m.world.machines[0]
+            bound = [bind.value for bind in m.index.binds.get(event.name, ())]
+        return _made(m, bound[0], steps - 1) if len(bound) == 1 else -1
+    if not isinstance(event, t.Call | t.Invoke):
+        return -1
+    row = table.module_class(m.dotted_of(event))
+    if row is not None and row.inplace_keyword and event.arguments:
+        return event.site
+    if m.dotted_of(event) == SEQUENTIAL:
+        layers = (_made(m, one.register, steps - 1) for one in event.arguments)
+        return next((made for made in layers if made >= 0), -1)
+    called = callees.called(m, event)
+    helper = m.world.machines.get(called.number) if called is not None and m.world.is_of_file(called.number) else None
+    returned = helper.index.of(t.Return) if helper is not None else []
+    return _made(helper, returned[0].value, steps - 1) if helper is not None and len(returned) == 1 else -1
