@@ -112,7 +112,7 @@ def _method(m: Machine, base: int, name: str, receiver: int, *, looked_at: bool 
     of_self = isinstance(made, t.Load) and made.name == m.unit.first and m.unit.owner >= 0
     exact = receiver if of_self else owner if obj.owner in ("", LOCAL) and obj.sure is Sure.PROVEN else -1
     number = world.method(exact if exact >= 0 else owner, name)
-    if number is None and isinstance(event, t.Invoke):
+    if number is None and not looked_at and name != "__call__":
         # `self.score(x)`, where a field holds a function of the file.
         number = held_in_field(world, owner, name)
         return _ready(world, Called(number)) if number is not None else None
