@@ -68,6 +68,7 @@ PHRASES: Mapping[str, str] = {
     "written.elsewhere": "written there, in `{target}`: `{op}`",
     "written.told": "told here to write in place: `{op}` will overwrite what it is given",
     "written.inside": "written there, in `{target}`: `{op}`",
+    "shared.inside": "shared there, in `{target}`",
     "kept.inside": "kept there, in `{target}`",
     "cut.inside": "cut there, in `{target}`",
     "written.overlapping": "written here: `{op}`, while `{source}` is being read",

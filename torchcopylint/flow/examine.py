@@ -62,7 +62,7 @@ from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers 
     handed_networks,
     transforms,
 )
-from torchcopylint.flow.interprocedural.summaries import argument_paths, places_in
+from torchcopylint.flow.interprocedural.summaries import argument_paths, lent_in, places_in
 from torchcopylint.flow.model import ARGUMENT, FIELD, LOCAL, TENSORS, Fact, How, Kind, Object, Share, Value
 from torchcopylint.flow.program import (
     consumers,
@@ -162,7 +162,7 @@ def _answerable(world: World, machines: Sequence[Machine]) -> dict[tuple[int, Ro
     found: dict[tuple[int, Role], set[int]] = {}
     for m in machines:
         summary = world.summary(m.unit.number) if m.inside else None
-        handed_on = {place.site for place in places_in(summary)} if summary is not None else set()
+        handed_on = {place.site for place in (*places_in(summary), *lent_in(m))} if summary is not None else set()
         for (call, role), held in m.inside.items():
             for _, place in held:
                 if place.given and place.site not in handed_on:

@@ -245,6 +245,7 @@ def returned_by(
                 # An entry of a state dict is one, whatever is done to it that does not copy.
                 how, region = (None, ()) if same else (entries.come_by(m, share)[0], _fixed(share.region))
                 found.append(Returned(parameter, path, how, _condition(m, share), region))
+                m.lent_at |= {share.site} if how is not None else set()
     if result is not None and itself_back is not None and result.kind in TENSORS:
         # Whether what is made otherwise has a graph, where a tensor comes back as it is, is not known.
         result = _weaker(result, itself_back)

@@ -164,6 +164,13 @@ def places_in(summary: Summary) -> list[Inside]:
     return [place for place in (*writes, *kept) if place is not None]
 
 
+def lent_in(m: Machine | None) -> list[Inside]:
+    """Where what a function of this file returns came to share memory with what it is passed, if in one place."""
+    sites = m.lent_at if m is not None and m.world.is_of_file(m.unit.number) else set()
+    found = [inside.innermost(m, site, Role.SHARED) for site in sites] if m is not None else []
+    return [place for place in found if place is not None and len(found) == 1]
+
+
 def summarise(m: Machine, file: str = "") -> Summary:
     """The summary of a unit that has been run. For use by other files, `file` is its path, and writes say where they
     stand."""
@@ -334,6 +341,8 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     if summary.trains:
         m.trains = m.trains or False
     result = _result(m, summary, bound, behind, arguments, site, name)
+    for place in lent_in(m.world.machines.get(reference.unit)):
+        inside.note(m, site, Role.SHARED, place)
     leaving.tie(m, summary.left, bound, result, site)
     if summary.carries:
         carrying.take(m, summary.carries, unit, bound.get(unit.first, UNKNOWN), result, site, attributes.attribute)

@@ -110,10 +110,10 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
         return _call_known(m, function, obj, row, arguments, site, name)
     if not obj.type and dict(obj.config).get("inplace") is True and arguments.at(0).refs:
         # One of several layers, each of which works in place.
-        _write_first(m, arguments.at(0), site, name)
+        _write_first(m, function, arguments.at(0), site, name)
         return writing.current(m, arguments.at(0))
     if WRITES_INPUT in obj.flags and arguments.at(0).refs:
-        _write_first(m, arguments.at(0), site, name)
+        _write_first(m, function, arguments.at(0), site, name)
         nonnegative.note(m, site, chains.first(m, function, site))
     result = None
     forward = m.world.method_of(obj, "forward")
@@ -149,13 +149,13 @@ def _ends_with_several(m: Machine, ref: int) -> bool:
     return any(row is not None and row.output == "tensors" for row in rows)
 
 
-def _write_first(m: Machine, first: Value, site: int, name: str) -> None:
+def _write_first(m: Machine, function: Value, first: Value, site: int, name: str) -> None:
     """A chain that starts with an activation in place overwrites its input."""
     activations.known_tensor(m, first)
     at = Site(site, naming.key_text(m, first.root) or "its input", f"{name}(...)", "call")
     reading.read(m, first, site, "argument", name)
     operations.write_through(m, first, [], at, reads_old=True, versioned=True)
-    activations.note_result(m, site, told_inplace.site_of(m, site))
+    activations.note_result(m, site, told_inplace.site_of(m, function, site))
 
 
 def output(
@@ -243,7 +243,7 @@ def _call_known(
     if config.get("inplace") is True and first.refs:
         activations.known_tensor(m, first)
         operations.write_through(m, first, [], at, reads_old=True, versioned=True)
-        activations.note_result(m, site, told_inplace.site_of(m, site))
+        activations.note_result(m, site, told_inplace.site_of(m, function, site))
         nonnegative.note(m, site, row.name)
         result = writing.current(m, first)
         grads.note_output(m, result, at, activations.keeps_output(row.name))

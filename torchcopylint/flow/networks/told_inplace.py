@@ -11,15 +11,19 @@ from torchcopylint.flow.tapes import callees, uses
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
+    from torchcopylint.flow.model import Value
     from torchcopylint.flow.running.machine import Machine
 
 MAX_STEPS = 6
 """By so many names and functions, a layer is followed back to where it is made."""
 
 
-def site_of(m: Machine, site: int) -> int:
+def site_of(m: Machine, layer: Value, site: int) -> int:
     """Where the layer is made that is called at a site, or the one that a chain starts with: in this file, in one place
     that is surely the one; else -1."""
+    made = m.state.object(layer.refs[0]).site if len(layer.refs) == 1 else -1
+    if made in m.index.calls and (here := _made(m, m.index.calls[made], MAX_STEPS)) >= 0:
+        return here
     call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
     if isinstance(call, t.Invoke):
         return _in_field(m, call)

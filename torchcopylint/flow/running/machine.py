@@ -167,6 +167,8 @@ class Machine:
         # What the same call has returned for the ones that were worked on before.
         self.returned_beside: set[int] = set()
         self.elsewhere: dict[int, tuple[Place, ...]] = {}
+        self.lent_at: set[int] = set()
+        """Where what is returned came to share memory with what the unit was passed."""
         self.inside: dict[tuple[int, Role], dict[tuple[int | str, Inside], None]] = {}
         self.perhaps_written: set[int] = set()
         self.put_on: dict[int, PutOn] = {}
