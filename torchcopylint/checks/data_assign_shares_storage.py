@@ -36,7 +36,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             points=(*earlier, Point(Role.SHARED, fact.site, f"shared.{fact.form}", names)),
             values=names,
             confidence=confidence(fact.sure),
-            variant="conversion" if fact.handed or fact.context else "",
+            variant="conversion" if fact.handed or fact.context else "still" if fact.still else "",
         )
     told = {fact.site for fact in unit.facts if isinstance(fact, DataShared)}
     for write, read in _put_on_whole(unit):

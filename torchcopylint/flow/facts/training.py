@@ -35,7 +35,8 @@ class DataShared(NamedTuple):
     """At `site`, `target` was put on the storage of `source`, which lives on. `form`: `assign`, `parameter`, `call`.
 
     `context` is the idiom that it stands in (see `idioms`). `handed` is whether it is a part of what the unit makes and
-    returns, while the source belongs to the caller: a conversion of one module into another.
+    returns, while the source belongs to the caller: a conversion of one module into another. `still` is whether nothing
+    in the file trains or writes anything.
     """
 
     site: int
@@ -46,6 +47,7 @@ class DataShared(NamedTuple):
     first: int = -1
     context: str = ""
     handed: bool = False
+    still: bool = False
 
 
 class AttributeSet(NamedTuple):

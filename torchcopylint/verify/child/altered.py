@@ -60,6 +60,10 @@ class Alterations:
         """What `copy` and `Variable` return when they keep the graph."""
         return value.clone() if isinstance(value, torch.Tensor) else copy.copy(value)
 
+    def unnumbered(self, value: Any = 0.0) -> Any:
+        """What `float` returns when it keeps the graph."""
+        return value.clone() if isinstance(value, torch.Tensor) else float(value)
+
     def wide(self, value: Any) -> Any:
         """A floating point copy."""
         if isinstance(value, torch.Tensor):

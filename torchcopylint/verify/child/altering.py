@@ -325,12 +325,17 @@ def _skipped(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Re
     replaced[number] = [ast.copy_location(ast.Pass(), statement)]
 
 
+_KEEPING = {"copy": "uncopied", "Variable": "uncopied", "float": "unnumbered"}
+"""Functions called by a bare name that cut a graph, and what the observer has in their place."""
+
+
 def _uncut(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
     """In the statement, what cuts a graph keeps it."""
     for node in ast.walk(numbered.statements[number]):
         # Imported by name, these are not reached by what the block puts in place.
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("copy", "Variable"):
-            node.func = ast.copy_location(ast.Attribute(ast.Name(OBSERVER, ast.Load()), "uncopied", ast.Load()), node)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _KEEPING:
+            kept = ast.Attribute(ast.Name(OBSERVER, ast.Load()), _KEEPING[node.func.id], ast.Load())
+            node.func = ast.copy_location(kept, node)
         elif isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Load):
             node.attr = "detach()"
             _replace(numbered.statements[number], node, node.value)
