@@ -235,18 +235,8 @@ def _is_refused_with_grad(m: Machine, write: Write) -> bool:
     return write.form == "out" or leaf or bool(m.unexplained_gradients.intersection(write.storages))
 
 
-def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shielding: frozenset[int]) -> UnitFacts:
-    unit = m.unit
-    owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
-    stated = [fact for site in sorted(m.facts) for fact in m.facts[site]]
-    stated = [fact for fact in stated if not isinstance(fact, ReadAfter) or not m.writes[fact.write].unchanged]
-    stated = [fact for fact in stated if not isinstance(fact, DataShared) or _is_of_account(world, m, fact)]
-    found = [_settled(m, fact) if isinstance(fact, DataShared) else fact for fact in stated]
-    found = [fact for fact in found if not isinstance(fact, ConditionalWrite) or conditional.still_held(m, fact)]
-    found = [lasting.settled(m, fact) if isinstance(fact, Collected | Constructed) else fact for fact in found]
-    found = [collecting.settled(m, fact) if isinstance(fact, FieldCollected) else fact for fact in found]
-    if any(isinstance(fact, Collected) and fact.form == "yield" for fact in found) and consumers.let_go(m):
-        found = [fact for fact in found if not isinstance(fact, Collected) or fact.form != "yield"]
+def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[Relation, ...]) -> list[Relation]:
+    """What a unit has stated event by event, and what is seen when all of it has been run."""
     found += fields.kept(m)
     found += fields.met(m)
     found = [fact for fact in found if not restoring.before_all(m, fact)]
@@ -282,6 +272,22 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     found += kept_gradients.parameters(m)
     if any(isinstance(fact, ReadAfter) for fact in found):
         found += two_sides.found(m)
+    return found
+
+
+def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shielding: frozenset[int]) -> UnitFacts:
+    unit = m.unit
+    owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
+    stated = [fact for site in sorted(m.facts) for fact in m.facts[site]]
+    stated = [fact for fact in stated if not isinstance(fact, ReadAfter) or not m.writes[fact.write].unchanged]
+    stated = [fact for fact in stated if not isinstance(fact, DataShared) or _is_of_account(world, m, fact)]
+    found = [_settled(m, fact) if isinstance(fact, DataShared) else fact for fact in stated]
+    found = [fact for fact in found if not isinstance(fact, ConditionalWrite) or conditional.still_held(m, fact)]
+    found = [lasting.settled(m, fact) if isinstance(fact, Collected | Constructed) else fact for fact in found]
+    found = [collecting.settled(m, fact) if isinstance(fact, FieldCollected) else fact for fact in found]
+    if any(isinstance(fact, Collected) and fact.form == "yield" for fact in found) and consumers.let_go(m):
+        found = [fact for fact in found if not isinstance(fact, Collected) or fact.form != "yield"]
+    found = _whole_facts(world, m, found, joined)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,

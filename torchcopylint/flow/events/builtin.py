@@ -22,7 +22,7 @@ from torchcopylint.flow.program import generators, ownership
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.running.special import EACH, SPECIAL, Handler, receiver_text, special
-from torchcopylint.flow.storages import aliasing, collecting, collectives, reading, slots
+from torchcopylint.flow.storages import aliasing, collecting, collectives, reading, repeating, slots
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.flow.values.state import kind_of
@@ -151,7 +151,7 @@ def _alike(m: Machine, items: list[Value]) -> Value | None:
 def _repeat(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     use = m.consumer_of(event.out)
     if isinstance(use, t.Call | t.Invoke) and m.dotted_of(use) in _HOLDING and len(arguments.positional) > 1:
-        slots.note_repeated(m, arguments.at(0), event.site, "multiplied", naming.text_of(m, event.out), event.out)
+        repeating.note_repeated(m, arguments.at(0), event.site, "multiplied", naming.text_of(m, event.out), event.out)
     return containers.iterator(m, event.site, arguments.at(0))
 
 
@@ -252,7 +252,7 @@ def _defaultdict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, nam
         if outer is not None:
             place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
             held = Value(outer.refs, outer.kind)
-            slots.note_repeated(m, held, event.site, "fromkeys", place)
+            repeating.note_repeated(m, held, event.site, "fromkeys", place)
             slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site)
     return made
 
@@ -260,7 +260,7 @@ def _defaultdict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, nam
 @special("builtins.dict.fromkeys", "collections.OrderedDict.fromkeys")
 def _fromkeys(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
-    slots.note_repeated(m, arguments.at(1), event.site, "fromkeys", place)
+    repeating.note_repeated(m, arguments.at(1), event.site, "fromkeys", place)
     return containers.iterator(m, event.site, arguments.at(1), "fromkeys", Kind.DICT)
 
 

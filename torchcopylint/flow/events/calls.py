@@ -6,7 +6,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import distributions, unknowns
 from torchcopylint.flow.events import functions, methods, properties
 from torchcopylint.flow.graphs import callbacks, two_modes
-from torchcopylint.flow.interprocedural import attributes, partials, summaries
+from torchcopylint.flow.interprocedural import applying, attributes, partials
 from torchcopylint.flow.library import custom
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -203,7 +203,7 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
     if isinstance(function.const, Dotted):
         return call_dotted(m, function.const, arguments, event, name)
     if isinstance(function.const, FunctionReference):
-        return summaries.call(m, function.const, arguments, event.site, name)
+        return applying.call(m, function.const, arguments, event.site, name)
     if isinstance(function.const, ClassReference):
         return making.instantiate(m, function.const, arguments, event.site, name)
     if isinstance(function.const, OneOf):
@@ -338,4 +338,4 @@ def _class_method(m: Machine, reference: ClassReference, event: t.Invoke, argume
         return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out))
     static = "staticmethod" in m.world.decorators(unit)
     positional = arguments.positional[1:] if static else arguments.positional
-    return summaries.call(m, FunctionReference(unit), Arguments(positional, arguments.keywords), event.site, name)
+    return applying.call(m, FunctionReference(unit), Arguments(positional, arguments.keywords), event.site, name)

@@ -28,7 +28,7 @@ from torchcopylint.flow.networks import modules
 from torchcopylint.flow.program import ownership
 from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.running.machine import Machine, handles
-from torchcopylint.flow.storages import collecting, lost, rebinding, sharing, slots
+from torchcopylint.flow.storages import collecting, lost, rebinding, repeating, sharing, slots
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import dimensions, uses
 from torchcopylint.flow.values import kinds, memory, naming
@@ -141,7 +141,7 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
                 collecting.put(m, (ref, ANY_ELEMENT), value, event.site, "item")
             else:
                 if obj.kind is Kind.MODULE:
-                    slots.note_put_again(m, m.state.cell((ref, ANY_ELEMENT)), value, event.site, text)
+                    repeating.note_put_again(m, m.state.cell((ref, ANY_ELEMENT)), value, event.site, text)
                 # It may be an array or a tensor, which copies what is stored into it.
                 slots.bind_slot(m, (ref, ANY_ELEMENT), value, event.site, weak=True)
 

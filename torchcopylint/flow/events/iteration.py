@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.interprocedural import summaries
+from torchcopylint.flow.interprocedural import applying
 from torchcopylint.flow.library import containers, datasets, indexing
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -94,7 +94,7 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
     summary = m.world.summary(number) if number is not None else None
     if summary is not None and summary.yields is not None and number is not None:
         bound = {m.world.unit(number).first: single}
-        parts = summaries.handed_out(m, summary, bound, site, text)
+        parts = applying.handed_out(m, summary, bound, site, text)
         if parts is not None:
             return slots.element(m, parts, None, site, f"{text}[...]")
     if number is not None and (field := _gone_through(m, number)) and m.state.cell((ref, f".{field}")) is not None:

@@ -30,7 +30,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.program import generators, ownership
 from torchcopylint.flow.running.machine import Machine, handles
-from torchcopylint.flow.storages import collecting, kept_while_trained, reading, slots, writing
+from torchcopylint.flow.storages import collecting, kept_while_trained, reading, repeating, slots, writing
 from torchcopylint.flow.tapes import numbers, uses
 from torchcopylint.flow.values import memory, naming
 from torchcopylint.flow.values.sites import Arguments, Site
@@ -159,7 +159,7 @@ def _repeat(m: Machine, values: list[Value], kinds: list[Kind], event: t.Operate
             slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
             if count.const not in (0, 1) and not uses.is_flag(m, operands[1 - side]):
                 place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
-                slots.note_repeated(m, held, event.site, "multiplied", place, event.out)
+                repeating.note_repeated(m, held, event.site, "multiplied", place, event.out)
     return made
 
 
@@ -285,7 +285,7 @@ def _may_be_number(m: Machine, event: t.Augment, target: Value) -> bool:
 def _extend(m: Machine, target: Value, value: Value, site: int) -> None:
     for ref in target.refs:
         for source in value.refs:
-            slots.note_extended_again(m, ref, source, site)
+            repeating.note_extended_again(m, ref, source, site)
             for slot in m.state.slot_names(source):
                 cell = m.state.cell(slot)
                 if cell is not None:
@@ -380,7 +380,7 @@ def _note_repeated(m: Machine, event: t.Make) -> None:
     for value in map(m.value, event.items):
         if len(value.refs) == 1 and value.refs[0] in seen and m.state.object(value.refs[0]).kind in BUFFERS:
             place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
-            slots.note_repeated(m, value, event.site, "display", place, event.out)
+            repeating.note_repeated(m, value, event.site, "display", place, event.out)
             return
         seen.update(value.refs)
 
@@ -406,13 +406,13 @@ def _collect(m: Machine, event: t.Collect) -> None:
     for ref in m.value(event.container).refs:
         own = _own_variable(m, event)
         fixed = isinstance(item.root, tuple) and not own and _is_fixed(m, item.root)
-        if fixed or (_from_outside(m, item) and not slots.is_an_element(m, item, event.site)):
+        if fixed or (_from_outside(m, item) and not repeating.is_an_element(m, item, event.site)):
             container = naming.field_stored(m, event.container) or naming.text_of(m, event.container)
             call = m.index.given.get(event.container)
             if call is not None and m.dotted_of(call) in LAYERS:
                 # What is put into a list of layers is one.
                 memory.refine(m, item, Kind.MODULE, Sure.LIKELY)
-            slots.note_repeated(m, item, event.site, "comprehension", container, event.container)
+            repeating.note_repeated(m, item, event.site, "comprehension", container, event.container)
         collecting.put(m, (ref, ANY_ELEMENT), item._replace(root=own or None), event.site, "append")
     generators.note_expression(m, event)
 
@@ -420,7 +420,7 @@ def _collect(m: Machine, event: t.Collect) -> None:
 def _own_variable(m: Machine, event: t.Collect) -> str:
     """The name of the comprehension's own variable, if that is what it collects: another thing at every turn."""
     made = m.unit.definitions[event.item] if event.item >= 0 else None
-    return made.name if isinstance(made, t.Load) and slots.is_of_each_turn(m, made.name, event.site) else ""
+    return made.name if isinstance(made, t.Load) and repeating.is_of_each_turn(m, made.name, event.site) else ""
 
 
 def _is_fixed(m: Machine, slot: Slot) -> bool:

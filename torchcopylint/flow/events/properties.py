@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.interprocedural import attributes, summaries
+from torchcopylint.flow.interprocedural import applying, attributes
 from torchcopylint.flow.model import Kind, Value
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import handles
@@ -34,7 +34,7 @@ def _attribute(m: Machine, event: t.Attribute) -> None:
 def _got(m: Machine, ref: int, getter: int, site: int, text: str) -> Value:
     """What the getter of a property hands out."""
     given = Arguments([Value((ref,), m.state.object(ref).kind)], {})
-    result = summaries.call(m, FunctionReference(getter), given, site, text)
+    result = applying.call(m, FunctionReference(getter), given, site, text)
     for one in result.refs:
         obj = m.state.object(one)
         if obj.site == site:

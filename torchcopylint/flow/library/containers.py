@@ -21,7 +21,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.program import ownership
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import brought, collecting, own_entries, queues, slots
+from torchcopylint.flow.storages import brought, collecting, own_entries, queues, repeating, slots
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
@@ -67,7 +67,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         ownership.note_grown(m, base, arguments.positional[1], event.site)
         collecting.note_field(m, (ref, ANY_ELEMENT), arguments.positional[1], event.site)
         for source in arguments.positional[1].refs:
-            slots.note_extended_again(m, ref, source, event.site)
+            repeating.note_extended_again(m, ref, source, event.site)
             copy_elements(m, source, ref, event.site)
         return Value(kind=Kind.NONE)
     if name in _TAKING:

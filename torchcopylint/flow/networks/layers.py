@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from torchcopylint.flow.autograd import frozen, grads, statistics
 from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.graphs import runs
-from torchcopylint.flow.interprocedural import summaries
+from torchcopylint.flow.interprocedural import applying
 from torchcopylint.flow.library import containers, custom, operations, results
 from torchcopylint.flow.model import (
     CONTAINERS,
@@ -119,7 +119,7 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
     forward = m.world.method_of(obj, "forward")
     if forward is not None:
         bound = Arguments([function, *arguments.positional], arguments.keywords)
-        result = summaries.call(m, FunctionReference(forward), bound, site, name)
+        result = applying.call(m, FunctionReference(forward), bound, site, name)
         made = result.refs[0] if result.refs else -1
         parts = m.state.slot_names(made)
         if not m.world.is_own(forward) and m.state.object(made).kind in CONTAINERS and not parts:

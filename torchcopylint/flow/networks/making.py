@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import statistics
-from torchcopylint.flow.interprocedural import handing, passing, records, summaries
+from torchcopylint.flow.interprocedural import applying, handing, passing, records
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
@@ -191,7 +191,7 @@ def instantiate(m: Machine, reference: ClassReference, arguments: Arguments, sit
     if summary is not None and initial is not None:
         handing.take(m, initial, summary.kept, {**given, m.world.unit(initial).first: made}, site)
         aliasing.pair_arguments(m, summary.pairs, given, site)
-        summaries.do_to_arguments(m, initial, summary, given, site, name)
+        applying.do_to_arguments(m, initial, summary, given, site, name)
     if initial is None and obj.kind is Kind.INSTANCE:
         records.fill(m, reference.number, made.refs[0], arguments, site)
     if obj.kind is Kind.OPTIMIZER:

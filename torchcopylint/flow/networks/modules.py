@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen, gradients, statistics, stepping, unknowns
-from torchcopylint.flow.interprocedural import records, summaries
+from torchcopylint.flow.interprocedural import applying, records
 from torchcopylint.flow.library import containers, custom
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -24,7 +24,7 @@ from torchcopylint.flow.networks import layers, making
 from torchcopylint.flow.program import assigning, generators, ownership
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import aliasing, kept_while_trained, reading, sharing, slots, writing
+from torchcopylint.flow.storages import aliasing, kept_while_trained, reading, repeating, sharing, slots, writing
 from torchcopylint.flow.values import devices, dtypes, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 
@@ -65,7 +65,7 @@ def call_instance(m: Machine, base: Value, arguments: Arguments, site: int, text
         static = "staticmethod" in m.world.decorators(unit)
         positional = arguments.positional[1:] if static else arguments.positional
         bound = Arguments(positional, arguments.keywords)
-        return summaries.call(m, FunctionReference(unit), bound, site, f"{text}.{name}")
+        return applying.call(m, FunctionReference(unit), bound, site, f"{text}.{name}")
     if name == "_replace" and len(base.refs) == 1:
         # Only named tuples have such a method that is not their own.
         return records.copied(m, base, arguments.keywords, site, f"{text}._replace(...)")
@@ -87,7 +87,7 @@ def call_super(m: Machine, event: t.Invoke, arguments: Arguments) -> Value:
     own = m.state.cell(m.unit.first) if m.unit.parameters else None
     if unit is not None and own is not None:
         bound = Arguments([Value(own.refs, own.kind), *rest.positional], rest.keywords)
-        return summaries.call(m, FunctionReference(unit), bound, event.site, f"super().{event.name}")
+        return applying.call(m, FunctionReference(unit), bound, event.site, f"super().{event.name}")
     if event.name == "__init__":
         for value in rest.positional:
             reading.read(m, value, event.site, "argument", event.name)
@@ -116,7 +116,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
     if unit is not None and name not in ("forward",):
         static = "staticmethod" in m.world.decorators(unit)
         positional = arguments.positional[1:] if static else arguments.positional
-        return summaries.call(
+        return applying.call(
             m, FunctionReference(unit), Arguments(positional, arguments.keywords), event.site, f"{text}.{name}"
         )
     rest = Arguments(arguments.positional[1:], arguments.keywords)
@@ -138,7 +138,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         return _register(m, base, event, rest, text)
     if name == "append" and rest.positional:
         already = m.state.cell((base.refs[0], ANY_ELEMENT))
-        slots.note_put_again(m, already, rest.positional[0], event.site, text)
+        repeating.note_put_again(m, already, rest.positional[0], event.site, text)
         ownership.note_replaced(m, base.refs[0], Part("item"), rest.positional[0], f"{text}[-1]", event.site)
         making.adopt(m, base.refs[0], rest.positional[0], event.site)
         return base
@@ -199,7 +199,7 @@ def _register(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, te
     elif event.name != "register_parameter":
         # Under a name that each turn of a loop makes anew: `add_module(f"layer{i}", layer)`.
         already = m.state.cell((base.refs[0], ANY_ELEMENT))
-        slots.note_put_again(m, already, value, event.site, text)
+        repeating.note_put_again(m, already, value, event.site, text)
         making.adopt(m, base.refs[0], value, event.site)
     return Value(kind=Kind.NONE)
 

@@ -25,7 +25,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.program import whichever
 from torchcopylint.flow.regions import overlap
-from torchcopylint.flow.storages import keeping, reading, slots
+from torchcopylint.flow.storages import keeping, reading, repeating, slots
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
 
@@ -46,7 +46,7 @@ def put(m: Machine, slot: Slot, item: Value, site: int, form: str) -> None:
         note_again(m, slot, before, item, site, form)
     if form != "yield":
         note_field(m, slot, item, site)
-        slots.note_put_again(m, before, item, site, m.state.object(slot[0]).text)
+        repeating.note_put_again(m, before, item, site, m.state.object(slot[0]).text)
     slots.bind_slot(m, slot, item, site, weak=True)
 
 

@@ -1,0 +1,136 @@
+"""One object that stands in a container several times, or is put into it turn after turn."""
+
+from __future__ import annotations
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import Repeated
+from torchcopylint.flow.model import (
+    ANY_ELEMENT,
+    ARGUMENT,
+    BUFFERS,
+    LOCAL,
+    Cell,
+    Fact,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
+from torchcopylint.flow.program import hollow
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import slots
+from torchcopylint.flow.tapes import alternatives, uses
+from torchcopylint.flow.values import kinds, naming
+from torchcopylint.flow.values.kinds import MODULE_BASES
+from torchcopylint.knowledge import table
+
+
+def note_repeated(m: Machine, held: Value, site: int, form: str, container: str, register: int = -1) -> None:
+    """One object stands in a container, that of a register, several times."""
+    kinds = {m.state.object(ref).kind for ref in held.refs}
+    if len(held.refs) != 1 and kinds != {Kind.MODULE}:
+        return
+    obj = m.state.object(held.refs[0])
+    if obj.kind in (Kind.MODULE, *BUFFERS):
+        stateful = all(_stateful(m, ref, m.state.object(ref)) for ref in held.refs)
+        storages = frozenset(share.storage | 1 for share in obj.shares)
+        chosen = register >= 0 and (alternatives.are_chosen(m, register, site) or _is_exchanged(m, register))
+        m.fact(Repeated(site, obj.text, obj.site, obj.kind, stateful, form, container, obj.sure, storages, chosen))
+
+
+def _is_exchanged(m: Machine, register: int) -> bool:
+    """Whether a loop sets the entries of a list anew, one by one, so that they are one thing only to begin with."""
+    bind = m.consumer_of(register)
+    if not isinstance(bind, t.Bind):
+        return False
+    stores = [store for store in m.index.of(t.StoreItem) if naming.text_of(m, store.base) == bind.name]
+    return any(m.index.loops.get(store.site) for store in stores)
+
+
+def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, container: str) -> None:
+    """A loop puts one object that was made outside of it into a container, turn after turn.
+
+    Or wraps it anew in each turn, beside nothing else that has any state: `Sequential(norm, ReLU())`.
+    """
+    if not m.in_loop or before is None or len(held.refs) != 1:
+        return
+    if is_of_each_turn(m, held.root, site) or is_an_element(m, held, site):
+        return
+    obj = m.state.object(held.refs[0])
+    named = isinstance(held.root, str) or (held.root is None and obj.kind in BUFFERS)
+    trained = obj.kind is Kind.MODULE and held.refs[0] in before.refs and _is_trained(m, held.refs[0])
+    if (named or trained) and held.refs[0] in before.refs and obj.kind in (Kind.MODULE, *BUFFERS):
+        # A layer of a class that nobody knows may be an activation, which has nothing to share. Not if it is trained.
+        told = obj.kind is not Kind.MODULE or obj.type not in ("", *MODULE_BASES) or trained
+        layer = obj.kind is not Kind.MODULE or told or kinds.named_layer(str(held.root))
+        handed = obj.owner == ARGUMENT and layer
+        if (told and _is_made_outside(m, obj, site)) or (handed and not uses.on_some_paths(m, site)):
+            note_repeated(m, held, site, "comprehension", container)
+    elif obj.kind is Kind.MODULE and obj.type in _IN_A_ROW and held.root is None:
+        slots = (slot for slot in m.state.slot_names(held.refs[0]) if slot[1].startswith("["))
+        children = dict.fromkeys(ref for slot in slots for ref in m.state.refs_of(slot))
+        stateful = [ref for ref in children if _stateful(m, ref, m.state.object(ref))]
+        if len(stateful) == 1 and _is_made_outside(m, m.state.object(stateful[0]), site):
+            note_repeated(m, Value((stateful[0],), Kind.MODULE), site, "comprehension", container)
+
+
+def is_of_each_turn(m: Machine, root: object, site: int) -> bool:
+    """Whether a name is bound, by the loop that the event at a site stands in, to what that comes upon at each turn."""
+    bound = m.index.binds.get(root, ()) if isinstance(root, str) else ()
+    around = uses.loops_around(m, site)
+    return any(uses.from_iteration(m, one.value) and uses.loops_around(m, one.site) == around for one in bound)
+
+
+def is_an_element(m: Machine, held: Value, site: int) -> bool:
+    """Whether a value is what the loop that the event at a site stands in has come upon, as some function has given it
+    back: `f(x) for x in xs`."""
+    around = uses.loops_around(m, site)
+    elements = [m.value(one.out) for one in m.index.of(t.Iterate) if uses.loops_around(m, one.site) == around]
+    return any({ref | 1 for ref in held.refs} <= {ref | 1 for ref in element.refs} for element in elements)
+
+
+def note_extended_again(m: Machine, ref: int, source: int, site: int) -> None:
+    """A loop puts all that a list holds, which was made outside of it, into a container, turn after turn."""
+    before = m.state.cell((ref, ANY_ELEMENT)) if m.in_loop else None
+    for slot in m.state.slot_names(source) if before is not None else ():
+        held = m.state.refs_of(slot)
+        obj = m.state.object(held[0]) if len(held) == 1 and slot[1].startswith("[") else Object()
+        known = obj.kind is Kind.MODULE and obj.type not in ("", *MODULE_BASES)
+        if known and before is not None and held[0] in before.refs and _is_made_outside(m, obj, site):
+            note_repeated(m, Value(held, Kind.MODULE), site, "comprehension", m.state.object(ref).text)
+
+
+def _is_trained(m: Machine, ref: int) -> bool:
+    """Whether an optimizer has moved the parameters of a module by now."""
+    writes = [
+        m.writes.get(mark.write) for _, cell in m.state.holders_of(ref) for mark in cell.marks if ref in cell.refs
+    ]
+    return any(write is not None and write.form == "step" for write in writes)
+
+
+_IN_A_ROW = frozenset({"torch.nn.Sequential"})
+
+
+def _is_made_outside(m: Machine, obj: Object, site: int) -> bool:
+    """Whether something was made before the loop that the event at a site stands in, in which it is always run."""
+    if obj.owner not in ("", LOCAL) or obj.site < 0 or obj.sure is not Sure.PROVEN:
+        return False
+    outer, inner = uses.loops_around(m, obj.site), uses.loops_around(m, site)
+    return len(outer) < len(inner) and inner[: len(outer)] == outer and not uses.on_some_paths(m, site)
+
+
+def _stateful(m: Machine, ref: int, obj: Object) -> bool:
+    """Whether a module has parameters or buffers, as far as its class tells; what is not known counts as stateful.
+
+    What has been frozen has nothing that training could move.
+    """
+    row = table.module_class(obj.type) if obj.type else None
+    if obj.requires_grad is Fact.NO:
+        return False
+    if row is None:
+        local = m.world.local_class(obj.type)
+        return local is None or not hollow.has_no_parameters(m.world, local)
+    if not row.container:
+        return row.stateful
+    children = {r for slot in m.state.slot_names(ref) for r in slots.slot_value(m, slot).refs if r != ref}
+    return any(_stateful(m, child, m.state.object(child)) for child in sorted(children)) or not children
