@@ -128,9 +128,10 @@ def branch(m: Machine, number: int, group: int) -> int:
 
 def hang_together(m: Machine, value: Value, group: int, site: int) -> bool:
     """What a call at `site` has returned, and the others of its `group`, hang on one graph, of which backward frees
-    something. Returns whether it is a tensor with a graph."""
+    something. Returns whether it is a tensor with a graph, or a distribution of such."""
     objects = [(ref, m.state.object(ref)) for ref in value.refs]
-    if m.state.mode.recording <= 0 or any(obj.kind not in TENSORS or obj.requires_grad <= 0 for _, obj in objects):
+    kinds = (*TENSORS, Kind.OTHER)
+    if m.state.mode.recording <= 0 or any(obj.kind not in kinds or obj.requires_grad <= 0 for _, obj in objects):
         return False
     number = _CALLS + site * MAX_OUTPUTS + group % MAX_OUTPUTS
     m.module_saves[number] = Value()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchcopylint.flow.autograd import frozen, grads, statistics
+from torchcopylint.flow.autograd import distributions, frozen, grads, statistics
 from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.interprocedural import applying
@@ -176,7 +176,8 @@ def output(
     whole = _is_of_layers(m, function) or kinds.named_judge(name) or recurrent.goes_round(m, site)
     for ref in (*result.refs, *_parts_of(m, result, 2)):
         made = m.state.object(ref)
-        if made.kind not in (*TENSORS, Kind.UNKNOWN) or ref in untouched or made.owner not in ("", "local"):
+        has_graph = made.kind in (*TENSORS, Kind.UNKNOWN) or distributions.is_one(made)
+        if not has_graph or ref in untouched or made.owner not in ("", "local"):
             continue
         graph = frozenset[int]().union(made.graph, *(i.graph if whole else runs.without(i.graph) for i in inputs))
         fact = Fact.NO if recording is Fact.NO else Fact.UNKNOWN if recording is Fact.UNKNOWN else Fact.LIKELY
