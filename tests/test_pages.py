@@ -272,7 +272,9 @@ def test_good_examples_end_without_an_exception(page: Page, example: Example) ->
 @every_example
 def test_what_raises_is_the_line_of_the_finding(page: Page, example: Example) -> None:
     raising = [mark.row for mark in example.marks if mark.what == "finding" and page.effect(mark.variant) == "raises"]
-    for row in raising:
+    # Where a graph is cut or kept, torch raises at the step that reads it.
+    reading = [mark.row for mark in example.marks if mark.what == "read" and page.blame in (Role.CUT, Role.KEPT)]
+    for row in (reading or raising) if raising else ():
         assert f" on line {row}: " in (example.observed or "") or _raises_later(page, example)
 
 

@@ -480,7 +480,7 @@ b = a.detach()
 (b * 3).sum().backward()
 """,
         reason="Nothing is written; that the loss lost its history on the way is for the rule on broken graphs.",
-        later=((5, "TCL307"),),
+        later=((4, "TCL307"),),
         raises=Raised(5, "RuntimeError", NO_HISTORY),
     ),
     Claim(

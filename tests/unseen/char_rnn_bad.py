@@ -24,9 +24,9 @@ def train(model, chunks):
     state = model.start(2)
     for x, y in chunks:
         optimizer.zero_grad()
-        logits, state = model(x, state)
+        logits, state = model(x, state)  # <- TCL305
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten())
-        loss.backward()  # <- TCL305, raises
+        loss.backward()  # <- raises
         optimizer.step()
 
 

@@ -12,7 +12,7 @@ class ReplayBuffer:
     def push(self, obs, action, reward):
         if len(self.storage) >= self.capacity:
             self.storage.pop(0)
-        self.storage.append((obs, action, reward))
+        self.storage.append((obs, action, reward))  # <- TCL708
 
     def batch(self):
         obs, actions, rewards = zip(*self.storage, strict=True)
@@ -24,7 +24,7 @@ def collect(steps):
     state = np.zeros(2, dtype=np.float32)
     for step in range(steps):
         action = step % 2
-        buffer.push(state, action, 1.0)  # <- TCL708
+        buffer.push(state, action, 1.0)
         state[action] += 1.0
         state *= 0.5
     return buffer

@@ -77,7 +77,8 @@ def is_dead(m: Machine, name: str, site: int) -> bool:
     bound = next((use for use in uses if use.site == site and not use.loads), None)
     if bound is None or name not in m.unit.bound or seen_from_inside(m, name):
         return False
-    if any(use.loads and use.position > bound.position for use in uses):
+    later = [use for use in uses if use.loads and use.position > bound.position]
+    if any(not isinstance(m.consumer_of(use.register), t.Discard) for use in later):
         return False
     turns = [use for use in uses if bound.loops and use.loops[: len(bound.loops)] == bound.loops]
     return not turns or not turns[0].loads
