@@ -59,6 +59,18 @@ KNOWN: tuple[Entry, ...] = (
         "the arm of a test is taken for a choice between one module for all and something else",
     ),
     Entry(
+        "data-assign-shares-storage bad 7",
+        ("from a package",),
+        Difference(missing=("TCL102[still]@9 warning/high",), extra=("TCL102@9 error/high",)),
+        "that `nn.init` gives a tensor its first values, and no new ones, is known by the name `init`",
+    ),
+    Entry(
+        "inplace-activation-overwrites-input bad 3",
+        ("conditional expression", "unpacked from a tuple"),
+        Difference(missing=("TCL203[input]@8 error/medium",), extra=("TCL203[input]@14 error/medium",)),
+        "a layer that is not surely the only one that a chain may begin with is told at the call",
+    ),
+    Entry(
         "variable-deprecated bad 3",
         ("through a second name",),
         Difference(extra=("TCL307[wrapped]@7 error/medium",)),
@@ -272,7 +284,7 @@ KNOWN: tuple[Entry, ...] = (
 
 HINTS: tuple[Entry, ...] = (
     Entry(
-        "data-assign-shares-storage good 10",
+        "data-assign-shares-storage good 11",
         ("variables renamed",),
         Difference(missing=("TCL103[idiom]@6 info/medium",), extra=("TCL103[assign]@6 warning/medium",)),
         "that the conversion of weights is a legitimate use is told by the function's name, `convert_checkpoint`",
