@@ -59,12 +59,6 @@ KNOWN: tuple[Entry, ...] = (
         "the arm of a test is taken for a choice between one module for all and something else",
     ),
     Entry(
-        "data-assign-shares-storage bad 7",
-        ("from a package",),
-        Difference(missing=("TCL102[still]@9 warning/high",), extra=("TCL102@9 error/high",)),
-        "that `nn.init` gives a tensor its first values, and no new ones, is known by the name `init`",
-    ),
-    Entry(
         "inplace-activation-overwrites-input bad 3",
         ("conditional expression", "unpacked from a tuple"),
         Difference(missing=("TCL203[input]@8 error/medium",), extra=("TCL203[input]@14 error/medium",)),

@@ -8,6 +8,7 @@ from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
     DIRECT_FORMS,
+    PARTS,
     at_most,
     confidence,
     first_reads,
@@ -23,7 +24,6 @@ ACROSS_CALLS = True
 
 FETCHING = frozenset({"__getitem__", "__getitems__", "get"})
 """Methods that hand out a sample and leave the data as it is."""
-PARTS = frozenset({How.INDEX, How.ROW})
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:

@@ -102,6 +102,7 @@ from torchcopylint.flow.tapes import (
     uses,
 )
 from torchcopylint.flow.tapes.helpers import Helpers
+from torchcopylint.flow.values import imports
 from torchcopylint.flow.values.outside import Outside
 
 
@@ -445,6 +446,19 @@ _ENDING = frozenset({*sharing.CONVERSIONS, "apply", "load_state_dict"})
 """Methods that put the tensors of a module on other memory, or write them."""
 
 
+def _changes_values(world: World) -> bool:
+    """Whether anything in a file trains, or writes a tensor other than to give it its first values."""
+    return any(
+        m.trains or any(write.form != "assign" and not _is_initial(m, site) for site, write in m.writes.items())
+        for m in world.machines.values()
+    )
+
+
+def _is_initial(m: Machine, site: int) -> bool:
+    call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    return isinstance(call, t.Call | t.Invoke) and imports.ahead(m, call).startswith("torch.nn.init.")
+
+
 def _writes(world: World) -> bool:
     """Whether anything in a file trains, writes or moves a tensor, or hands a module to somebody unknown, who may."""
     for m in world.machines.values():
@@ -471,7 +485,9 @@ def _is_told(m: Machine, event: t.Call | t.Invoke) -> bool:
 
 
 def _settled(m: Machine, fact: DataShared) -> DataShared:
-    """A fact with what the end of the unit shows: whether the result goes to the caller, as in a conversion."""
+    """A fact with what the end of the file shows: whether anything in it changes what the two share; and of the unit:
+    whether the result goes to the caller, as in a conversion."""
+    fact = fact._replace(still=fact.form not in ("buffer", "table") and not _changes_values(m.world))
     put = m.put_on.get(fact.site)
     if put is None or not put.storages & set(argument_paths(m)):
         return fact

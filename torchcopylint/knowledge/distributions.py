@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 _LOCATED = {"mode": "loc"}
 _CENTRED = {"mean": "loc", "mode": "loc"}
-_COPIES: Mapping[str, str] = {}
 
 
 class Handed(NamedTuple):
@@ -21,58 +19,49 @@ class Handed(NamedTuple):
     attributes: Mapping[str, str]
 
 
-_TABLE: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
-    "Bernoulli": ("probs logits", "probs logits", {"mean": "probs"}),
-    "Binomial": ("total_count probs logits", "probs logits", _COPIES),
-    "Cauchy": ("loc scale", "loc scale", _LOCATED),
-    "ContinuousBernoulli": ("probs logits", "logits", _COPIES),
-    "Dirichlet": ("concentration", "concentration", _COPIES),
-    "Exponential": ("rate", "rate", _COPIES),
-    "FisherSnedecor": ("df1 df2", "df1 df2", _COPIES),
-    "Gamma": ("concentration rate", "concentration rate", _COPIES),
-    "GeneralizedPareto": ("loc scale concentration", "loc scale concentration", _LOCATED),
-    "Geometric": ("probs logits", "probs logits", _COPIES),
-    "Gumbel": ("loc scale", "loc scale", _LOCATED),
-    "HalfCauchy": ("scale", "scale", _COPIES),
-    "HalfNormal": ("scale", "scale", _COPIES),
-    "InverseGamma": ("concentration rate", "concentration rate", _COPIES),
-    "Kumaraswamy": ("concentration1 concentration0", "concentration1 concentration0", _COPIES),
-    "Laplace": ("loc scale", "loc scale", _CENTRED),
-    "LogNormal": ("loc scale", "loc scale", _COPIES),
-    "LogisticNormal": ("loc scale", "loc scale", _COPIES),
-    "LowRankMultivariateNormal": ("loc cov_factor cov_diag", "loc cov_factor cov_diag", _CENTRED),
-    "MultivariateNormal": (
-        "loc covariance_matrix precision_matrix scale_tril",
-        "loc covariance_matrix precision_matrix scale_tril",
-        _CENTRED,
-    ),
-    "NegativeBinomial": ("total_count probs logits", "probs logits", _COPIES),
-    "Normal": ("loc scale", "loc scale", _CENTRED | {"stddev": "scale"}),
-    "Pareto": ("scale alpha", "scale alpha", {"mode": "scale"}),
-    "Poisson": ("rate", "rate", {"mean": "rate", "variance": "rate"}),
-    "RelaxedBernoulli": ("temperature probs logits", "temperature probs logits", _COPIES),
-    "RelaxedOneHotCategorical": ("temperature probs logits", "temperature", _COPIES),
-    "StudentT": ("df loc scale", "df loc scale", _LOCATED),
-    "Uniform": ("low high", "low high", _COPIES),
-    "VonMises": ("loc concentration", "loc concentration", _CENTRED),
-    "Weibull": ("scale concentration", "scale concentration", _COPIES),
-    "Wishart": (
-        "df covariance_matrix precision_matrix scale_tril",
-        "df covariance_matrix precision_matrix scale_tril",
-        _COPIES,
-    ),
+def _row(parameters: str, *, kept: str | None = None, others: Mapping[str, str] | None = None) -> Handed:
+    """A class, by its parameters, those that it keeps as they are given (all, if nothing is said), and what else hands
+    one of them out."""
+    same = (parameters if kept is None else kept).split()
+    return Handed(tuple(parameters.split()), {one: one for one in same} | dict(others or {}))
+
+
+_TABLE: Mapping[str, Handed] = {
+    "Bernoulli": _row("probs logits", others={"mean": "probs"}),
+    "Binomial": _row("total_count probs logits", kept="probs logits"),
+    "Cauchy": _row("loc scale", others=_LOCATED),
+    "ContinuousBernoulli": _row("probs logits", kept="logits"),
+    "Dirichlet": _row("concentration"),
+    "Exponential": _row("rate"),
+    "FisherSnedecor": _row("df1 df2"),
+    "Gamma": _row("concentration rate"),
+    "GeneralizedPareto": _row("loc scale concentration", others=_LOCATED),
+    "Geometric": _row("probs logits"),
+    "Gumbel": _row("loc scale", others=_LOCATED),
+    "HalfCauchy": _row("scale"),
+    "HalfNormal": _row("scale"),
+    "InverseGamma": _row("concentration rate"),
+    "Kumaraswamy": _row("concentration1 concentration0"),
+    "Laplace": _row("loc scale", others=_CENTRED),
+    "LogNormal": _row("loc scale"),
+    "LogisticNormal": _row("loc scale"),
+    "LowRankMultivariateNormal": _row("loc cov_factor cov_diag", others=_CENTRED),
+    "MultivariateNormal": _row("loc covariance_matrix precision_matrix scale_tril", others=_CENTRED),
+    "NegativeBinomial": _row("total_count probs logits", kept="probs logits"),
+    "Normal": _row("loc scale", others=_CENTRED | {"stddev": "scale"}),
+    "Pareto": _row("scale alpha", others={"mode": "scale"}),
+    "Poisson": _row("rate", others={"mean": "rate", "variance": "rate"}),
+    "RelaxedBernoulli": _row("temperature probs logits"),
+    "RelaxedOneHotCategorical": _row("temperature probs logits", kept="temperature"),
+    "StudentT": _row("df loc scale", others=_LOCATED),
+    "Uniform": _row("low high"),
+    "VonMises": _row("loc concentration", others=_CENTRED),
+    "Weibull": _row("scale concentration"),
+    "Wishart": _row("df covariance_matrix precision_matrix scale_tril"),
 }
-"""For each class the parameters, those that are kept as they are given, and what else hands one of them out.
-
-Others compute what they keep: `Categorical` divides by the sum, `Beta` stacks its two, `Chi2` halves.
-"""
+"""Others compute what they keep: `Categorical` divides by the sum, `Beta` stacks its two, `Chi2` halves."""
 
 
-@lru_cache(maxsize=64)
 def handed_out(name: str) -> Handed | None:
     """What a distribution of this class hands out of what it was made of; `None` if nothing."""
-    row = _TABLE.get(name)
-    if row is None:
-        return None
-    parameters, kept, others = row
-    return Handed(tuple(parameters.split()), {one: one for one in kept.split()} | dict(others))
+    return _TABLE.get(name)

@@ -7,7 +7,6 @@ to see which.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -36,7 +35,6 @@ _OUTPUTS: Mapping[str, Outputs] = {
 }
 
 
-@lru_cache(maxsize=64)
 def outputs_of(name: str) -> Outputs | None:
     """What an operation returns, by its full name; `None` if its outputs are not told apart."""
     return _OUTPUTS.get(name.removeprefix("torch.").removeprefix("Tensor."))

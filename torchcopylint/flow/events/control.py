@@ -258,7 +258,7 @@ def _is_timed(m: Machine, event: t.Discard) -> bool:
                 return True
             if isinstance(after, t.Discard | t.Bind | t.Branch | t.Loop | t.Try) and not _waits(m, after):
                 return False
-        loop = next((one for one in m.index.of(t.Loop) if one.body == tape), None)
+        loop = next((one for one in m.index.of(t.Loop) if one.body is tape), None)
         if loop is None or not all(_only_counts(m, one) or one == last for one in tape):
             return False
         tape, last = _tape_of(m.unit.tape, loop), loop

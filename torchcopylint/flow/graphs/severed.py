@@ -10,6 +10,7 @@ from torchcopylint.flow.facts import GraphLost
 from torchcopylint.flow.graphs import lone_leaves
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Sure, Value
 from torchcopylint.flow.references import FunctionReference
+from torchcopylint.flow.tapes.way_back import WayBack
 from torchcopylint.flow.values import inside, kinds, naming
 
 if TYPE_CHECKING:
@@ -109,21 +110,16 @@ def _wrapped_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int,
 
     Of constants, a leaf is made to learn something from.
     """
-    pending, seen = [register], set[int]()
-    while pending and len(seen) < MAX_EVENTS:
-        current = pending.pop()
-        event = m.unit.definitions[current] if 0 <= current < len(m.unit.definitions) else None
-        if event is None or current in seen:
-            continue
-        seen.add(current)
+    way = WayBack(m, register, MAX_EVENTS)
+    for event in way:
         if isinstance(event, t.Load):
-            pending += _bound_before(m, event.name, site)[-1:]
+            way.go_on(_bound_before(m, event.name, site)[-1:])
         if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in _WRAPPING:
             taken = event.arguments[0].register
             return None if _is_constant(m, taken) else (event, taken, m.dotted_of(event))
         if isinstance(event, t.Invoke) and not event.arguments:
             # `torch.tensor(losses, requires_grad=True).mean()`
-            pending.append(event.base)
+            way.go_on([event.base])
     return None
 
 
@@ -187,22 +183,15 @@ def _is_constant(m: Machine, register: int) -> bool:
 def _cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str] | None:
     """The event behind a register that took something with a graph and gave something without: it, what it took, and
     how it is called. Names are followed to all their bindings before `site`."""
-    pending, seen = [register], set[int]()
-    while pending and len(seen) < MAX_EVENTS:
-        current = pending.pop()
-        if current in seen or not 0 <= current < len(m.unit.definitions):
-            continue
-        seen.add(current)
-        event = m.unit.definitions[current]
-        if event is None:
-            continue
+    way = WayBack(m, register, MAX_EVENTS)
+    for event in way:
         cutting = _cuts(m, event)
         if cutting is not None and carries(m, cutting[0]):
             return event, cutting[0], cutting[1]
         helped = _cut_by_helper(m, event) or _cut_by_mode(m, event)
         if helped is not None:
             return helped
-        pending += _behind(m, current, event, site)
+        way.go_on(_behind(m, event, site))
     return None
 
 
@@ -241,46 +230,38 @@ def _cut_of_arguments(m: Machine, names: frozenset[str]) -> tuple[int, str] | No
     """Where a unit first takes the values alone of what it computes from some arguments, and returns what it computes
     from those; and by which operation."""
     returned = m.index.of(t.Return)
-    pending, seen = [event.value for event in returned], set[int]()
     end = returned[-1].site + 1 if returned else 0
     found: list[tuple[int, str]] = []
-    while pending and len(seen) < MAX_EVENTS:
-        current = pending.pop()
-        event = m.unit.definitions[current] if 0 <= current < len(m.unit.definitions) else None
-        if event is None or current in seen:
-            continue
-        seen.add(current)
+    way = WayBack(m, t.NO_REGISTER, MAX_EVENTS)
+    way.go_on(event.value for event in returned)
+    for event in way:
         cutting = _cuts(m, event)
         if cutting is not None and _is_of_arguments(m, names, cutting[0], end):
             found.append((event.site, cutting[1]))
         elif isinstance(event, t.Call | t.Invoke) and (event.site, Role.CUT) in m.inside:
             found.append((event.site, ""))
         else:
-            pending += _behind(m, current, event, end)
+            way.go_on(_behind(m, event, end))
     return min(found, default=None)
 
 
 def _is_of_arguments(m: Machine, names: frozenset[str], register: int, site: int) -> bool:
     """Whether a value is computed from parameters of some names, with their graph; names are followed to `site`."""
-    pending, seen = [register], set[int]()
-    while pending and len(seen) < MAX_EVENTS:
-        current = pending.pop()
-        event = m.unit.definitions[current] if 0 <= current < len(m.unit.definitions) else None
-        if event is not None and current not in seen:
-            seen.add(current)
-            if isinstance(event, t.Load) and event.name in names:
-                return True
-            pending += _behind(m, current, event, site) if _cuts(m, event) is None else []
+    way = WayBack(m, register, MAX_EVENTS)
+    for event in way:
+        if isinstance(event, t.Load) and event.name in names:
+            return True
+        way.go_on(_behind(m, event, site) if _cuts(m, event) is None else ())
     return False
 
 
-def _behind(m: Machine, register: int, event: t.Event, site: int) -> list[int]:
-    """What an event that makes a register has it from: of a name, what it is bound to before a site."""
+def _behind(m: Machine, event: t.Event, site: int) -> list[int]:
+    """What an event has its result from: of a name, what it is bound to before a site."""
     if isinstance(event, t.Load):
         return _bound_before(m, event.name, site) + _appended(m, event.name, site)
-    found = list(m.index.collected.get(register, ())) if isinstance(event, t.Make) else []
+    found = list(m.index.collected.get(event.out, ())) if isinstance(event, t.Make) else []
     if isinstance(event, t.Attribute):
-        found += _stored_before(m, naming.text_of(m, register), site)
+        found += _stored_before(m, naming.text_of(m, event.out), site)
     return [*found, *t.operands(event)]
 
 

@@ -39,28 +39,7 @@ def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str,
     context = idioms.CONVERSION if converted else ""
     # What only its name takes for a parameter may be anything that looks like one.
     sure = min(sure, *(m.state.object(held).sure for held in source.refs))
-    still = form != "buffer" and not _is_anything_written(m)
-    m.fact(DataShared(site, text, shared, form, sure, context=context, still=still))
-
-
-def _is_anything_written(m: Machine) -> bool:
-    """Whether the file runs backward, steps an optimizer or writes a tensor in place, other than to give it its first
-    values. Else it is for other files to say whether the two were meant to be one."""
-    for unit in m.world.program.units:
-        for event in unit.definitions:
-            if isinstance(event, t.Invoke) and event.name in _TRAINING:
-                return True
-            if isinstance(event, t.Invoke) and _IN_PLACE.fullmatch(event.name) and event.name not in _NO_VALUES:
-                module = unit.definitions[event.base] if event.base >= 0 else None
-                if not (isinstance(module, t.Attribute | t.Load) and module.name == "init"):
-                    return True
-    return False
-
-
-_TRAINING = frozenset({"backward", "step"})
-_IN_PLACE = re.compile(r"[a-z]\w*[a-z0-9]_")
-_NO_VALUES = frozenset({"requires_grad_", "detach_", "share_memory_"})
-"""Methods that work in place, and leave the values as they are."""
+    m.fact(DataShared(site, text, shared, form, sure, context=context))
 
 
 def _put(m: Machine, site: int) -> int:

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from torchcopylint.flow.facts import Write
     from torchcopylint.flow.running.machine import Machine
 
-_VIEWS = frozenset(
+VIEWS = frozenset(
     {"view", "view_as", "reshape", "reshape_as", "flatten", "ravel", "unflatten", "squeeze", "unsqueeze", "unfold"}
     | {"t", "T", "mT", "H", "mH", "adjoint", "transpose", "swapaxes", "swapdims", "permute", "movedim", "moveaxis"}
     | {"view_as_real", "view_as_complex", "real", "imag", "diagonal"}
 )
-_PARTIAL = frozenset({"real", "imag", "diagonal"})
+"""Other shapes of the same elements (executed in the tests): who takes a row, edits a part."""
+PARTIAL = frozenset({"real", "imag", "diagonal"})
+"""Those of them that leave elements out."""
 _SHIFTS = frozenset({"+=", "-=", "add_", "sub_"})
 """Who adds something to a diagonal does so for the matrix, and who adds a number that stands there counts."""
 _TIDYING = frozenset({"abs_", "clamp_", "clamp_min_", "clamp_max_", "clip_", "relu_", "tanh_", "round_", "floor_"})
@@ -56,7 +58,7 @@ def _edits(m: Machine, event: t.Augment | t.Invoke, write: Write) -> bool:
         known = op in ARITHMETIC or op in _TIDYING
     view = _view(m, write)
     counted = all(isinstance(m.unit.definitions[register], t.Const) for register in operands if register >= 0)
-    if not known or not view or (op in _SHIFTS and (counted or view in _PARTIAL)):
+    if not known or not view or (op in _SHIFTS and (counted or view in PARTIAL)):
         return False
     return not any(from_elsewhere(m, register, write.root) for register in operands)
 
@@ -67,7 +69,7 @@ def _view(m: Machine, write: Write) -> str:
     made = [m.unit.definitions[bind.value] if bind.value >= 0 else None for bind in bound]
     made = [event for event in made if not isinstance(event, t.Augment)]
     names = {_name(m, event) for event in made}
-    return names.pop() if len(names) == 1 and names <= _VIEWS else ""
+    return names.pop() if len(names) == 1 and names <= VIEWS else ""
 
 
 def _name(m: Machine, event: t.Event | None) -> str:
