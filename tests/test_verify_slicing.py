@@ -140,9 +140,16 @@ def test_tempting_code_is_not_confirmed(path: Path, verifier: Verifier) -> None:
     assert verification.verdict is not Verdict.CONFIRMED, verification.evidence
 
 
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Verifier]:
+    """One for all hostile code: what one snippet does to its processes must not matter to the next."""
+    with Verifier(timeout=1.5, memory=1 << 28) as started:
+        yield started
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's protections are those of Linux")
 @pytest.mark.parametrize("path", HOSTILE, ids=lambda path: path.stem)
-def test_hostile_code_is_held_through_the_slicer_as_well(path: Path, verifier: Verifier, tmp_path: Path) -> None:
+def test_hostile_code_is_held_through_the_slicer_as_well(path: Path, guarded: Verifier, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / "kept").write_text("kept", encoding="utf-8")
@@ -150,8 +157,7 @@ def test_hostile_code_is_held_through_the_slicer_as_well(path: Path, verifier: V
     text = f"{text.rstrip()}\nlast = torch.ones(2)\nlast.add_(1)\n"
     finding = forced_at(text, len(text.splitlines()), "TCL501")
     page = load_pages()["TCL501"]
-    with Verifier(timeout=1.5, memory=1 << 28) as guarded:
-        verification = guarded.verify(slice_of(text, finding, page), page)
+    verification = guarded.verify(slice_of(text, finding, page), page)
     assert verification.verdict is not Verdict.CONFIRMED
     assert [(item.name, item.read_text(encoding="utf-8")) for item in victim.iterdir()] == [("kept", "kept")]
 

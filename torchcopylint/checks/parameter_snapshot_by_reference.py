@@ -58,7 +58,11 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             if link is None or link.site in seen:
                 continue
             meets = _meets_itself(unit, read, reads)
-            if meets or (read.name not in early and _detached_for_later(unit.writes[read.write], read)):
+            if (
+                meets
+                or _is_best_so_far(read)
+                or (read.name not in early and _detached_for_later(unit.writes[read.write], read))
+            ):
                 seen.add(link.site)
                 yield _report(unit.writes[read.write], read, link, Confidence.HIGH if meets else Confidence.MEDIUM)
         yield from _two_names(unit, reads, seen)
@@ -179,6 +183,9 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
                 # All the entries are one memory, whatever has become of it by the time that somebody looks.
                 seen.add(fact.shared)
                 yield _report_kept(fact, -1, _trained(methods), False, met=True)
+            elif fact.record and fact.how is not How.STATE and _trained(methods) is not None:
+                seen.add(fact.shared)
+                yield _report_kept(fact, -1, _trained(methods), False, met=True)
             elif meeting:
                 seen.add(fact.shared)
                 written = _trained(methods)
@@ -196,7 +203,7 @@ def _report_kept(fact: Kept, read: int, write: Write | None, whole: bool, *, met
     return Report(
         site=site,
         points=(
-            Point(Role.SHARED, site, f"shared.{fact.how.value}", names),
+            Point(Role.SHARED, site, "shared.name" if fact.how is How.OWN else f"shared.{fact.how.value}", names),
             *((written_point(write),) if write is not None else ()),
             *((Point(Role.READ, read, "read.field", {"name": name}),) if read >= 0 else ()),
         ),
@@ -293,6 +300,15 @@ def _detached_for_later(write: Write, read: ReadAfter) -> bool:
     named = not read.element and read.consumer in ("look", "operand")
     hows = [link.how for link in read.below_read if link.how is not How.NUMPY]
     return named and write.form == "step" and hows[:1] == [How.DETACH]
+
+
+def _is_best_so_far(read: ReadAfter) -> bool:
+    """Whether what a loop has put aside on a condition is what is used once it has trained on.
+
+    The parameters themselves, in a container, may be wanted as what they are: but not by who returns or saves them.
+    """
+    values = any(link.how in (How.DETACH, How.DATA) for link in read.below_read)
+    return read.aside and (values or read.consumer == "return" or read.target.endswith("save"))
 
 
 def _report(write: Write, read: ReadAfter, link: Link, limit: Confidence) -> Report:

@@ -39,6 +39,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     """Report parts that a method sets of a module over which the constructor has built an optimizer that still steps.
 
+    Or fields that a method gives another tensor than the leaf that the optimizer steps on.
+
     What the constructor calls itself may come before the optimizer.
     """
     optimizers = [fact for unit in methods for fact in unit.facts if isinstance(fact, OptimizerHeld)]
@@ -48,7 +50,8 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
         for held in optimizers:
             name = f"self.{held.field}"
             used = [write for write in steps if write.name == name]
-            known = held.over == part.field if part.field else part.name.removeprefix("self.") in held.parts
+            among = held.leaves if part.leaf else held.parts
+            known = held.over == part.field if part.field else part.name.removeprefix("self.") in among
             # Who sets both the part and the optimizer anew does that for the two of them, and not for this method.
             field = part.field or part.name.removeprefix("self.")
             known = known and all(field in fields and method != part.whole for method, fields in held.renewed)

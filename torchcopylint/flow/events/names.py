@@ -8,7 +8,7 @@ from torchcopylint.flow.graphs import runs, sums
 from torchcopylint.flow.library import indexing
 from torchcopylint.flow.model import INDEX_COPY, OTHERWISE, TENSORS, UNKNOWN, Fact, How, Kind, Object, Sure, Value
 from torchcopylint.flow.networks import making
-from torchcopylint.flow.program import generators, likely_classes
+from torchcopylint.flow.program import generators, likely_classes, ownership
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import kept_while_trained, rebinding
 from torchcopylint.flow.tape import Dotted
@@ -114,6 +114,8 @@ def _bind(m: Machine, event: t.Bind) -> None:
     ):
         # `model = best_model`: what was kept apart takes the place of the other.
         kept_while_trained.note_use(m, value, event.site, "look")
+    if m.optimizers and before is not None:
+        ownership.note_rebound(m, before, value, event.name, event.site)
     memory.bind(m, event.name, value, event.site)
     m.world.bound(m, event.name)
 

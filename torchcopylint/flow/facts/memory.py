@@ -77,7 +77,8 @@ class ReadAfter(NamedTuple):
     -1. `asked` is whether somebody asks if the two are one: see `identity`. `put` is, for a value of a parameter, the
     site of the write that puts what is computed from it into something, or -1. `replaced` is whether all of the part
     that is read is of what was written, and that is a part, too. `second` is whether `name` surely is another plain
-    name for what was written (`old = grid`), of whose parts nobody knows which are read.
+    name for what was written (`old = grid`), of whose parts nobody knows which are read. `aside` is whether a loop
+    keeps `name` over several turns, on a condition, and an optimizer steps on what it shares with.
     """
 
     write: int
@@ -101,6 +102,7 @@ class ReadAfter(NamedTuple):
     put: int = -1
     replaced: bool = False
     second: bool = False
+    aside: bool = False
 
     @property
     def links(self) -> tuple[Link, ...]:

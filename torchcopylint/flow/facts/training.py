@@ -133,13 +133,15 @@ class OptimizerHeld(NamedTuple):
     parts: frozenset[str] = frozenset()
     renewed: tuple[tuple[str, frozenset[str]], ...] = ()
     """The other methods that put another optimizer there, each with the fields that it sets itself."""
+    leaves: frozenset[str] = frozenset()
+    """The fields of `self` with tensors that it steps on, which are leaves, and parameters of no module."""
 
 
 class PartReplaced(NamedTuple):
     """At `site`, `method` sets `name`, a part with parameters of the module that `field` has held since before.
 
     With an empty `field`, `name` is itself a field of `self`, which gets what the method has made. `whole` is the name
-    of the method with that of its class.
+    of the method with that of its class. `leaf` is whether what the field gets is a tensor, and no parameter.
     """
 
     site: int
@@ -148,6 +150,7 @@ class PartReplaced(NamedTuple):
     method: str
     whole: str
     sure: Sure
+    leaf: bool = False
 
 
 class LoadedByAssignment(NamedTuple):

@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     OPTIMIZER_STATE,
     TENSORS,
+    Fact,
     How,
     Kind,
     Object,
@@ -80,7 +81,7 @@ def kept(m: Machine) -> list[Kept]:
                             whole=not _taken_from(m, share) or _has_parameters(m, share.storage),
                             sources=_names_of(m, share.storage),
                             calls=uses.own_calls(m),
-                            record=how is How.STATE and _is_record(m, slot[1][1:], cell.site),
+                            record=_is_record(m, slot[1][1:], cell.site, how, share),
                             when=when,
                             counted=how is How.STATE and _counts_otherwise(m, slot[1][1:], cell.site),
                             optimizer=how is How.STATE and OPTIMIZER_STATE in obj.flags,
@@ -135,9 +136,11 @@ def _is_given_other_memory(m: Machine, field: str, site: int) -> bool:
     return False
 
 
-def _is_record(m: Machine, field: str, site: int) -> bool:
-    """Whether a field is set where something is the best so far, and nobody in the file reads it."""
-    return not _is_read(m, field) and aliasing.is_on_record(m, site)
+def _is_record(m: Machine, field: str, site: int, how: How, share: Share) -> bool:
+    """Whether a field is set where something is the best so far: to a state dict that nobody in the file reads, or to
+    the memory of one parameter, whoever reads that."""
+    wanted = not _is_read(m, field) if how is How.STATE else how in VALUES | {How.NUMPY} and _is_of_parameter(m, share)
+    return wanted and aliasing.is_on_record(m, site)
 
 
 def _is_read(m: Machine, field: str) -> bool:
@@ -154,7 +157,7 @@ def _counts_otherwise(m: Machine, field: str, site: int) -> bool:
 
 def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[int]) -> list[Kept]:
     """What this method has put into a container that a field held already."""
-    found = []
+    found: list[Kept] = []
     for slot in _elements(m, containers, MAX_DEPTH):
         cell = m.state.cell(slot)
         for ref in cell.refs if cell is not None and cell.site >= 0 else ():
@@ -163,6 +166,8 @@ def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[
             others = outside - set(containers)
             hows = VALUES | {How.STATE, How.NUMPY}
             shared = [share for share in obj.shares if share.how in hows and share.storage in others]
+            if cell is not None and ref in others and _is_once_a_call(m, slot, cell.site):
+                found += _itself(m, field, cell.site, ref)
             if not shared and cell is not None:
                 states = [share for share in obj.shares if share.how is How.STATE]
                 found += [kept for share in states for kept in _of_several(m, field, cell.site, share, obj)]
@@ -189,6 +194,14 @@ def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[
                 )
             )
     return found
+
+
+def _itself(m: Machine, field: str, site: int, ref: int) -> Iterator[Kept]:
+    """A parameter that each call steps on and adds to a list as it is, at a site."""
+    stepped = any(write.form == "step" and ref | 1 in {s | 1 for s in write.storages} for write in m.writes.values())
+    if stepped and _is_of_parameter(m, Share(ref, How.OWN, -1, ref)) and _is_read_elsewhere(m, field):
+        obj = m.state.object(ref)
+        yield Kept(field, site, site, How.OWN, obj.text, False, obj.sure, m.unit.name, appended=True)
 
 
 def _put_at(m: Machine, containers: tuple[int, ...], item: int, site: int) -> int:
@@ -219,16 +232,27 @@ def _is_read_elsewhere(m: Machine, field: str) -> bool:
 
 
 def _is_of_parameter(m: Machine, share: Share) -> bool:
-    """Whether what is shared is a parameter that lives in a module: the same memory on every call."""
+    """Whether what is shared is a parameter that lives in a module: the same memory on every call.
+
+    Or a leaf that requires grad, in a field of `self` that constructors alone set.
+    """
     for _ in range(MAX_DEPTH + 1):
         above = m.state.object(share.of)
-        if above.kind is Kind.PARAMETER:
+        if above.kind is Kind.PARAMETER or _is_lasting_leaf(m, share.of):
             return True
         further = [one for one in above.shares if one.of != share.of]
         if not further:
             return False
         share = further[0]
     return False
+
+
+def _is_lasting_leaf(m: Machine, ref: int) -> bool:
+    obj = m.state.object(ref)
+    if obj.kind not in TENSORS or obj.leaf is not Fact.YES or obj.requires_grad <= 0:
+        return False
+    held = [key for key in m.state.holders.get(ref, ()) if isinstance(key, tuple) and key[1].startswith(".")]
+    return any(m.state.object(key[0]).owner == "self" and not m.world.setters(key[1][1:]) for key in held)
 
 
 def _elements(m: Machine, containers: tuple[int, ...], depth: int) -> Iterator[Slot]:

@@ -9,8 +9,10 @@ from torchcopylint.flow.autograd import unknowns
 from torchcopylint.flow.graphs import gathered, runs
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    BUFFERS,
     LAZY_FORMS,
     LOCAL,
+    UNKNOWN,
     Fact,
     How,
     Kind,
@@ -98,12 +100,7 @@ def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke
     if name == "keys":
         return iterator(m, event.site, Value(kind=Kind.STRING))
     if name in ("get", "setdefault"):
-        key = arguments.at(1).const
-        if name == "setdefault" and len(arguments.positional) > 2:
-            slot = (ref, f"[{key!r}]" if isinstance(key, str | int) else ANY_ELEMENT)
-            if m.state.cell(slot) is None:
-                slots.bind_slot(m, slot, arguments.positional[2], event.site)
-        return slots.element(m, base, key, event.site, text)
+        return _with_default(m, base, obj, event, arguments)
     if name == "copy":
         if obj.kind is Kind.STATE_DICT:
             return shallow_copy(m, base, event.site, text)
@@ -122,6 +119,23 @@ def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke
         slots.clear(m, ref)
         return Value(kind=Kind.NONE)
     return unknowns.call_unknown(m, Arguments(arguments.positional[1:], arguments.keywords), event.site, name)
+
+
+def _with_default(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:
+    """`d.get(key, default)` and `d.setdefault(key, default)`."""
+    text, key = naming.text_of(m, event.out), arguments.at(1).const
+    slot = (base.refs[0], f"[{key!r}]" if isinstance(key, str | int) else ANY_ELEMENT)
+    default = arguments.positional[2] if len(arguments.positional) > 2 else UNKNOWN
+    if event.name == "setdefault" and default != UNKNOWN:
+        collecting.note_field(m, slot, default, event.site)
+        repeating.note_put_again(m, m.state.cell(slot), default, event.site, text)
+        if m.state.cell(slot) is None:
+            slots.bind_slot(m, slot, default, event.site)
+    elif default.refs and obj.owner in ("", LOCAL) and {m.state.object(one).kind for one in default.refs} <= BUFFERS:
+        places = [slot, (base.refs[0], ANY_ELEMENT)]
+        held = [slots.slot_value(m, place) for place in places if m.state.cell(place) is not None]
+        return slots.join_values([*held[:1], default])
+    return slots.element(m, base, key, event.site, text)
 
 
 def note_copy(m: Machine, made: int, source: int) -> None:

@@ -355,9 +355,7 @@ def note_part(
         if not meet(m, place, built.parts):
             continue
         m.lateness[site] = (text, built.site, min(sure, module.sure))
-        key = _stale_key(number)
-        before = m.state.get(key)
-        m.state.put(key, (before if isinstance(before, frozenset) else frozenset()) | {site})
+        _make_stale(m, number, site)
         if m.unit.name == "__init__" and _held_in_field(m, number):
             name, made, known = m.lateness[site]
             m.unowned.update(dict.fromkeys(own, site))
@@ -383,10 +381,35 @@ def note_taken_over(m: Machine, module: int, text: str, site: int) -> bool:
             found = True
             m.lateness[site] = (text, built.site, m.state.object(module).sure)
             m.taken_over.add(site)
-            key = _stale_key(number)
-            before = m.state.get(key)
-            m.state.put(key, (before if isinstance(before, frozenset) else frozenset()) | {site})
+            _make_stale(m, number, site)
     return found
+
+
+def note_rebound(m: Machine, before: Cell, value: Value, name: str, site: int) -> None:
+    """A name that was bound to a leaf gets another one that requires grad: an optimizer goes on with the first one."""
+    if len(before.refs) != 1 or len(value.refs) != 1 or before.refs == value.refs:
+        return
+    old, new = m.state.object(before.refs[0]), m.state.object(value.refs[0])
+    if not (_is_leaf_to_train(old) and _is_leaf_to_train(new)):
+        return
+    own = {storage for storage, _ in parts_of(new)}
+    if any(own & {storage for storage, _ in built.parts} for built in m.optimizers.values()):
+        return
+    for number, built in sorted(m.optimizers.items()):
+        if meet(m, parts_of(old), built.parts):
+            m.lateness[site] = (name, built.site, min(old.sure, new.sure))
+            _make_stale(m, number, site)
+
+
+def _is_leaf_to_train(obj: Object) -> bool:
+    return obj.kind in TENSORS and obj.leaf is Fact.YES and obj.requires_grad is Fact.YES
+
+
+def _make_stale(m: Machine, number: int, site: int) -> None:
+    """An optimizer does not know what was set at a site."""
+    key = _stale_key(number)
+    before = m.state.get(key)
+    m.state.put(key, (before if isinstance(before, frozenset) else frozenset()) | {site})
 
 
 def _held_in_field(m: Machine, number: int) -> bool:

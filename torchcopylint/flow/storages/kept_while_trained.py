@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ModuleShallow, PutAside
-from torchcopylint.flow.model import TENSORS, Fact, How, Kind, Object, Sure, Value
+from torchcopylint.flow.model import TENSORS, Fact, How, Key, Kind, Object, Sure, Value
 from torchcopylint.flow.storages import aliasing
 from torchcopylint.flow.tapes import turns
 from torchcopylint.flow.values import naming
@@ -38,16 +38,30 @@ def note_use(m: Machine, value: Value, site: int, consumer: str) -> None:
         if write is None or mark.own or mark.late or write.form != "step":
             continue
         others = [name for bound, name in aliasing.names_of(m, frozenset(value.refs)) if bound < cell.site]
-        bound = turns.bound_on_the_way(m, key, site, mark.write) if others else -1
-        if bound >= 0 and not bound < mark.write < site:
-            # Bound anew in this turn: what an earlier one has trained is what it is bound to.
-            continue
-        if others and (_put_aside(m, cell.site, mark.write, site) or _carried(m, cell.site, site, mark.write)):
+        if not others and len(objects) == 1 and objects[0].kind is not Kind.MODULE:
+            # The parameter of a module, which stands in no name or field of this unit.
+            others = [objects[0].text] if "." in objects[0].text else []
+        if others and is_put_aside(m, key, mark.write, site):
             name = naming.key_text(m, key)
             # What an optimizer moves by its parameters is a module.
             sure = max(Sure.LIKELY, min(obj.sure for obj in objects))
             m.fact(PutAside(site, name, others[0], cell.site, mark.write, consumer, sure, objects[0].kind))
             return
+
+
+def is_put_aside(m: Machine, key: Key | None, written: int, used: int) -> bool:
+    """Whether what a name is bound to is kept for later turns of the loop that writes it, until it is used. Sites.
+
+    The name is bound there on a condition, or what it is bound to is carried to the next turn.
+    """
+    cell = m.state.cell(key) if isinstance(key, str) else None
+    if not isinstance(key, str) or cell is None or cell.site < 0:
+        return False
+    again = turns.bound_on_the_way(m, key, used, written)
+    if again >= 0 and not again < written < used:
+        # Bound anew in this turn: what an earlier one has trained is what it is bound to.
+        return False
+    return _put_aside(m, cell.site, written, used) or _carried(m, cell.site, used, written)
 
 
 def _is_trained_leaf(obj: Object) -> bool:

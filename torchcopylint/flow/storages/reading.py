@@ -48,10 +48,13 @@ def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -
     for ref in value.refs:
         kind = m.state.object(ref).kind
         if _has_elements(m, ref, consumer) or (consumer == "return" and kind is Kind.UNKNOWN):
-            _read_elements(m, ref, site, consumer, target, MAX_DEPTH)
+            _read_elements(m, ref, site, consumer, target, MAX_DEPTH, value.root)
 
 
-def _read_elements(m: Machine, ref: int, site: int, consumer: str, target: str, depth: int) -> None:
+def _read_elements(
+    m: Machine, ref: int, site: int, consumer: str, target: str, depth: int, holder: Key | None = None
+) -> None:
+    """`holder` is the place of the container itself."""
     names = m.state.slot_names(ref)
     if names and m.state.object(ref).kind is Kind.UNKNOWN:
         # What has an item by name is a dictionary, or a record.
@@ -63,11 +66,12 @@ def _read_elements(m: Machine, ref: int, site: int, consumer: str, target: str, 
         if cell.marks:
             place = naming.place_of(m, slot, cell)
             value = Value(cell.refs, cell.kind, None, cell.marks, place)
-            _report_reads(m, value, naming.key_text(m, place), site, consumer, target, whole=True)
+            text = naming.key_text(m, place)
+            _report_reads(m, value, text, site, consumer, target, whole=True, holder=holder)
         if depth:
             for inner in cell.refs:
                 if inner != ref and _has_elements(m, inner, consumer):
-                    _read_elements(m, inner, site, consumer, target, depth - 1)
+                    _read_elements(m, inner, site, consumer, target, depth - 1, naming.place_of(m, slot, cell))
 
 
 def _has_elements(m: Machine, ref: int, consumer: str) -> bool:
@@ -77,8 +81,21 @@ def _has_elements(m: Machine, ref: int, consumer: str) -> bool:
     return obj.kind in CONTAINERS or (obj.kind is Kind.INSTANCE and consumer == "return" and obj.owner in ("", LOCAL))
 
 
-def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str, target: str, *, whole: bool) -> None:
-    """`whole` is whether a value stands for all the elements of a container: one of them that was written suffices."""
+def _report_reads(
+    m: Machine,
+    value: Value,
+    name: str,
+    site: int,
+    consumer: str,
+    target: str,
+    *,
+    whole: bool,
+    holder: Key | None = None,
+) -> None:
+    """`whole` is whether a value stands for all the elements of a container: one of them that was written suffices.
+
+    `holder` is the place that may have been put aside for later turns of a loop: that of the container, or its own.
+    """
     for mark in sorted(value.marks):
         if mark.write in m.cuts:
             _report_cut(m, value, name, mark, site, consumer)
@@ -110,6 +127,9 @@ def _report_reads(m: Machine, value: Value, name: str, site: int, consumer: str,
                 if fact.conditional and between and not _kept_from_before(m, value.root, mark):
                     fact = fact._replace(conditional=False)
                 put = uses.put_at(m, site) if fact.is_parameters_value else -1
+                if write.form == "step" and not mark.own:
+                    aside = kept_while_trained.is_put_aside(m, holder or value.root, mark.write, site)
+                    fact = fact._replace(aside=aside)
                 m.fact(fact._replace(site=site, consumer=consumer, target=target, put=put))
                 if fact.kind is not Kind.STATE_DICT:
                     # Of snapshots, each was taken at a place of its own, all of which are to be put right.

@@ -116,7 +116,15 @@ def _is_made_outside(m: Machine, obj: Object, site: int) -> bool:
     if obj.owner not in ("", LOCAL) or obj.site < 0 or obj.sure is not Sure.PROVEN:
         return False
     outer, inner = uses.loops_around(m, obj.site), uses.loops_around(m, site)
-    return len(outer) < len(inner) and inner[: len(outer)] == outer and not uses.on_some_paths(m, site)
+    before = len(outer) < len(inner) and inner[: len(outer)] == outer
+    return before and (not uses.on_some_paths(m, site) or (obj.kind in BUFFERS and _is_for_each_key(m, site)))
+
+
+def _is_for_each_key(m: Machine, site: int) -> bool:
+    """Whether a place is reached for each key that a container does not have yet, which will be several."""
+    arms = [arm for branch in m.index.of(t.Branch) for arm in branch.arms if any(e.site == site for e in arm)]
+    tests = [m.unit.definitions[event.register] for arm in arms for event in arm if isinstance(event, t.Assume)]
+    return len(arms) == 1 and any(isinstance(test, t.Logic) and test.symbol in ("in", "not in") for test in tests)
 
 
 def _stateful(m: Machine, ref: int, obj: Object) -> bool:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcopylint.base.finding import Role
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Inside, OptimizerHeld, PartReplaced
-from torchcopylint.flow.model import ARGUMENT, LOCAL, How, Kind, Object, Part, Region, Slot, Sure, Value
+from torchcopylint.flow.model import ARGUMENT, LOCAL, Fact, How, Kind, Object, Part, Region, Slot, Sure, Value
 from torchcopylint.flow.program import ownership
 from torchcopylint.flow.storages import aliasing
 from torchcopylint.flow.tapes import exclusion, uses
-from torchcopylint.flow.values import inside
+from torchcopylint.flow.values import inside, naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,6 +93,31 @@ def found(m: Machine) -> Iterator[Relation]:
             exclusion.is_told_by_kind(m, site) or exclusion.is_told_by_itself(m, site, text)
         ):
             yield PartReplaced(site, text, field, m.unit.name, m.unit.qualname, sure)
+    yield from _leaves_replaced(m, me)
+
+
+def _leaves_replaced(m: Machine, me: int) -> Iterator[PartReplaced]:
+    """The tensors that a unit makes itself and puts into fields of `self`: where a leaf was that an optimizer steps on,
+    none is, or another one."""
+    if _tells_optimizer(m):
+        return
+    for store in m.index.of(t.StoreAttribute):
+        slot = (me, f".{store.name}")
+        made = m.value(store.value).refs
+        if store.augmented or m.value(store.base).refs != (me,) or m.state.refs_of(slot) != m.value(store.value).refs:
+            continue
+        tensors = [m.state.object(ref) for ref in _tensors_in(m, made[0])] if len(made) == 1 else []
+        sure = min((one.sure for one in tensors), default=Sure.NOT)
+        if sure and _is_made_here(m, slot) and not uses.on_some_paths(m, store.site):
+            text = f"{naming.text_of(m, store.base)}.{store.name}"
+            yield PartReplaced(store.site, text, "", m.unit.name, m.unit.qualname, sure, leaf=True)
+
+
+def _tensors_in(m: Machine, ref: int) -> tuple[int, ...]:
+    """A tensor itself, or those of a list or tuple that holds nothing else."""
+    obj = m.state.object(ref)
+    held = (ref,) if obj.kind not in (Kind.LIST, Kind.TUPLE) else tuple(_parts_of(m, (ref,), 1))
+    return held if all(m.state.object(one).kind is Kind.TENSOR for one in held) else ()
 
 
 def _field_of_whole(m: Machine, base: int) -> str:
@@ -145,8 +170,13 @@ def _held(m: Machine) -> Iterator[OptimizerHeld]:
             if module.kind is Kind.MODULE and own and own <= moved:
                 yield OptimizerHeld(site, name, over, uses.own_calls(m), module.sure, frozenset(), renewed)
         parts = frozenset(over for over, bound, part in single if bound < site and _knows(m, optimizer_ref[name], part))
-        if parts:
-            yield OptimizerHeld(site, name, "", uses.own_calls(m), optimizer.sure, parts, renewed)
+        leaves = frozenset(
+            over
+            for over, bound, _ in single
+            if bound < site and _knows_leaves(m, optimizer_ref[name], _tensors_in(m, optimizer_ref[over]))
+        )
+        if parts or leaves:
+            yield OptimizerHeld(site, name, "", uses.own_calls(m), optimizer.sure, parts, renewed, leaves)
 
 
 def _knows(m: Machine, optimizer: int, part: Object) -> bool:
@@ -154,6 +184,19 @@ def _knows(m: Machine, optimizer: int, part: Object) -> bool:
     built = m.optimizers.get(optimizer | 1)
     trained = part.kind in (Kind.MODULE, Kind.PARAMETER) and built is not None
     return trained and ownership.meet(m, ownership.parts_of(part), built.parts if built is not None else ())
+
+
+def _knows_leaves(m: Machine, optimizer: int, refs: tuple[int, ...]) -> bool:
+    """Whether an optimizer was built over some tensors, which are leaves, and parameters of no module."""
+    built = m.optimizers.get(optimizer | 1)
+    tensors = [m.state.object(ref) for ref in refs]
+    trained = [one for one in tensors if one.leaf is Fact.YES and one.requires_grad is Fact.YES]
+    return (
+        bool(refs)
+        and built is not None
+        and len(trained) == len(tensors)
+        and all(ownership.meet(m, ownership.parts_of(one), built.parts) for one in trained)
+    )
 
 
 def _renewed(m: Machine, name: str) -> tuple[tuple[str, frozenset[str]], ...] | None:

@@ -80,6 +80,8 @@ class Reach:
 
     def __init__(self) -> None:
         self.modules: list[Held] = []
+        self.trained: set[tuple[str, str]] = set()
+        """Scopes and paths at which something has stood that an optimizer holds."""
         self.exceeded = False
         self._left = 0
         self._entered: set[int] = set()

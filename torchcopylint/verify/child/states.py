@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from .contents import extent
-from .reach import Reach, has_graph, is_array
+from .reach import Held, Reach, has_graph, is_array
 
 try:
     import numpy
@@ -31,7 +31,8 @@ def state(reach: Reach, frames: list[types.FrameType], looks: frozenset[str]) ->
     """What holds in these frames, of what is looked for; what is not is empty.
 
     `graphs`: paths of tensors that have a graph, with how many nodes it has. `same`: groups of paths to one tensor,
-    array or module. `unheld`: paths of parameters that no optimizer in sight holds (none if there is no optimizer).
+    array or module. `unheld`: paths of parameters that no optimizer in sight holds (none if there is no optimizer), and
+    of tensors that stand where one has stood that is held.
     `buffers`: paths of tensors whose graph still holds what it saved, `saved`: from where to where in memory that is.
     """
     paths: dict[int, list[list[str]]] = {}
@@ -52,7 +53,7 @@ def state(reach: Reach, frames: list[types.FrameType], looks: frozenset[str]) ->
     return {
         "graphs": graphs[:MOST_PATHS],
         "same": [group[:6] for group in paths.values() if len(group) > 1][:MOST_PATHS] if "same" in looks else [],
-        "unheld": _unheld(reach, optimizers)[:MOST_PATHS] if "unheld" in looks else [],
+        "unheld": _unheld(reach, optimizers, held)[:MOST_PATHS] if "unheld" in looks else [],
         "buffers": [
             [one.scope, one.path]
             for one in (held if graphed else ())
@@ -166,7 +167,8 @@ def _extents_saved(values: list[Any]) -> list[list[int]]:
     return [list(found) for found in dict.fromkeys(extent(part) for part in islice(parts, MOST_NODES))]
 
 
-def _unheld(reach: Reach, optimizers: list[torch.optim.Optimizer]) -> list[list[str]]:
+def _unheld(reach: Reach, optimizers: list[torch.optim.Optimizer], found: list[Held]) -> list[list[str]]:
+    """The parameters of modules that no optimizer holds, and the places where one that is held has stood before."""
     if not optimizers:
         return []
     held = {
@@ -177,7 +179,15 @@ def _unheld(reach: Reach, optimizers: list[torch.optim.Optimizer]) -> list[list[
         for module in reach.modules
         for name, parameter in module.value.__dict__.get("_parameters", {}).items()
         if parameter is not None and id(parameter) not in held
-    ]
+    ] + _displaced(reach, held, found)
+
+
+def _displaced(reach: Reach, held: set[int], found: list[Held]) -> list[list[str]]:
+    """Where a tensor stands that no optimizer holds, and one has stood that is held."""
+    tensors = [one for one in found if isinstance(one.value, torch.Tensor)]
+    reach.trained |= {(one.scope, one.path) for one in tensors if id(one.value) in held}
+    others = [one for one in tensors if id(one.value) not in held]
+    return [[one.scope, one.path] for one in others if (one.scope, one.path) in reach.trained]
 
 
 def flagged(last: dict[tuple[str, str], Any]) -> list[str]:
@@ -188,12 +198,12 @@ def flagged(last: dict[tuple[str, str], Any]) -> list[str]:
 
 def unheld_at_end(reach: Reach, names: dict[str, Any]) -> list[list[str]]:
     """The parameters that the script's globals reach and that no optimizer among them holds."""
-    reach.walk_names("", names)
+    found = reach.walk_names("", names)
     optimizers = []
     for value in names.values():
         attributes = getattr(value, "__dict__", {}) if not isinstance(value, type) else {}
         optimizers += [v for v in (value, *list(attributes.values())) if isinstance(v, torch.optim.Optimizer)]
-    return _unheld(reach, optimizers)[:MOST_PATHS]
+    return _unheld(reach, optimizers, found)[:MOST_PATHS]
 
 
 def ends(last: dict[tuple[str, str], Any], names: dict[str, Any]) -> dict[str, str]:
