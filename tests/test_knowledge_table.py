@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 
@@ -483,3 +486,14 @@ def test_every_row_of_every_table_can_be_parsed() -> None:
         module = table.module_class(name)
         assert module is not None
         assert module.shares in ("fresh", "view", "same", "maybe")
+
+
+def test_functions_that_refuse_all_but_tensors_do() -> None:
+    refusing = [name for name in table.names("functions") if table.refuses_others(name)]
+    others = [np.ones((2, 2), dtype=np.float32), [1.0], [torch.ones(2)], 2.0, 2, np.float32(2)]
+    for name in refusing:
+        called = functools.reduce(getattr, name.partition("(")[0].split(".")[1:], torch)
+        for first, further, more in itertools.product(others, (torch.ones(2, 2), 1), range(4)):
+            with pytest.raises((TypeError, AttributeError, RuntimeError, ValueError, NotImplementedError)):
+                called(first, *[further] * more)
+    assert len(refusing) > 300

@@ -69,6 +69,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         ours = {other.site for other in unit.writes.values() if other.root == write.root}
         own = owns.get(write.site, [])
         wanted = [read for read in reads if _wanted_apart(read, own, ours) or _is_lost(write, read)]
+        wanted = wanted or [read for read in reads if _was_before(write, read)]
         if write.site in alone and not wanted and _for_the_moment(own, ours):
             wanted = reads
         if write.site in handed_out and not wanted and _goes_on_with_part(unit, write, reads, own):
@@ -209,7 +210,8 @@ def _wanted_apart(read: ReadAfter, owns: list[ReadAfter], ours: set[int]) -> boo
         # The base was written; the view (or second name) is read as it was.
         return bool(owns) and bool(read.links)
     if any(link.how in PARTS for link in read.below_written):
-        return False
+        # But who computes something of the two of them takes them for two: `cdist(x, centers)`.
+        return read.consumer in ("operand", "argument") and any(own.site == read.site for own in owns)
     return any(own.site not in ours for own in owns)
 
 
@@ -227,6 +229,15 @@ def _uses_base(write: Write, reads: list[ReadAfter]) -> list[ReadAfter]:
     if any(read.consumer not in LOOKED_AT - {"return"} for read in below):
         return []
     return [read for read in below if not any(link.how in PARTS for link in read.below_written)]
+
+
+def _was_before(write: Write, read: ReadAfter) -> bool:
+    """Whether a name for what a field of the object holds is computed with after the field has been changed by its own
+    name: `old = self.mean; self.mean += step; x - old`. The field is read by the next call."""
+    field = write.owner == FIELD and write.root == write.owner_name and write.root.count(".") == 1
+    names = [link for link in read.below_read if link.how is None]
+    plain = read.name.isidentifier() and read.links == read.below_read and len(names) == len(read.links) == 1
+    return field and plain and write.reads_old and write.form != "item" and read.consumer == "operand"
 
 
 def _is_lost(write: Write, read: ReadAfter) -> bool:

@@ -404,6 +404,10 @@ class Parameter(NamedTuple):
 HANDED_TO = "-> "
 FROM_NUMPY = "from_numpy"
 """The last name of a function that takes nothing but an array."""
+OF_TENSOR = "torch"
+"""A function of torch that takes a tensor there, and nothing else, or a size that is asked for by its dimension."""
+ASKED = "asked"
+"""`isinstance` and the like, and functions of NumPy, which take many things: what is a tensor may not be one there."""
 KEEPDIM = "keepdim"
 """A keyword that methods of tensors alone have: NumPy's is `keepdims`."""
 

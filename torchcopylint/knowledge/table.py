@@ -322,6 +322,46 @@ def owners(method: str) -> frozenset[str]:
     return frozenset(row[0].split()) if row else frozenset()
 
 
+OF_TENSORS = ("torch.nn.functional.", "torch.fft.", "torch.special.", "torch.linalg.")
+"""Whose functions compute from a tensor, which comes first."""
+PAIRS = (("x1", "x2"), ("input1", "input2"), ("a", "b"))
+"""How the arguments are called of functions that take two tensors: `cdist`, `cosine_similarity`."""
+OF_NUMBERS_TOO = frozenset(
+    {
+        "add",
+        "addbmm",
+        "addmm",
+        "addmv",
+        "addr",
+        "baddbmm",
+        "div",
+        "divide",
+        "float_power",
+        "floor_divide",
+        "mul",
+        "multiply",
+        "polygamma",
+        "pow",
+        "remainder",
+    }
+    | {"sub", "subtract", "true_divide", "xlog1py", "xlogy", "zeta"}
+)
+"""Functions that take a number in the place of the first tensor (executed in the tests, as all of this)."""
+
+
+@cache
+def refuses_others(dotted: str) -> bool:
+    """Whether a function of torch computes a tensor from one that comes first, and raises for an array, a list or a
+    number there. What joins tensors takes a list of them."""
+    op, short = function(dotted), dotted.rpartition(".")[2]
+    if op is None or op.result != "tensor" or op.writes or short in OF_NUMBERS_TOO or short == "multi_dot":
+        return False
+    if not dotted.startswith("torch.") or not (op.differentiable or short.endswith("_like")):
+        return False
+    alike = short.endswith("_like") or dotted.startswith(OF_TENSORS) or op.arguments[:2] in PAIRS
+    return alike or tensor_method(short) is not None
+
+
 @cache
 def torch_version() -> str:
     """The version of torch that the generated tables come from, without a local part: `2.13.0`."""

@@ -192,11 +192,22 @@ _OF_NO_TENSOR = frozenset(
 def _has_parameters(m: Machine, event: t.StoreAttribute) -> bool:
     """Whether a unit asks what it switches `requires_grad` of for its parameters or state, or switches its mode.
 
-    That is no tensor.
+    Or calls it, as another method of the class may do. That is no tensor.
     """
     text = naming.text_of(m, event.base)
     asking = (one for one in m.index.of(t.Invoke) if one.name in _OF_NO_TENSOR)
-    return any(naming.text_of(m, one.base) == text for one in asking)
+    field = text.removeprefix(f"{m.unit.first}.")
+    return any(naming.text_of(m, one.base) == text for one in asking) or (
+        m.unit.owner >= 0 and field != text and field.isidentifier() and _is_called(m, field)
+    )
+
+
+def _is_called(m: Machine, field: str) -> bool:
+    """Whether a method of the class calls what a field of `self` holds."""
+    mine = [unit for unit in m.world.program.units if unit.owner == m.unit.owner]
+    calls = [(unit, call) for unit in mine for call in m.world.index(unit).of(t.Invoke) if call.name == field]
+    bases = [(unit, unit.definitions[call.base]) for unit, call in calls]
+    return any(isinstance(base, t.Load) and base.name == unit.first for unit, base in bases)
 
 
 def _keeps_option(m: Machine, event: t.StoreAttribute, obj: Object) -> bool:

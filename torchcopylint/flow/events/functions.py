@@ -85,10 +85,12 @@ def _shows_tensor(m: Machine, op: Op, arguments: Arguments) -> None:
         target = callforms.argument(op, arguments, 1)
         memory.evidence_tensor(m, target)
         m.note_evidence(target, frozenset({"loss"}))
+    if op.arguments[:2] in table.PAIRS:
+        memory.evidence_tensor(m, callforms.argument(op, arguments, 1))
     if not first.refs or kind_of(first, m.state) is not Kind.UNKNOWN or not op.name.startswith("torch."):
         return
     short = op.name.rpartition(".")[2].partition("(")[0]
-    alike = short.endswith("_like") or op.name.startswith("torch.nn.functional.")
+    alike = short.endswith("_like") or op.arguments[:2] in table.PAIRS or op.name.startswith(table.OF_TENSORS)
     if alike or table.tensor_method(short) is not None:
         memory.evidence_tensor(m, first)
         m.note_evidence(first, frozenset({short}))

@@ -30,6 +30,8 @@ class FileBuilder:
         self.units: list[t.Unit | None] = []
         self.classes: list[t.ClassInfo | None] = []
         self.deferred: list[Callable[[], None]] = []
+        self.imported: dict[str, str] = {}
+        """What the names stand for that the file imports, anywhere in it: dotted."""
 
     def reserve_unit(self) -> int:
         """A new unit's index; the unit itself is put there when its body has been lowered."""

@@ -7,9 +7,11 @@ from typing import Any
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.lower import functions
+from torchcopylint.flow.lower.annotations import dotted_name
 from torchcopylint.flow.lower.builder import Frame, UnitBuilder
 from torchcopylint.flow.lower.literals import text_of, value_of
 from torchcopylint.flow.lower.node import Node, kind
+from torchcopylint.knowledge import table
 
 BINARY_SYMBOLS: dict[str, str] = {
     "Add": "+",
@@ -149,6 +151,9 @@ def _subscript(b: UnitBuilder, node: Node) -> int:
     return b.define(t.Item, node, base, lower_index(b, node.slice))
 
 
+_WHOLE_NUMBERS = frozenset({"Integer", "UnaryOperation"})
+
+
 def _call(b: UnitBuilder, node: Node) -> int:
     function = node.func
     # `isinstance` of LibCST's abstract classes runs Python code wherever the answer is no.
@@ -158,14 +163,32 @@ def _call(b: UnitBuilder, node: Node) -> int:
             b.use(function.value.value, f"{function.attr.value}()")
             if any(one.keyword and one.keyword.value == t.KEEPDIM for one in node.args):
                 b.use(function.value.value, t.HANDED_TO + t.KEEPDIM)
+            if function.attr.value == "size" and node.args and kind(node.args[0].value) in _WHOLE_NUMBERS:
+                # `x.size(0)`: others have a size, but none that takes a dimension, except what holds a tensor.
+                b.use(function.value.value, t.HANDED_TO + t.OF_TENSOR)
         if function.attr.value == t.FROM_NUMPY and node.args and kind(node.args[0].value) == "Name":
             b.use(node.args[0].value.value, t.HANDED_TO + t.FROM_NUMPY)
+        _hand(b, node)
         arguments = lower_arguments(b, node.args)
         return b.define(t.Invoke, node, base, function.attr.value, arguments)
     if kind(function) == "Name" and function.value == "map" and _are_plain(node.args) and "map" not in b.bound:
         return _map(b, node)
     callee = lower_expression(b, function)
+    _hand(b, node)
     return b.define(t.Call, node, callee, lower_arguments(b, node.args))
+
+
+def _hand(b: UnitBuilder, node: Node) -> None:
+    """Note what takes a name as its first argument, if that says something of what it holds."""
+    first = node.args[0] if node.args else None
+    if first is None or kind(first.value) != "Name" or first.star or first.keyword:
+        return
+    root, dot, rest = dotted_name(node.func).partition(".")
+    dotted = f"{b.file.imported.get(root, root)}{dot}{rest}"
+    if dotted == "isinstance" or dotted.startswith(("torch.is_", "numpy.")):
+        b.use(first.value.value, t.HANDED_TO + t.ASKED)
+    elif dotted.startswith("torch.") and table.refuses_others(table.canonical(dotted)):
+        b.use(first.value.value, t.HANDED_TO + t.OF_TENSOR)
 
 
 def _are_plain(arguments: Sequence[Node]) -> bool:

@@ -219,6 +219,7 @@ def _import(b: UnitBuilder, node: Node) -> None:
         else:
             # `import a.b` binds `a`.
             name = dotted = dotted.partition(".")[0]
+        b.file.imported[name] = dotted
         b.bind(name, b.define(t.Import, alias, t.Dotted(dotted)), alias)
 
 
@@ -233,6 +234,7 @@ def _import_from(b: UnitBuilder, node: Node) -> None:
         if alias.asname is not None and kind(alias.asname.name) == "Name":
             name = alias.asname.name.value
         separator = "" if module.endswith(".") else "."
+        b.file.imported[name] = f"{module}{separator}{imported}"
         b.bind(name, b.define(t.Import, alias, t.Dotted(f"{module}{separator}{imported}")), alias)
 
 

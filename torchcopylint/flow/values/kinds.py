@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.model import Fact, Kind, Object, Sure, Value
-from torchcopylint.flow.tape import HANDED_TO, KEEPDIM, UNION, Dotted
+from torchcopylint.flow.tape import ASKED, HANDED_TO, KEEPDIM, OF_TENSOR, UNION, Dotted
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def from_class_name(m: Machine, dotted: str) -> Object | None:
 def evidence(name: str, *, called: bool) -> str:
     """What kind of object is shown by an attribute that is read, or a method that is called: see `table.evidence`."""
     if name.startswith(HANDED_TO):
-        return "tensor" if name.endswith(KEEPDIM) else "array"
+        return "" if name == HANDED_TO + ASKED else "tensor" if name.endswith((KEEPDIM, OF_TENSOR)) else "array"
     found = table.evidence(name)
     if found == "tensor" and not called and table.tensor_property(name) is None:
         return ""
@@ -282,6 +282,8 @@ def telling(uses: frozenset[str]) -> frozenset[str]:
 def from_uses(uses: frozenset[str], *, alone: bool = False) -> tuple[Kind, Sure]:
     """What the attributes and methods used on something say of it; all must agree. `alone` is whether the file deals in
     tensors alone."""
+    if HANDED_TO + ASKED in uses:
+        uses -= {HANDED_TO + OF_TENSOR}
     found = {kind for use in uses if (kind := evidence(use.removesuffix("()"), called=use.endswith("()")))}
     if found == {"tensor"} and used_otherwise(uses):
         return Kind.UNKNOWN, Sure.NOT
@@ -328,7 +330,7 @@ def used_otherwise(uses: frozenset[str]) -> bool:
 def _of_tensors(name: str) -> bool:
     """Whether tensors have an attribute of that name; private ones may be anybody's."""
     if name.startswith(HANDED_TO):
-        return name.endswith(KEEPDIM)
+        return name.endswith((KEEPDIM, OF_TENSOR, ASKED))
     return name.startswith("_") or table.tensor_method(name) is not None or table.tensor_property(name) is not None
 
 
