@@ -18,6 +18,7 @@ from torchcopylint.checks._common import (
     first_reads,
     links_of,
     once_a_sharing,
+    only_shown,
     order_of,
     read_point,
     shared_points,
@@ -35,6 +36,7 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
     others = first_reads(unit, own=False)
     found = []
     reaching, edits = [], []
+    shown: set[int] = set()
     # A tensor over what must not be written is a fault by itself, and its writes are no other one.
     readonly = {fact.site for fact in unit.facts if isinstance(fact, LayoutRefused) and fact.form == "readonly"}
     for write in unit.writes.values():
@@ -46,6 +48,8 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
         reads = [read for read in reads if not _two_of_several(read, write)]
         if reads:
             found.append((write, min(reads, key=order_of)))
+            if only_shown(reads, mine):
+                shown.add(write.site)
         elif suffers_caller(unit, write) and _is_sure_way(write, how):
             if not set(write.storages) & unit.returns_sources:
                 reaching.append((write, links_of(write)))
@@ -67,7 +71,8 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
         when = next((link.when for link in read.links if link.when), "")
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
         sure = confidence(write.sure, max(read.sure, Sure.LIKELY))
-        yield Report(write.site, points, _values(write, read.name, when), sure, "conditional" if when else "")
+        variant = "conditional" if when else "shown" if write.site in shown else ""
+        yield Report(write.site, points, _values(write, read.name, when), sure, variant)
 
 
 def of_fields(methods: Sequence[UnitFacts], how: How) -> Iterator[Report]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
@@ -213,6 +213,13 @@ LOOKED_AT = frozenset({"return", "operand", "look", "argument"})
 def is_shown(unit: UnitFacts, reads: list[ReadAfter]) -> bool:
     """Whether what was written is printed, stored, passed on or computed with, otherwise than to write it again."""
     return any(read.site not in unit.writes and read.consumer in {*LOOKED_AT, "text", "store"} for read in reads)
+
+
+def only_shown(reads: Sequence[ReadAfter], owns: Sequence[ReadAfter]) -> bool:
+    """Whether both sides of a sharing are printed after the write, and nothing else is done with either: nobody goes on
+    with what has changed, and that it has changed stands there for everybody to see."""
+    both = bool(reads) and bool(owns)
+    return both and all(r.consumer == "text" or (r.consumer, r.target) == ("look", "print") for r in (*reads, *owns))
 
 
 def links_of(write: Write) -> tuple[Link, ...]:

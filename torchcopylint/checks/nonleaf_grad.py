@@ -13,7 +13,10 @@ ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
-    """Report each read of `.grad` on a computed tensor that retains none."""
+    """Report each read of `.grad` on a computed tensor that retains none.
+
+    Where it is printed, that there is none is what is printed, beside the warning that torch gives.
+    """
     for fact in unit.facts:
         if isinstance(fact, GradientRead):
             yield Report(
@@ -21,4 +24,5 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 points=(Point(Role.READ, fact.site, "read.grad", {"name": fact.name}),),
                 values={"name": fact.name},
                 confidence=confidence(fact.sure),
+                variant="shown" if fact.shown else "",
             )

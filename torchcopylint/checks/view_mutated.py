@@ -22,6 +22,7 @@ from torchcopylint.checks._common import (
     kept_gradient,
     links_of,
     once_a_sharing,
+    only_shown,
     order_of,
     read_point,
     shared_points,
@@ -29,6 +30,7 @@ from torchcopylint.checks._common import (
     written_point,
 )
 from torchcopylint.flow.facts import (
+    CallerSuffers,
     EntryWritten,
     FieldIsGlobal,
     FieldsTwins,
@@ -58,6 +60,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     alone = edited_alone(unit)
     handed_out = {fact.site for fact in unit.facts if isinstance(fact, PartHandedOut) and not fact.whole}
     scratch = {fact.site for fact in unit.facts if isinstance(fact, ScratchEdited)}
+    suffering = {fact.site for fact in unit.facts if isinstance(fact, CallerSuffers)}
     found = []
     reaching, edits = [], []
     for write in unit.writes.values():
@@ -95,7 +98,11 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for write, links in first_of_each(reaching):
         points = (*shared_points(links), written_point(write))
         values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
-        yield Report(write.site, points, values, confidence(write.sure), "caller")
+        sure = confidence(write.sure)
+        if sure is not Confidence.HIGH and write.site not in suffering:
+            # That somebody hands in a tensor, and that he looks at it again, is one assumption too many.
+            sure = Confidence.LOW
+        yield Report(write.site, points, values, sure, "caller")
     told = {write.site for write, _ in (*found, *reaching, *edits)}
     yield from (_of_part(unit, fact) for fact in _parts(unit, owns) if fact.site not in told)
     for write, read in once_a_sharing(found):
@@ -106,7 +113,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             continue
         values = {"name": name, "op": write.op, "source": source}
         limit = Confidence.MEDIUM if write.site in handed_out | scratch else Confidence.HIGH
-        yield Report(write.site, points, values, at_most(limit, confidence(write.sure, read.sure)))
+        shown = only_shown(others.get(write.site, []), owns.get(write.site, []))
+        variant = "shown" if shown else ""
+        yield Report(write.site, points, values, at_most(limit, confidence(write.sure, read.sure)), variant)
 
 
 def _parts(unit: UnitFacts, owns: dict[int, list[ReadAfter]]) -> Iterator[PartSuffers]:

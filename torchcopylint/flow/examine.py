@@ -84,6 +84,7 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
     field_gradients,
     keeping,
     lasting,
+    left_alone,
     left_in_fields,
     left_in_flight,
     lent_parts,
@@ -487,7 +488,8 @@ def _is_told(m: Machine, event: t.Call | t.Invoke) -> bool:
 def _settled(m: Machine, fact: DataShared) -> DataShared:
     """A fact with what the end of the file shows: whether anything in it changes what the two share; and of the unit:
     whether the result goes to the caller, as in a conversion."""
-    fact = fact._replace(still=fact.form not in ("buffer", "table") and not _changes_values(m.world))
+    still = fact.form not in ("buffer", "table") and not _changes_values(m.world)
+    fact = fact._replace(still=still or (fact.form != "buffer" and left_alone.are(m, fact)))
     put = m.put_on.get(fact.site)
     if put is None or not put.storages & set(argument_paths(m)):
         return fact

@@ -60,13 +60,15 @@ class LeafWritten(NamedTuple):
 
 
 class GradientRead(NamedTuple):
-    """At `site`, `.grad` of `name` is read, which is not a leaf and retains no grad; made at `made` by `op`."""
+    """At `site`, `.grad` of `name` is read, which is not a leaf and retains no grad; made at `made` by `op`. `shown` is
+    whether it is printed or displayed there, and nothing else."""
 
     site: int
     name: str
     made: int
     op: str
     sure: Sure
+    shown: bool = False
 
 
 class GradModeUnused(NamedTuple):

@@ -154,6 +154,7 @@ def _class(world: World, info: t.ClassInfo, home: Home) -> ClassFacts:
         apart=apart.fields(world, info.number),
         body=class_body_of(home, info, decorators) if plain else None,
         ties=tuple(tie[:4] for tie in ties.of(world, info.number) if not tie.when),
+        makers=world.makers(info.number),
     )
 
 

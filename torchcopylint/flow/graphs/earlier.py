@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Value
+from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes import uses
-from torchcopylint.flow.values import naming
+from torchcopylint.flow.values import kinds, naming
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -64,6 +65,51 @@ def may_come_from_before(m: Machine, loop: t.Loop, event: t.Event) -> bool:
         else:
             pending += t.operands(made)[1:] if isinstance(made, t.Call) else t.operands(made)
     return False
+
+
+def comes_from_arguments(m: Machine, event: t.Event) -> bool:
+    """Whether what backward runs over is what a criterion says of arguments of the function, or of parts of them: then
+    it is these that have a graph, which was there before any loop.
+
+    What a network computes of an argument has the network's graph; the argument is data then. One that is counted with
+    (`x @ w`) may be a leaf.
+    """
+    names = {parameter.name for parameter in m.unit.parameters[1 if m.unit.owner >= 0 else 0 :]}
+    bound = _bindings(m.unit.tape)
+    pending = [(register, False) for register in t.operands(event)]
+    seen, found = set[int](), False
+    while pending:
+        register, judged = pending.pop()
+        made = m.unit.definitions[register] if register >= 0 else None
+        if made is None or register in seen:
+            continue
+        seen.add(register)
+        if isinstance(made, t.Load):
+            found = found or (judged and made.name in names)
+            pending += [(value, judged) for value, _ in bound.get(made.name, ())]
+        elif isinstance(made, t.Call | t.Invoke):
+            judges = _is_criterion(m, made)
+            if not judges and not _is_known(m, made):
+                return False
+            method = isinstance(made, t.Invoke) and not judges
+            pending += [(one, judged or judges) for one in (t.operands(made)[:1] if method else t.operands(made)[1:])]
+        elif isinstance(made, t.Operate) and judged:
+            return False
+        elif isinstance(made, t.Item):
+            pending.append((made.base, judged))
+        elif not isinstance(made, t.Attribute | t.Iterate):
+            pending += [(one, judged) for one in t.operands(made)]
+    return found
+
+
+def _is_criterion(m: Machine, call: t.Call | t.Invoke) -> bool:
+    """Whether a call is one of something called a criterion, and of nothing that the file says itself."""
+    if isinstance(m.value(call.function).const if isinstance(call, t.Call) else None, FunctionReference):
+        return False
+    if isinstance(call, t.Invoke) and m.world.is_method(call.name):
+        return False
+    name = naming.text_of(m, call.function) if isinstance(call, t.Call) else call.name
+    return kinds.named_criterion(name) or name.endswith(("_loss", "cross_entropy"))
 
 
 def _closed_over(m: Machine, register: int, bound: dict[str, list[tuple[int, int]]]) -> list[int]:

@@ -9,7 +9,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
 from torchcopylint.flow.graphs import addends, carriers, own_elements, turn_by_turn
 from torchcopylint.flow.graphs.beside import grows_beside
-from torchcopylint.flow.graphs.earlier import from_before, is_begun_on_arms, may_come_from_before
+from torchcopylint.flow.graphs.earlier import comes_from_arguments, from_before, is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.graphs.runs import MAX_DEPTH, Again, carrying_object, held_in, ran_at
 from torchcopylint.flow.model import (
     ARGUMENT,
@@ -84,7 +84,7 @@ def _is_on_earlier(m: Machine, loop: t.Loop, site: int) -> bool:
     """Whether backward at a site may run over a graph that was there before the loop's turn."""
     register = m.index.calls.get(site, -1)
     event = m.unit.definitions[register] if register >= 0 else None
-    return event is not None and may_come_from_before(m, loop, event)
+    return event is not None and (may_come_from_before(m, loop, event) or comes_from_arguments(m, event))
 
 
 def _kept_in_fields(m: Machine, known: set[int]) -> Iterator[Relation]:

@@ -41,7 +41,7 @@ from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import kept_while_trained, rebinding, slots
 from torchcopylint.flow.tape import Dotted
-from torchcopylint.flow.tapes import inquiries, layout
+from torchcopylint.flow.tapes import inquiries, layout, uses
 from torchcopylint.flow.tapes.exclusion import exclude
 from torchcopylint.flow.values import devices, dtypes, imports, kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
@@ -300,7 +300,8 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
     lacking = _keeps_no_gradient(m, obj) or _has_no_gradient(m, obj, out)
     lacking = site >= 0 and lacking and not _may_retain(m, base)
     if lacking and not exclude(m, obj.site, site) and not inquiries.is_asserted_none(m, out):
-        m.fact(GradientRead(site, text, obj.site, obj.text, obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY))
+        sure = obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY
+        m.fact(GradientRead(site, text, obj.site, obj.text, sure, uses.is_shown(m, out)))
     rebinding.note_gradient_read(m, ref, obj, site)
     slot = (ref, ".grad")
     m.gradients.add(ref)

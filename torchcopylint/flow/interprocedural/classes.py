@@ -32,7 +32,7 @@ from torchcopylint.flow.model import (
     Value,
     join_objects,
 )
-from torchcopylint.flow.program import children, held_functions, training_fields
+from torchcopylint.flow.program import children, factories, held_functions, training_fields
 from torchcopylint.flow.program.ties import Tie
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.values.outside import Outside
@@ -84,6 +84,7 @@ class Classes(Lineages):
         self._common_layers: dict[int, list[Tie]] = {}
         self.held_functions: held_functions.Held = {}
         self._registered: dict[int, dict[str, bool]] = {}
+        self._makers: dict[int, tuple[tuple[str, str], ...]] = {}
         self._trained_by: dict[int, training_fields.Trained] = {}
         self.frozen_fields: set[tuple[int, str]] = set()
         """Fields, by their classes, for which all who make an instance pass frozen networks."""
@@ -103,11 +104,28 @@ class Classes(Lineages):
             own = self.is_own_class(current)
             known = self._fields.get(current, {}).get(name) if own else self.outside.field(current, name)
             if known is not None:
+                if current != local and self._is_made_anew(local, current, name):
+                    # What an heir makes is another thing of that kind.
+                    return Object(known.kind, min(known.sure, Sure.LIKELY), requires_grad=known.requires_grad)
                 if self._set_in_inference.get((current, name)) and known.kind is Kind.TENSOR:
                     # The constructor has put something there that is to be replaced.
                     return known._replace(flags=known.flags | {INFERENCE}, sure=min(known.sure, Sure.LIKELY))
                 return known
         return None
+
+    def _is_made_anew(self, heir: int, base: int, name: str) -> bool:
+        """Whether a field that a base sets to what a method makes is set by another method in an heir."""
+        makers = (maker for field, maker in self.makers(base) if field == name)
+        return any(self.method(heir, maker) != self.method(base, maker) for maker in makers)
+
+    def makers(self, number: int) -> tuple[tuple[str, str], ...]:
+        """The fields of a class that it sets to what methods of its object make, each with such a method."""
+        if not self.is_own_class(number):
+            facts = self.outside.class_facts(number)
+            return facts.makers if facts is not None else ()
+        if number not in self._makers:
+            self._makers[number] = factories.of(self, number)
+        return self._makers[number]
 
     def fields(self, number: int) -> Mapping[str, Object]:
         """What is known of the fields that a class of this file sets itself."""

@@ -28,6 +28,14 @@ def from_iteration(m: Machine, register: int) -> bool:
     return isinstance(event, t.Iterate)
 
 
+def is_shown(m: Machine, register: int) -> bool:
+    """Whether a value is printed, put into a text, or dropped as a notebook's last line, and nothing else."""
+    used = m.consumer_of(register)
+    if isinstance(used, t.Call):
+        return m.dotted_of(used) == "builtins.print"
+    return isinstance(used, t.Text | t.Discard)
+
+
 def is_of_each_turn(m: Machine, register: int) -> bool:
     """Whether a register was loaded from a name that loops alone bind: it is another thing at each turn."""
     load = m.unit.definitions[register] if register >= 0 else None

@@ -96,8 +96,9 @@ class Base(NamedTuple):
 class ClassFacts(NamedTuple):
     """A class, for those who use it from elsewhere: its methods by the numbers of their functions, what its fields are,
     which of them `__init__` surely sets to parameters, and which fields its own code reads. `hollow` is whether its
-    instances hold numbers and texts only, `apart` names the layers that learn apart, and `ties` are the parameters that
-    its constructor ties in any case (see the modules of those names)."""
+    instances hold numbers and texts only, `apart` names the layers that learn apart, `makers` the methods that make
+    what fields hold (see `factories`), and `ties` are the parameters that its constructor ties in any case (see the
+    modules of those names)."""
 
     name: str
     bases: tuple[Base, ...]
@@ -109,6 +110,7 @@ class ClassFacts(NamedTuple):
     apart: frozenset[str] = frozenset()
     body: ClassBody | None = None
     ties: tuple[tuple[str, str, str, str], ...] = ()
+    makers: tuple[tuple[str, str], ...] = ()
 
 
 class ModuleFacts(NamedTuple):
