@@ -267,12 +267,13 @@ def data_evidence(m: Machine, obj: Object, text: str) -> Sure:
     """How sure it is that `.data` of an object is a tensor's: its kind, else what its name hints at."""
     if obj.kind in TENSORS:
         return obj.sure
-    if obj.kind is Kind.UNKNOWN and OUTPUT in obj.flags and not m.world.is_of_another_framework:
+    if obj.kind is not Kind.UNKNOWN or not m.world.imports_torch:
+        # In a file without torch, a model may be anything, and return results of a class of its own (`result.masks.data`).
+        return Sure.NOT
+    if OUTPUT in obj.flags:
         # What a network returns and has a `.data` is a tensor, or a packed sequence, which nobody asks for `.data` so.
         return Sure.LIKELY
-    if obj.kind is Kind.UNKNOWN and m.world.imports_torch and kinds.named_loss(text):
-        return Sure.HINT
-    return Sure.NOT
+    return Sure.HINT if kinds.named_loss(text) else Sure.NOT
 
 
 def _is_unheld(m: Machine, base: Value, obj: Object) -> bool:
