@@ -86,6 +86,8 @@ class Looks:
             case t.Operate():
                 return self._ends_in_operator(register, event)
             case t.Attribute():
+                # Who asks for a size or a device has not looked at the number yet.
+                self.looked.update([event.site] if event.name == "data" else [])
                 return event.name in _NUMBERS
             case t.Make():
                 return self._ends_in_tuple(register, event)
