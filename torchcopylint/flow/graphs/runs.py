@@ -31,6 +31,7 @@ from torchcopylint.flow.model import (
     join_graphs,
 )
 from torchcopylint.flow.tapes import exclusion
+from torchcopylint.flow.values.kinds import MODULE_BASES
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -287,7 +288,29 @@ def _note_again(m: Machine, value: Value, graph: frozenset[int], site: int, name
         sure = max(min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT), Sure.LIKELY)
         # What returned several losses may have detached what they share.
         apart = runs.over[site] <= runs.parts and all(not runs.over[site] & runs.over[where] for where in found)
-        runs.again[site] = Again(name, found, through, Sure.HINT if apart else sure)
+        assumed = apart or _is_of_unknown_networks(m, graph, found)
+        runs.again[site] = Again(name, found, through, Sure.HINT if assumed else sure)
+
+
+def _is_of_unknown_networks(m: Machine, graph: frozenset[int], found: tuple[int, ...]) -> bool:
+    """Whether all that two passes have in common is what networks have saved of which nobody knows what they are, and
+    each pass runs over other networks as well: those in common may be frozen, or cut what they are given.
+
+    torch refuses the second pass each time, so that its author would know. What has no other network behind it has its
+    graph from there.
+    """
+    for where in found:
+        before = m.runs.came_to.get(where, graph)
+        met = common(m, graph, before)
+        saving = {number for number in met if number in m.module_saves}
+        networks = [m.state.object(ref) for number in saving for ref in m.module_saves[number].refs]
+        if not networks or any(number in m.saves for number in met - saving):
+            return False
+        if any(network.type not in ("", *MODULE_BASES) for network in networks):
+            return False
+        if not all(one & m.module_saves.keys() - saving for one in (graph, before)):
+            return False
+    return bool(found)
 
 
 # -- sums and lists
