@@ -268,7 +268,7 @@ def data_evidence(m: Machine, obj: Object, text: str) -> Sure:
     if obj.kind in TENSORS:
         return obj.sure
     if obj.kind is not Kind.UNKNOWN or not m.world.imports_torch:
-        # In a file without torch, a model may be anything, and return results of a class of its own (`result.masks.data`).
+        # In a file without torch, a model may be anything, and return results of its own class (`result.masks.data`).
         return Sure.NOT
     if OUTPUT in obj.flags:
         # What a network returns and has a `.data` is a tensor, or a packed sequence, which nobody asks for `.data` so.
