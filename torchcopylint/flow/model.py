@@ -110,10 +110,12 @@ class Bound(Enum):
 
 
 class Part(NamedTuple):
-    """One step into a storage: `kind` is `int`, `slice`, `stride`, `name` (of an index), `field`, `all`, `each` or `?`.
+    """One step into a storage: `kind` is `int`, `slice`, `stride`, `name` (of an index), `field`, `all`, `each`,
+    `component` or `?`.
 
     `each` is one of many in a loop that visits all of them: what holds for one turn holds for every part. A `stride`
-    has the bounds of a slice as its value, and its step behind them. A `?` for `...` has the parts that follow it.
+    has the bounds of a slice as its value, and its step behind them. A `?` for `...` has the parts that follow it. A
+    `component` is the real or the imaginary part of each element.
     """
 
     kind: str
@@ -248,6 +250,8 @@ PINNED = "pinned"
 """Memory of the host that a device can fill by itself: `pin_memory=True`."""
 NDARRAY = "an array"
 """Not one of NumPy's numbers, which have all methods of an array."""
+LONE = "a number or an array"
+"""What NumPy has computed of what nobody knows: if that is a number, so is this."""
 TESTED = "tested"
 """A test has just said what it is."""
 NO_TENSOR = "no tensor here"

@@ -6,6 +6,8 @@ from typing import TypeGuard
 
 from torchcopylint.flow.model import WHOLE, Bound, Fact, Part, Region, older
 
+_COMPONENT = "component"
+
 
 def overlap(a: Region, b: Region) -> Fact:
     """Whether two parts of one storage overlap: `NO`, `YES`, or `UNKNOWN` where indices cannot be compared.
@@ -13,6 +15,10 @@ def overlap(a: Region, b: Region) -> Fact:
     A part covers everything below it, so the shorter of two equal beginnings contains the other.
     """
     answer = Fact.YES
+    if _COMPONENT in {part.kind for part in (*a[:1], *b[:1])}:
+        if a and b and _disjoint_components(a[0], b[0]):
+            return Fact.NO
+        a, b = _of_either_component(a), _of_either_component(b)
     for one, two in zip(a, b, strict=False):
         if "?" in (one.kind, two.kind):
             behind = _behind_dots(one, two)
@@ -30,6 +36,16 @@ def overlap(a: Region, b: Region) -> Fact:
         if not (_surely_meet(one, two) or _lies_in(one, two) or _lies_in(two, one)):
             answer = Fact.UNKNOWN
     return answer
+
+
+def _disjoint_components(one: Part, two: Part) -> bool:
+    """Whether one part is made of the real parts of complex numbers, and the other of the imaginary ones."""
+    return one.kind == two.kind == _COMPONENT and one.value != two.value
+
+
+def _of_either_component(region: Region) -> Region:
+    """The same elements, real and imaginary parts alike, so that places behind and without a component compare."""
+    return region[1:] if region and region[0].kind == _COMPONENT else region
 
 
 def covers(a: Region, b: Region) -> bool:

@@ -55,6 +55,9 @@ def assume(m: Machine, register: int, truth: bool) -> None:
                 assume(m, operand, truth)
         elif event.symbol in ("is", "is not") and len(event.operands) == 2:
             _assume_none(m, event, truth == (event.symbol == "is"))
+            _assume_class(m, event, truth == (event.symbol == "is"))
+        elif event.symbol in ("in", "not in") and len(event.operands) == 2:
+            _assume_class(m, event, truth == (event.symbol == "in"))
     elif isinstance(event, t.Attribute) and event.name == "training" and not truth:
         m.state.put(TRAINING, False)
     elif isinstance(event, t.Attribute) and event.name == "requires_grad" and not truth:
@@ -70,13 +73,22 @@ def assume(m: Machine, register: int, truth: bool) -> None:
                 _become(m, event.arguments[0].register, Object(Kind.TENSOR, Sure.PROVEN))
             else:
                 _become_no_tensor(m, event.arguments[0].register)
-    elif isinstance(event, t.Operate) and event.symbol == ("==" if truth else "!="):
-        _assume_same_dtype(m, event)
+    elif isinstance(event, t.Operate) and event.symbol in ("==", "!="):
+        if truth == (event.symbol == "=="):
+            _assume_same_dtype(m, event)
+        _assume_class(m, event, truth == (event.symbol == "=="))
     elif isinstance(event, t.Load):
         bound = uses.bindings_before(m, event)
         event = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
     if isinstance(event, t.Invoke) and event.name == "is_floating_point":
         _assume_dtype(m, _asked_about(m, event), dtypes.FLOATING if truth else dtypes.INTEGRAL)
+
+
+def _assume_class(m: Machine, event: t.Logic | t.Operate, truth: bool) -> None:
+    """`type(x) is C`, `type(x) == C` or `type(x) in (C, D)` holds, or does not: it says what `isinstance` would."""
+    asked = m.unit.definitions[event.operands[0]] if event.operands[0] >= 0 else None
+    if isinstance(asked, t.Call) and len(asked.arguments) == 1 and m.value(asked.function).const == "builtins.type":
+        _assume_instance(m, asked.arguments[0].register, event.operands[1], truth)
 
 
 def _assume_no_grad(m: Machine, register: int) -> None:

@@ -67,6 +67,9 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         obj = _guess(m, base, event)
     if EITHER in obj.flags and not _is_of_both(name):
         return _call_on_unknown(m, base, obj, event, arguments)
+    if obj.kind in TENSORS and m.world.is_method(name) and m.world.method_of(obj, name) is not None:
+        # A class of parameters or tensors that has a `cuda()` of its own.
+        return modules.call_instance(m, base, arguments, event.site, naming.text_of(m, event.base), name)
     if obj.kind in TENSORS:
         op = table.tensor_method(name)
         if name in _OF_TENSORS_AND_MODULES or (m.dropped and table.evidence(name) == "tensor"):

@@ -14,6 +14,7 @@ from torchcopylint.flow.model import (
     DIMENSIONS,
     FIELD,
     INFERENCE,
+    LONE,
     NDARRAY,
     NO_TENSOR,
     OTHERWISE,
@@ -32,7 +33,7 @@ from torchcopylint.flow.program import generators, ownership
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, kept_while_trained, reading, repeating, slots, writing
 from torchcopylint.flow.tapes import numbers, uses
-from torchcopylint.flow.values import memory, naming
+from torchcopylint.flow.values import imports, memory, naming
 from torchcopylint.flow.values.sites import Arguments, Site
 from torchcopylint.flow.values.state import kind_of
 from torchcopylint.knowledge import table
@@ -78,6 +79,8 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
         made = Object(Kind.ARRAY, min(m.state.object(r).sure for v in values for r in v.refs[:1]), text="...")
         if any(NDARRAY in m.state.object(r).flags for v in values for r in v.refs):
             made = made._replace(flags=frozenset({NDARRAY}))
+        elif all(LONE in obj.flags for v in values for obj in map(m.state.object, v.refs) if obj.kind is Kind.ARRAY):
+            made = made._replace(flags=frozenset({LONE}))
         return memory.fresh(
             m, event.site, made._replace(dtype="bool" if symbol in COMPARISONS else _dtype(m, symbol, values))
         )
@@ -268,10 +271,13 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
 
 
 def _may_be_number(m: Machine, event: t.Augment, target: Value) -> bool:
-    """Whether an element of a list is one of the elements of an array, which are numbers if it has one dimension.
+    """Whether what `+=` is for may be a number: what NumPy has made of what nobody knows (`np.exp(x)`), or an element
+    of a list that is one of the elements of an array, which are numbers if that has one dimension.
 
     `counts = list(x.numpy()); counts[i] += 1` then puts another number into the list.
     """
+    if target.refs and all(LONE in m.state.object(ref).flags for ref in target.refs):
+        return True
     item = m.unit.definitions[event.target] if event.target >= 0 else None
     if not isinstance(item, t.Item) or kind_of(m.value(item.base), m.state) is not Kind.LIST:
         return False
@@ -370,11 +376,13 @@ def _make(m: Machine, event: t.Make) -> None:
 def _note_repeated(m: Machine, event: t.Make) -> None:
     """A display names one tensor or array more than once: `[zero, zero]`, `{"sum": zero, "count": zero}`.
 
-    What is given to names at once, `q, k = x, x`, gets two names, each of which may be bound anew.
+    What is given to names at once, `q, k = x, x`, gets two names, each of which may be bound anew, and what a function
+    of torch is handed (`torch.stack([x, x])`) is no container afterwards.
     """
     if len(event.items) < 2 or event.kind == "set" or any(event.stars):
         return
-    if isinstance(m.consumer_of(event.out), t.Unpack):
+    user = m.consumer_of(event.out)
+    if isinstance(user, t.Unpack) or (isinstance(user, t.Call | t.Invoke) and _is_of_library(m, user)):
         return
     seen: set[int] = set()
     for value in map(m.value, event.items):
@@ -383,6 +391,12 @@ def _note_repeated(m: Machine, event: t.Make) -> None:
             repeating.note_repeated(m, value, event.site, "display", place, event.out)
             return
         seen.update(value.refs)
+
+
+def _is_of_library(m: Machine, call: t.Call | t.Invoke) -> bool:
+    """Whether a call is of a function that the tables know: it looks at what it is handed, and keeps no container."""
+    name = imports.ahead(m, call)
+    return bool(name) and table.function(table.canonical(name)) is not None
 
 
 def _spread(m: Machine, ref: int, value: Value, event: t.Make) -> None:

@@ -113,6 +113,7 @@ def _function(world: World, number: int, home: Home) -> FunctionFacts:
         decorators=world.decorators(number),
         summary=summary._replace(told=told),
         body=body_of(home, unit, _decorators(world, number)),
+        uses=world.index(unit).recorded_fields if unit.owner >= 0 else None,
     )
 
 

@@ -7,6 +7,7 @@ from torchcopylint.flow.autograd import frozen
 from torchcopylint.flow.facts import DataAccess, GradientRead, VolatileUsed
 from torchcopylint.flow.interprocedural import class_bodies, partials, records
 from torchcopylint.flow.interprocedural.classes import APPENDED
+from torchcopylint.flow.library import picking
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARCHIVE,
@@ -224,6 +225,8 @@ def _of_tensor(m: Machine, base: Value, ref: int, obj: Object, name: str, site: 
         made = Object(Kind.TENSOR, obj.sure, requires_grad=obj.requires_grad, graph=obj.graph, text=f"{text}.{name}")
         made = made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf, dtype=obj.dtype)
         made = layout.permuted(made, name, Arguments([single], {}), obj)
+        if name in picking.COMPONENTS:
+            return picking.component(m, single, name, How.VIEW, made, site, tag=name)
         return memory.alias(m, single, site, How.VIEW, made, tag=name)
     if op.result in ("number", "bool"):
         return Value(kind=Kind.NUMBER)
@@ -389,7 +392,10 @@ def _of_array(m: Machine, base: Value, ref: int, name: str, site: int) -> Value:
     obj = m.state.object(ref)
     if op is not None and op.shares in ("view", "same", "maybe"):
         made = Object(Kind.ARRAY, obj.sure, dtype=obj.dtype, text=f"{obj.text}.{name}")
-        return memory.alias(m, Value((ref,), obj.kind, None, base.marks, base.root), site, How.VIEW, made, tag=name)
+        single = Value((ref,), obj.kind, None, base.marks, base.root)
+        if name in picking.COMPONENTS:
+            return picking.component(m, single, name, How.VIEW, made, site, tag=name)
+        return memory.alias(m, single, site, How.VIEW, made, tag=name)
     return Value(kind=Kind.OTHER)
 
 

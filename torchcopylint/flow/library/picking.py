@@ -20,10 +20,13 @@ _PLACES = {
     "select": ("dim", "index"),
 }
 """The arguments behind the tensor, as far as they tell the place."""
+COMPONENTS = frozenset({"real", "imag"})
 
 
 def part(m: Machine, source: Value, name: str, arguments: Arguments, how: How, made: Object, site: int) -> Value:
     """The view of `source` that the operation `name` takes at a site: of all of it, or of the part that it is told."""
+    if name in COMPONENTS:
+        return component(m, source, name, how, made, site)
     if name not in _PLACES:
         return memory.alias(m, source, site, how, made)
     region = _region(m, name, arguments, site)
@@ -33,6 +36,14 @@ def part(m: Machine, source: Value, name: str, arguments: Arguments, how: How, m
         for told in indexing.names_of(one):
             m.region_names.setdefault(told, set()).add(value.refs[0])
     return value
+
+
+def component(m: Machine, source: Value, name: str, how: How, made: Object, site: int, tag: str = "") -> Value:
+    """The view that `x.real` or `x.imag` takes: of one half of each element."""
+    # Of some elements, whose place stands in front already, it is not told: `x[0].real`.
+    placed = any(share.region for ref in source.refs for share in m.state.object(ref).shares)
+    region = () if placed else (Part("component", name),)
+    return memory.alias(m, source, site, how, made, region=region, tag=tag)
 
 
 def _region(m: Machine, name: str, arguments: Arguments, site: int) -> Region:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow.autograd import grads, refusals
 from torchcopylint.flow.facts import Saved
-from torchcopylint.flow.library import picking
+from torchcopylint.flow.library import lone_numbers, picking
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARGUMENT,
@@ -15,6 +15,7 @@ from torchcopylint.flow.model import (
     EXPANDED,
     INDEX_COPY,
     INFERENCE,
+    LONE,
     NDARRAY,
     PARTS,
     PINNED,
@@ -219,6 +220,8 @@ def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Ob
         flags.add(PINNED)
     if op.name in ARRAY_MAKERS:
         flags.add(NDARRAY)
+    elif lone_numbers.may_be_one(m, op, arguments):
+        flags.add(LONE)
     if repeated := dtypes.repeats(m, short, arguments):
         flags.add(repeated)
     if m.state.mode.inference > 0 and made.kind in TENSORS:

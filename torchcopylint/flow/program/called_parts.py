@@ -76,9 +76,9 @@ def _region(m: Machine, written: Share) -> Region:
 
 def _called_by(m: Machine, network: Object) -> Mapping[str, bool] | None:
     """The fields that a network uses with recording on when it is called, each with whether it only calls it;
-    `None` if nobody knows. What a `forward` of another file uses it can but call."""
+    `None` if nobody knows."""
     forward = m.world.method_of(network, "forward")
-    if forward is None or not m.world.is_own(forward):
+    if forward is None:
         return None
     if network.owner == "self" and m.world.overriding(forward):
         # This very object may be one of an heir's class.
@@ -86,17 +86,12 @@ def _called_by(m: Machine, network: Object) -> Mapping[str, bool] | None:
     found: dict[str, bool] = {}
     pending, seen = [forward], {forward}
     while pending:
-        index = m.world.index(m.world.unit(pending.pop()))
-        used = index.used_fields
+        used = _recorded(m, pending.pop())
         if used is None:
             return None
         for name, called in used.items():
-            if name in index.unrecorded_fields:
-                continue
             number = m.world.method_of(network, name)
             if number is not None and number not in seen:
-                if not m.world.is_own(number):
-                    return None
                 seen.add(number)
                 pending.append(number)
             elif number is None:
@@ -105,3 +100,10 @@ def _called_by(m: Machine, network: Object) -> Mapping[str, bool] | None:
                     return None
                 found[name] = found.get(name, True) and called
     return found or None
+
+
+def _recorded(m: Machine, method: int) -> Mapping[str, bool] | None:
+    """The fields that a method of this or another file uses with recording on."""
+    if not m.world.is_own(method):
+        return m.world.outside.uses(method)
+    return m.world.index(m.world.unit(method)).recorded_fields

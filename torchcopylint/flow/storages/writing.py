@@ -353,8 +353,7 @@ def spoil_saved(
             continue
         if start is not None and saved not in start.saved:
             continue
-        if saved in m.saves and m.saves[saved].site == site and turns.is_on_element(m, site):
-            # What an earlier turn has saved is another element's.
+        if saved in m.saves and turns.is_of_other_element(m, site, m.saves[saved].site):
             continue
         key = f"@spoilt{saved}"
         spoilt = m.state.get(key)

@@ -346,6 +346,14 @@ class UnitIndex:
                 return None
         return used
 
+    @property
+    def recorded_fields(self) -> dict[str, bool] | None:
+        """Those of its `used_fields` that a method uses with recording on somewhere."""
+        used = self.used_fields
+        if used is None:
+            return None
+        return {name: called for name, called in used.items() if name not in self.unrecorded_fields}
+
     @cached_property
     def unrecorded_fields(self) -> frozenset[str]:
         """The attributes of its receiver that a method uses in blocks alone that switch recording off."""

@@ -197,6 +197,15 @@ def is_on_element(m: Machine, site: int) -> bool:
     return bool(bound) and all(_is_element(m, bind.value, loop) for bind in bound)
 
 
+def is_of_other_element(m: Machine, written: int, saved: int) -> bool:
+    """Whether a loop writes what it takes out, or a part of that, before it calls it: what a call on an earlier turn
+    has saved is another element's. `for layer in self.layers: layer.adapt(x); x = layer(x)`"""
+    behind = saved == written or (
+        saved > written and m.index.loops.get(saved, ()) == m.index.loops.get(written, ()) and is_on_element(m, saved)
+    )
+    return behind and is_on_element(m, written)
+
+
 def _is_element(m: Machine, register: int, loop: t.Loop) -> bool:
     made = m.unit.definitions[register] if register >= 0 else None
     while isinstance(made, t.Unpack):

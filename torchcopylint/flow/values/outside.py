@@ -73,7 +73,8 @@ class ClassBody(NamedTuple):
 
 class FunctionFacts(NamedTuple):
     """A function, for those who call it from elsewhere. `owner` is the number of its class, or -1. A short one has a
-    `body`."""
+    `body`. `uses` are the fields that a method uses with recording on, each with whether it only calls it, if that is
+    known."""
 
     name: str
     qualname: str
@@ -82,6 +83,7 @@ class FunctionFacts(NamedTuple):
     decorators: tuple[str, ...]
     summary: Summary
     body: Body | None = None
+    uses: Mapping[str, bool] | None = None
 
 
 class Base(NamedTuple):
@@ -337,6 +339,10 @@ class Outside:
                 site=-1,
             )
         return self._units[number]
+
+    def uses(self, number: int) -> Mapping[str, bool] | None:
+        """The fields that a method uses with recording on, each with whether it only calls it, if that is known."""
+        return self._function(number).uses
 
     def decorators(self, number: int) -> tuple[str, ...]:
         """The decorators of a function of another file, as written."""
