@@ -274,13 +274,20 @@ def _sum(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) 
         return iterate(m, arguments.at(0), event.site, receiver_text(m, event))
     inputs = [obj for obj in grads.tensors_in(m, summed) if obj.kind in TENSORS or obj.requires_grad > 0]
     if inputs:
-        known = all(obj.kind in TENSORS for obj in inputs)
+        # Numbers, for all one knows, where the one thing that is summed may be something else than a tensor.
+        either = len(summed) == 1 and len({_has_tensors(m, ref) for ref in summed[0].refs}) > 1
+        known = all(obj.kind in TENSORS for obj in inputs) and not either
         made = Object(text=f"{name}(...)")
         made = made._replace(kind=Kind.TENSOR, sure=min(obj.sure for obj in inputs)) if known else made
         return memory.fresh(m, event.site, grads.result_of(m, made, summed, True))
     if summed and all(_is_of_numbers(m, value) for value in summed):
         return Value(kind=Kind.NUMBER)
     return memory.unknown(m, event.site, f"{name}(...)")
+
+
+def _has_tensors(m: Machine, ref: int) -> bool:
+    """Whether an object is a tensor, or holds some."""
+    return any(obj.kind in TENSORS for obj in grads.tensors_in(m, [Value((ref,))]))
 
 
 def _is_of_numbers(m: Machine, value: Value) -> bool:

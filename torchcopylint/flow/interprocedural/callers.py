@@ -238,9 +238,10 @@ def _is_number(callee: Machine, parameter: str) -> bool:
 
 
 def _goes_back(m: Machine, call: int) -> bool:
-    """Whether a call's result is stored where an argument of it was taken from: `x[:k] = fill(x[:k])`."""
-    given = giving.arguments_of(m, call)
-    return any(giving.is_stored_in(m, call, naming.text_of(m, register)) for register in given)
+    """Whether a call's result is stored where an argument of it was taken from, or into a part of that argument:
+    `x[:k] = fill(x[:k])`, `x[i] = fill(x, i)`."""
+    given = [naming.text_of(m, register) for register in giving.arguments_of(m, call)]
+    return any(giving.is_stored_in(m, call, text) or giving.is_part_of(m, call, text) for text in given)
 
 
 def _is_filled(m: Machine, fact: ReadAfter) -> bool:

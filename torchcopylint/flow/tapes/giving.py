@@ -90,6 +90,12 @@ def is_stored_in(m: Machine, site: int, place: str) -> bool:
     return isinstance(event, t.StoreAttribute) and f"{naming.text_of(m, event.base)}.{event.name}" == place
 
 
+def is_part_of(m: Machine, site: int, place: str) -> bool:
+    """Whether what the call at `site` returns is put at once into a part of a place: `x[i]` of `x`."""
+    event = m.use_of(site)
+    return isinstance(event, t.StoreItem) and naming.text_of(m, event.base) == place and "..." not in place
+
+
 def is_element_exchanged(m: Machine, site: int, given: int) -> bool:
     """Whether an element, which is in a register, is exchanged for what the call at `site` and methods of that make of
     it: `rows[i] = torch.LongTensor(rows[i]).t()`."""
