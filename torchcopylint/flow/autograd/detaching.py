@@ -8,6 +8,7 @@ from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.model import DETACHED, Fact, How, Value
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import writing
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
 from torchcopylint.flow.values.sites import Arguments, Site
 from torchcopylint.knowledge.table import Op
@@ -19,7 +20,7 @@ def in_place(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call,
     if len(value.refs) == 1:
         ref = value.refs[0]
         obj = m.state.object(ref)
-        user = m.consumer_of(event.out)
+        user = _user(m, event.out)[0]
         view = next((s for s in obj.shares if s.how in (How.VIEW, How.INDEX, How.ROW) and s.sure and not s.when), None)
         fact = DetachedInPlace(
             site=at.site,
@@ -55,9 +56,18 @@ def of_arguments(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -> t
     return tuple(place for obj, place in objects if DETACHED in obj.flags and obj.requires_grad is Fact.NO)
 
 
+def _user(m: Machine, register: int) -> tuple[t.Event | None, int]:
+    """What uses a register, or the conditional expression that it is an arm of, and the register that it uses."""
+    event = m.consumer_of(register)
+    if not isinstance(event, t.Bind) or not event.name.startswith("%"):
+        return event, register
+    loads = [use.register for use in uses.of_name(m, event.name) if use.loads]
+    return (m.consumer_of(loads[0]), loads[0]) if len(loads) == 1 else (event, register)
+
+
 def _consumer(m: Machine, register: int, name: str) -> str:
     """What is done with the result of `detach_()`."""
-    event = m.consumer_of(register)
+    event, register = _user(m, register)
     if isinstance(event, t.Bind):
         return "same" if event.name.partition("#")[0] == name else "bound"
     if isinstance(event, t.StoreAttribute | t.StoreItem):
@@ -77,7 +87,7 @@ def _target(m: Machine, event: t.StoreAttribute | t.StoreItem) -> str:
 
 
 def _bound_name(m: Machine, register: int) -> str:
-    event = m.consumer_of(register)
+    event = _user(m, register)[0]
     if isinstance(event, t.Bind):
         return event.name.partition("#")[0]
     if isinstance(event, t.StoreAttribute | t.StoreItem):

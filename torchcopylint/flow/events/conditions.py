@@ -27,6 +27,8 @@ from torchcopylint.flow.values import dtypes, kinds, memory
 from torchcopylint.flow.values.state import TRAINING, kind_of
 from torchcopylint.knowledge import table
 
+_IS_TENSOR = "torch.is_tensor"
+
 
 @handles(t.Test)
 def _test(m: Machine, event: t.Test) -> None:
@@ -66,13 +68,12 @@ def assume(m: Machine, register: int, truth: bool) -> None:
         function = m.value(event.function)
         if function.const == "builtins.isinstance" and len(event.arguments) == 2:
             _assume_instance(m, event.arguments[0].register, event.arguments[1].register, truth)
+        elif function.const == _IS_TENSOR and event.arguments:
+            _assume_tensor(m, event.arguments[0].register, truth)
     elif isinstance(event, t.Invoke):
         base = m.value(event.base)
-        if isinstance(base.const, Dotted) and f"{base.const}.{event.name}" == "torch.is_tensor" and event.arguments:
-            if truth:
-                _become(m, event.arguments[0].register, Object(Kind.TENSOR, Sure.PROVEN))
-            else:
-                _become_no_tensor(m, event.arguments[0].register)
+        if isinstance(base.const, Dotted) and f"{base.const}.{event.name}" == _IS_TENSOR and event.arguments:
+            _assume_tensor(m, event.arguments[0].register, truth)
     elif isinstance(event, t.Operate) and event.symbol in ("==", "!="):
         if truth == (event.symbol == "=="):
             _assume_same_dtype(m, event)
@@ -82,6 +83,14 @@ def assume(m: Machine, register: int, truth: bool) -> None:
         event = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
     if isinstance(event, t.Invoke) and event.name == "is_floating_point":
         _assume_dtype(m, _asked_about(m, event), dtypes.FLOATING if truth else dtypes.INTEGRAL)
+
+
+def _assume_tensor(m: Machine, register: int, truth: bool) -> None:
+    """`torch.is_tensor(x)` holds, or does not."""
+    if truth:
+        _become(m, register, Object(Kind.TENSOR, Sure.PROVEN))
+    else:
+        _become_no_tensor(m, register)
 
 
 def _assume_class(m: Machine, event: t.Logic | t.Operate, truth: bool) -> None:

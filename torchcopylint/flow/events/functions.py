@@ -26,6 +26,7 @@ from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.running.special import EACH, receiver_text, special
 from torchcopylint.flow.storages import copies, reading, sharing, slots, storing, writing
+from torchcopylint.flow.tapes import by_default
 from torchcopylint.flow.values import callforms, devices, memory, naming
 from torchcopylint.flow.values.sites import WRITING_KEYWORDS, Arguments, Site
 from torchcopylint.flow.values.state import MODE, Mode, kind_of
@@ -226,11 +227,18 @@ def _save(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     return Value(kind=Kind.NONE)
 
 
+def _is_trained(m: Machine, arguments: Arguments, event: t.Call | t.Invoke) -> Fact:
+    """Whether a parameter requires a gradient: as it says, or, if a parameter of the function does, by its default."""
+    if arguments.keywords.get("requires_grad", arguments.at(1)).const is False:
+        return Fact.NO
+    asked = [argument.register for argument in event.arguments if argument.keyword == "requires_grad"]
+    return Fact.UNKNOWN if asked and by_default.holds(m, asked[0]) is False else Fact.YES
+
+
 @special("torch.nn.Parameter")
 def _parameter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     source = arguments.at(0) if arguments.positional else arguments.keywords.get("data", Value())
-    wanted = arguments.keywords.get("requires_grad", arguments.at(1)).const
-    requires = Fact.NO if wanted is False else Fact.YES
+    requires = _is_trained(m, arguments, event)
     obj = m.state.object(source.refs[0]) if len(source.refs) == 1 else Object()
     text = naming.text_of(m, event.out)
     made = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=requires, dtype=obj.dtype, text=text)

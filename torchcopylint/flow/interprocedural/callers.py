@@ -45,7 +45,7 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
                 if not (world.is_of_file(m.unit.number) or world.is_of_file(unit)):
                     # What one function of other files suffers from another, their files tell.
                     continue
-                for_effect = fact.write in dropped and handed_on is None
+                for_effect = (fact.write in dropped and handed_on is None) or _is_left(m, fact.write)
                 write = _first_write(callee, parameter, path) if callee is not None and not for_effect else None
                 if callee is None or write is None or (passed and fact.name != passed):
                     # A call that writes two of its arguments is told of the one whose parameter is known.
@@ -242,6 +242,22 @@ def _goes_back(m: Machine, call: int) -> bool:
     `x[:k] = fill(x[:k])`, `x[i] = fill(x, i)`."""
     given = [naming.text_of(m, register) for register in giving.arguments_of(m, call)]
     return any(giving.is_stored_in(m, call, text) or giving.is_part_of(m, call, text) for text in given)
+
+
+def _is_left(m: Machine, call: int) -> bool:
+    """Whether a caller takes the results of a call apart, and never looks at the one that is what it passed:
+    `_, state = run(x, outputs)`."""
+    register, write = m.index.calls.get(call, t.NO_REGISTER), m.writes.get(call)
+    written = {storage | 1 for storage in write.storages} if write is not None else set[int]()
+    names = set[str]()
+    for event in m.index.of(t.Unpack) if register >= 0 else ():
+        shares = [share for ref in m.value(event.out).refs for share in m.state.object(ref).shares]
+        if event.value == register and any(share.storage | 1 in written for share in shares):
+            bind = m.consumer_of(event.out)
+            if not isinstance(bind, t.Bind):
+                return False
+            names.add(bind.name)
+    return bool(names) and not any(use.loads for name in names for use in uses.of_name(m, name))
 
 
 def _is_filled(m: Machine, fact: ReadAfter) -> bool:

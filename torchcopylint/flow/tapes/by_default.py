@@ -38,16 +38,24 @@ def _off(m: Machine) -> frozenset[int]:
 
 
 def _found(m: Machine) -> frozenset[int]:
-    unit = m.unit
-    branches = m.index.of(t.Branch) if unit.kind == "function" and unit.parent >= 0 else ()
-    outer = m.world.program.units[unit.parent].definitions if branches else ()
-    made = next((e for e in outer if isinstance(e, t.Function) and e.unit == unit.number), None)
-    defaults = {name: outer[register] for name, register in made.defaults if register >= 0} if made is not None else {}
-    known = {
-        name: value for name, value in defaults.items() if isinstance(value, t.Const) and name not in m.index.binds
-    }
+    branches = m.index.of(t.Branch)
+    known = _defaults(m) if branches else {}
     off: set[int] = set()
     for branch in branches if known else ():
-        run = constants.only_arm(unit, branch, known)
+        run = constants.only_arm(m.unit, branch, known)
         off |= {event.site for arm in branch.arms if run is not None and arm is not run for event in t.events(arm)}
     return frozenset(off)
+
+
+def holds(m: Machine, register: int) -> bool | None:
+    """Whether a register holds something true if every optional parameter has its default; `None` if nobody knows."""
+    return constants.holds(m.unit, register, _defaults(m))
+
+
+def _defaults(m: Machine) -> dict[str, t.Const]:
+    """The parameters that have a constant for their default, and that the unit does not bind anew."""
+    unit = m.unit
+    outer = m.world.program.units[unit.parent].definitions if unit.kind == "function" and unit.parent >= 0 else ()
+    made = next((e for e in outer if isinstance(e, t.Function) and e.unit == unit.number), None)
+    defaults = {name: outer[register] for name, register in made.defaults if register >= 0} if made is not None else {}
+    return {name: value for name, value in defaults.items() if isinstance(value, t.Const) and name not in m.index.binds}

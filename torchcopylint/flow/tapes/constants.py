@@ -29,7 +29,7 @@ def only_arm(unit: t.Unit, event: t.Branch, known: Mapping[str, t.Const]) -> t.T
     if not known:
         return None
     assumed = [arm[0] if arm else None for arm in event.arms]
-    held = [isinstance(one, t.Assume) and _holds(unit, one.register, known) is one.truth for one in assumed]
+    held = [isinstance(one, t.Assume) and holds(unit, one.register, known) is one.truth for one in assumed]
     return event.arms[held.index(True)] if held.count(True) == 1 else None
 
 
@@ -70,7 +70,7 @@ def _shortened(unit: t.Unit, tape: t.Tape, known: Mapping[str, t.Const]) -> t.Ta
     return tuple(found)
 
 
-def _holds(unit: t.Unit, register: int, known: Mapping[str, t.Const]) -> bool | None:
+def holds(unit: t.Unit, register: int, known: Mapping[str, t.Const]) -> bool | None:
     """Whether a condition holds; `None` if that is not known."""
     event = unit.definitions[register] if register >= 0 else None
     if isinstance(event, t.Load) and event.name in known:
@@ -79,7 +79,7 @@ def _holds(unit: t.Unit, register: int, known: Mapping[str, t.Const]) -> bool | 
         return None
     if event.symbol in ("is", "is not"):
         return _is_none(unit, event, known)
-    parts = [_holds(unit, operand, known) for operand in event.operands]
+    parts = [holds(unit, operand, known) for operand in event.operands]
     if event.symbol == "not":
         return None if parts[0] is None else not parts[0]
     if event.symbol in ("and", "or"):
