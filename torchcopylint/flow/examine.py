@@ -319,6 +319,8 @@ def _is_of_account(world: World, m: Machine, fact: DataShared) -> bool:
     """Whether two that share memory are both in use afterwards, and one of them may be written."""
     if sharing.stands_in(m, fact) or _is_given_away(m, fact) or sharing.is_only_compared(m, fact):
         return False
+    if sharing.are_constants(m, fact):
+        return False
     # A script or a notebook that only compares two layers, say: neither ever changes.
     return not renewed.is_renewed(m, fact) and (m.unit.number != 0 or _writes(world))
 

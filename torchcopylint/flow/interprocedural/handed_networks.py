@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.facts import Clobbered, NumpyRefused
+from torchcopylint.flow.facts import Clobbered, LeafWritten, NumpyRefused
 from torchcopylint.flow.model import ARGUMENT, FIELD, Fact, Kind
 
 if TYPE_CHECKING:
     from torchcopylint.flow.files.world import World
     from torchcopylint.flow.running.machine import Machine
 
-_ON_GRAPHS = (Clobbered, NumpyRefused)
-"""What is stated of graphs while a unit runs, and may not be so where the networks behind them are frozen."""
+_ON_GRAPHS = (Clobbered, NumpyRefused, LeafWritten)
+"""What is stated of graphs and leaves while a unit runs, and may not be so if the networks behind them are frozen."""
 
 
 def learn(world: World, m: Machine) -> bool:
@@ -42,8 +42,14 @@ def learn(world: World, m: Machine) -> bool:
 
 
 def _networks(m: Machine) -> set[str]:
-    """The parameters of a unit, and the fields of its object, that hold networks which it calls."""
+    """The parameters of a unit, and the fields of its object, that hold networks which it calls, and the parameters
+    that hold those whose weights it writes."""
     found = set()
+    if any(isinstance(fact, LeafWritten) for facts in m.facts.values() for fact in facts):
+        for parameter in m.unit.parameters:
+            given = m.state.object(m.number("argument", parameter.name))
+            if given.kind is Kind.MODULE and given.requires_grad is not Fact.NO and given.owner == ARGUMENT:
+                found.add(parameter.name)
     for ref in {ref for value in m.module_saves.values() for ref in value.refs}:
         obj = m.state.object(ref)
         parts = obj.text.split(".")

@@ -280,6 +280,20 @@ def stands_in(m: Machine, fact: DataShared) -> bool:
     return taken > 1
 
 
+def are_constants(m: Machine, fact: DataShared) -> bool:
+    """Whether an object gives a buffer of its own another name of its own, and nobody in the file writes either:
+    numbers that are computed once, and put back in place of others (`self.original = self.inv_freq`). What else the
+    fields hold is theirs. To be asked when all units have been run."""
+    put = m.put_on.get(fact.site)
+    if fact.form != "buffer" or put is None or m.unit.owner < 0:
+        return False
+    names = [text.removeprefix(f"{m.unit.first}.") for text in (fact.target, fact.source)]
+    if not all(name.isidentifier() for name in names) or put.owner not in m.state.refs_of(m.unit.first):
+        return False
+    parameter = any(m.world.is_parameter(m.unit.owner, name) for name in names)
+    return not parameter and not any(m.world.written_places.get(name) for name in names)
+
+
 _HARMLESS = frozenset({"eval", "train", "extra_repr"})
 
 

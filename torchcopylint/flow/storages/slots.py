@@ -276,9 +276,12 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child",
     switched = ref | 1 in m.switched or SWITCHED in m.state.object(ref).flags
     child = children.of(m.state.object(ref))
     flags = {SWITCHED} if switched else set()
+    trained = m.state.object(ref).requires_grad
     one = Object(
         Kind.MODULE,
         Sure.LIKELY,
+        # What is switched off as a whole is so in each of its parts.
+        requires_grad=trained if trained is Fact.NO else Fact.UNKNOWN,
         text=text,
         type=child.type,
         config=(("inplace", True),) if child.inplace else (),
