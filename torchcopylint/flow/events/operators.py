@@ -310,7 +310,9 @@ def _logic(m: Machine, event: t.Logic) -> None:
         _note_otherwise(m, event.operands[0])
     if event.symbol in ("in", "not in"):
         _note_container(m, values[-1])
-        for value in values:
+        # In a set things are looked for by what they are: of a tensor or a module, that is the object.
+        by_identity = kind_of(values[-1], m.state) is Kind.SET
+        for value in () if by_identity else values:
             # Of a dictionary, the keys are compared.
             if kind_of(value, m.state) not in (Kind.DICT, Kind.STATE_DICT):
                 reading.read(m, value, event.site, "operand", event.symbol)
