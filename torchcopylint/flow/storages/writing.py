@@ -299,7 +299,8 @@ def _is_of_earlier_turn(m: Machine, key: Key, cell: Cell, site: int) -> bool:
     if not isinstance(key, tuple) or not around or cell.site < site or uses.loops_around(m, cell.site) != around:
         return False
     made = m.state.object(key[0]).site
-    anew = len(around) == 1 or (made >= 0 and uses.loops_around(m, made)[: len(around) - 1] == around[:-1])
+    outer = around[: -turns.nested(m, around)]
+    anew = not outer or (made >= 0 and uses.loops_around(m, made)[: len(outer)] == outer)
     return anew and bool(cell.refs) and all(_is_earlier_element(m, ref, around) for ref in cell.refs)
 
 

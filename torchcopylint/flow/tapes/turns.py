@@ -185,7 +185,7 @@ def is_on_element(m: Machine, site: int) -> bool:
     around = m.index.loops.get(site, ())
     if not around or site not in m.index.calls:
         return False
-    loop = next(event for event in m.index.of(t.Loop) if event.site == around[-1])
+    loop = _loop(m, around[-1])
     if not loop.body or not isinstance(loop.body[0], t.Iterate):
         return False
     event: t.Event | None = m.unit.definitions[m.index.calls[site]]
@@ -204,6 +204,32 @@ def is_of_other_element(m: Machine, written: int, saved: int) -> bool:
         saved > written and m.index.loops.get(saved, ()) == m.index.loops.get(written, ()) and is_on_element(m, saved)
     )
     return behind and is_on_element(m, written)
+
+
+def nested(m: Machine, around: tuple[int, ...]) -> int:
+    """How many of the innermost of some loops go through parts of what the one around them takes out, and that one:
+    `for group in groups: for p in group["params"]`. All that they come upon is another thing each time."""
+    count = 1
+    while count < len(around):
+        outer, inner = (_loop(m, around[-count - 1]), _loop(m, around[-count]))
+        head = inner.body[0] if inner.body else None
+        if not isinstance(head, t.Iterate) or not _is_of_element(m, head.iterable, outer):
+            break
+        count += 1
+    return count
+
+
+def _loop(m: Machine, site: int) -> t.Loop:
+    return next(event for event in m.index.of(t.Loop) if event.site == site)
+
+
+def _is_of_element(m: Machine, register: int, loop: t.Loop) -> bool:
+    """Whether a register holds what a loop takes out, or a part of that."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    while isinstance(event, t.Item | t.Invoke | t.Attribute):
+        event = m.unit.definitions[event.base] if event.base >= 0 else None
+    bound = m.index.binds.get(event.name, ()) if isinstance(event, t.Load) else ()
+    return bool(bound) and bool(loop.body) and all(_is_element(m, bind.value, loop) for bind in bound)
 
 
 def _is_element(m: Machine, register: int, loop: t.Loop) -> bool:
