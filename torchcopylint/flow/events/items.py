@@ -16,6 +16,7 @@ from torchcopylint.flow.model import (
     OUTPUT,
     PART,
     PLACEHOLDER,
+    TENSORS,
     UNKNOWN,
     How,
     Kind,
@@ -114,6 +115,9 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
         sums.note(m, event, value)
     _note_replaced(m, event, key, value)
     for single, obj in m.each(memory.by_kind(m, _without_lists(m, base))):
+        if obj.kind in TENSORS and isinstance(key, str):
+            # What takes a text for a key is a dictionary here, whatever it is elsewhere: `x = {"image": x}`.
+            continue
         if obj.kind in BUFFERS or (obj.kind is Kind.UNKNOWN and indexing.looks_like_array(m, event.subscript)):
             if not event.augmented:
                 indexing.store_into_buffer(m, single, event, value, text)

@@ -147,7 +147,10 @@ def entries(world: World) -> dict[int, list[EntryWritten]]:
                     write = m.writes[earlier.write]
                     same = earlier.place == later.place and earlier.write == later.write
                     alike = earlier.name.rpartition("[")[0] == later.name.rpartition("[")[0]
-                    if same and alike and earlier.bound < write.site < later.bound and write.form in _SPELT_OUT:
+                    # Who writes the entry by its own key means that entry, and then the other one to be the same.
+                    by_name = m.roots.get(write.site, (-1, ""))[1] != earlier.name
+                    between = earlier.bound < write.site < later.bound
+                    if same and alike and between and by_name and write.form in _SPELT_OUT:
                         unit, wrote = _who_writes(m, write)
                         fact = EntryWritten(
                             wrote.site,

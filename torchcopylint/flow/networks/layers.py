@@ -117,6 +117,10 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
         nonnegative.note(m, site, chains.first(m, function, site))
     result = None
     forward = m.world.method_of(obj, "forward")
+    if forward is None and (called := m.world.method_of(obj, "__call__")) is not None:
+        # A class that does without `forward` does all there is to do itself, in what grad mode it likes.
+        bound = Arguments([function, *arguments.positional], arguments.keywords)
+        return applying.call(m, FunctionReference(called), bound, site, name)
     if forward is not None:
         bound = Arguments([function, *arguments.positional], arguments.keywords)
         result = applying.call(m, FunctionReference(forward), bound, site, name)

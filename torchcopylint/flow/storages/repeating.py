@@ -35,7 +35,32 @@ def note_repeated(m: Machine, held: Value, site: int, form: str, container: str,
         stateful = all(_stateful(m, ref, m.state.object(ref)) for ref in held.refs)
         storages = frozenset(share.storage | 1 for share in obj.shares)
         chosen = register >= 0 and (alternatives.are_chosen(m, register, site) or _is_exchanged(m, register))
+        chosen = chosen or _takes_its_place(m, held, site)
         m.fact(Repeated(site, obj.text, obj.site, obj.kind, stateful, form, container, obj.sure, storages, chosen))
+
+
+def _takes_its_place(m: Machine, held: Value, site: int) -> bool:
+    """Whether the field that a module stands in is set to what it is put into, many times: whoever has made it under
+    that name means it to be what all of them are. `self.head = nn.ModuleList([self.head for _ in range(n)])`"""
+    if not isinstance(held.root, tuple) or not held.root[1].startswith("."):
+        return False
+    stores = m.index.stores.get(held.root[1][1:], ())
+    later = [store for store in stores if store.site > site and _is_own(m, store.base)]
+    return bool(later) and _is_made_around(m, min(later, key=lambda store: store.site).value, site)
+
+
+def _is_own(m: Machine, register: int) -> bool:
+    made = m.unit.definitions[register] if register >= 0 else None
+    return isinstance(made, t.Load) and m.unit.owner >= 0 and made.name == m.unit.first
+
+
+def _is_made_around(m: Machine, register: int, site: int) -> bool:
+    """Whether what a call returns is made of a container that is filled at a site."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(made, t.Call | t.Invoke) or made.site <= site:
+        return False
+    given = (m.unit.definitions[argument.register] for argument in made.arguments if argument.register >= 0)
+    return any(isinstance(one, t.Make | t.Operate) and one.site <= site + 1 for one in given)
 
 
 def _is_exchanged(m: Machine, register: int) -> bool:
