@@ -106,3 +106,20 @@ def test_what_is_a_part_of_an_input_has_the_index_that_is_asked_for() -> None:
     wanted = asked(PLAIN, str(refused.value), "x[:, 1:][:, [1, 3]]")
     assert wanted is not None
     torch.zeros(wanted.size, wanted.size)[:, 1:][:, [1, 3]]
+
+
+def test_a_size_that_grows_with_the_square_of_another_is_one() -> None:
+    x = torch.zeros(PLAIN.size, PLAIN.size)
+    with pytest.raises(RuntimeError) as refused:
+        x.repeat(1, PLAIN.size) - x
+    wanted = asked(PLAIN, str(refused.value), "x.repeat(1, n) - x")
+    assert wanted is not None
+    assert wanted.size == 1
+
+
+def test_what_meets_doubles_is_double() -> None:
+    with pytest.raises(RuntimeError) as refused:
+        torch.zeros(2, 2) @ torch.zeros(2, 2, dtype=torch.float64)
+    wanted = asked(PLAIN, str(refused.value), "x @ w")
+    assert wanted is not None
+    assert wanted.dtype == "float64"

@@ -19,7 +19,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             continue
         names = {"name": fact.name}
         before = [(fact.made, "here.generator"), (fact.first, "here.first")]
-        later = "" if fact.first < fact.site else ".next"
+        later = "" if fact.first < fact.site or not fact.local else ".next"
         yield Report(
             site=fact.site,
             points=(

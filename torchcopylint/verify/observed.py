@@ -158,14 +158,16 @@ class Run:
     """One run of a script.
 
     `failed` says why there are no observations; everything else is empty then. `passes` has the times at which each
-    mark's statement began. `ends` are the end values of names as texts, `flagged` the names of tensors that require
-    grad at the end, `values` what was returned. `ended` is the type of the exception that ended the script.
+    mark's statement began, and `idle` those at which it was a `for` that had nothing to go through. `ends` are the end
+    values of names as texts, `flagged` the names of tensors that require grad at the end, `values` what was returned.
+    `ended` is the type of the exception that ended the script.
     `shortened` is not empty if a loop ended after a few of its turns, as the attempt asked; two runs share it if the
     same loops did, after as many turns.
     """
 
     failed: str = ""
     passes: tuple[tuple[int, ...], ...] = ()
+    idle: tuple[tuple[int, ...], ...] = ()
     changes: tuple[Change, ...] = ()
     flips: tuple[Flip, ...] = ()
     raised: tuple[Raised, ...] = ()
@@ -200,6 +202,7 @@ def read_run(text: str) -> Run:
             return Run(failed=_text(answer["failed"]) or "no reason given")
         return Run(
             passes=tuple(_times(times) for times in _items(answer["passes"])),
+            idle=tuple(_times(times) for times in _items(answer["idle"])),
             changes=tuple(_change(change) for change in _items(answer["changes"])),
             flips=tuple(_flip(flip) for flip in _items(answer["flips"])),
             raised=tuple(_raised(raised) for raised in _items(answer["raised"])),

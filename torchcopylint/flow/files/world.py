@@ -64,7 +64,7 @@ class World(OuterNames):
         self.steps = 0
         self.inherited: list[Machine] = []
         self._of_heirs: dict[heirs.Inherited, Summary] = {}
-        self.used_up: dict[int, set[str]] = {}
+        self.used_up: dict[int, dict[str, tuple[int, int]]] = {}
         self.call_modes: dict[int, list[tuple[int, Mode]]] = {}
         self._leaves_off = False
         self._over_returned: dict[int, bool] = {}

@@ -108,7 +108,7 @@ def _taken_again(m: Machine, value: Value, site: int) -> GeneratorReused | None:
     if m.unit.name == "__init__":
         for key in m.state.holders.get(ref, ()):
             if isinstance(key, tuple) and m.state.object(key[0]).owner == "self" and ref in m.state.refs_of(key):
-                m.world.used_up.setdefault(m.unit.owner, set()).add(key[1][1:])
+                m.world.used_up.setdefault(m.unit.owner, {}).setdefault(key[1][1:], (made, site))
     return fact
 
 
@@ -135,9 +135,8 @@ def _of_other_method(m: Machine, value: Value, site: int) -> GeneratorReused | N
     known = m.world.field_of(owner.type, key[1][1:])
     if owner.owner != "self" or known is None or known.kind is not Kind.ITERATOR:
         return None
-    if key[1][1:] not in m.world.used_up.get(m.unit.owner, ()):
-        return None
-    return GeneratorReused(site, naming.key_text(m, key), -1, -1, False)
+    used_up = m.world.used_up.get(m.unit.owner, {}).get(key[1][1:])
+    return GeneratorReused(site, naming.key_text(m, key), *used_up, False) if used_up is not None else None
 
 
 def _key(ref: int) -> str:

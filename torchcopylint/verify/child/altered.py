@@ -97,6 +97,10 @@ class Alterations:
         """A parameter of a tensor's value."""
         return torch.nn.Parameter(value.detach().clone()) if isinstance(value, torch.Tensor) else value
 
+    def again(self, value: Any) -> Any:
+        """What can be gone through again, with the items of an iterator; anything else as it is."""
+        return Again(list(value)) if isinstance(value, Iterator) and not isinstance(value, Again) else value
+
     def written(self, target: torch.Tensor, value: torch.Tensor) -> None:
         """Write `value` into `target` in place, without recording."""
         with torch.no_grad():

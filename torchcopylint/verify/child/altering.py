@@ -24,6 +24,8 @@ class CannotAlter(Exception):
 def alter(numbered: Numbered, kind: str, marks: list[dict[str, Any]]) -> Replacements:
     """Rewrite the statements that the marks stand on. Raises `CannotAlter`."""
     if kind in WHOLE_RUN:
+        for number in [number for mark in marks for number in numbered.numbers(mark)] if kind == "reiterable" else ():
+            _reiterable(numbered.statements[number])
         return {}
     if kind not in _STATEMENTS:
         raise CannotAlter(f"there is no alteration {kind}")
@@ -34,6 +36,13 @@ def alter(numbered: Numbered, kind: str, marks: list[dict[str, Any]]) -> Replace
     if not replaced and not any(getattr(s, "altered", False) for s in numbered.statements):
         raise CannotAlter(f"nothing to alter for {kind}")
     return replaced
+
+
+def _reiterable(statement: ast.stmt) -> None:
+    """What the statement binds can be gone through again, whatever goes through what the generators gave."""
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+        statement.altered = True  # type: ignore[union-attr]
+        statement.value = call("again", [statement.value], statement.value)
 
 
 def _copies(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:

@@ -66,6 +66,7 @@ class Observer(Alterations):
         self.raised: list[dict[str, Any]] = []
         self.values: list[dict[str, Any]] = []
         self.passes: list[list[int]] = [[] for _ in marked]
+        self.idle: list[list[int]] = [[] for _ in marked]
         self.states: list[dict[str, Any]] = []
         self.writes: list[dict[str, Any]] = []
         self.retains = False
@@ -160,6 +161,8 @@ class Observer(Alterations):
                 try:
                     value = next(iterator)
                 except StopIteration:
+                    if not turns:
+                        self._note_idle(number)
                     return
                 except Exception:
                     self._note_exception(number)
@@ -169,6 +172,12 @@ class Observer(Alterations):
                 yield value
         finally:
             self.attention.over(running)
+
+    def _note_idle(self, number: int) -> None:
+        """A `for` had nothing to go through."""
+        for mark in self._at_mark.get(number, ()):
+            if len(self.idle[mark]) < MOST_PASSES:
+                self.idle[mark].append(self._time)
 
     def tested(self, number: int, value: Any) -> Any:
         """The condition of an `if` or `while`, on its way through."""
@@ -226,6 +235,7 @@ class Observer(Alterations):
             unheld = [*at_end, *(name for names in self._unheld.values() for name in names)][:MOST_EVENTS]
         return {
             "passes": self.passes,
+            "idle": self.idle,
             "changes": self.changes,
             "flips": self.flips,
             "raised": self.raised,

@@ -20,6 +20,7 @@ from torchcopylint.verify.predicates.graphs import (
     not_held,
 )
 from torchcopylint.verify.predicates.outcomes import (
+    nothing_left,
     raises,
     raises_later,
     result_lost,
@@ -49,6 +50,7 @@ PREDICATES: dict[str, Callable[[Case], Opinion]] = {
     "result-lost": result_lost,
     "two-tensors-change": two_tensors_change,
     "not-held": not_held,
+    "nothing-left": nothing_left,
 }
 """The words of `confirm` and what they mean."""
 
@@ -69,6 +71,7 @@ LOOKS: dict[str, frozenset[str]] = {
     "attribute-made": frozenset(),
     "result-lost": frozenset({"same", "ends", "returns"}),
     "not-held": frozenset({"unheld"}),
+    "nothing-left": frozenset(),
 }
 """What each predicate looks at: nothing else is looked for in a run. `changes` are those of contents and of
 `requires_grad`, `ends` the values in the end, `graphs`, `saved` and `same` how things stand at the marks, `unheld` the

@@ -96,6 +96,8 @@ class Case:
             return self.at(Role.DISCARDED) or self.blamed
         if kind == "synchronised":
             return self.at(Role.MOVED) or self.blamed
+        if kind == "reiterable":
+            return self.at(Role.HERE) or self.blamed
         if kind == "uncut":
             return self.at(Role.CUT) or self.blamed
         return self.blamed

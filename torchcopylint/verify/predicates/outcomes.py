@@ -117,6 +117,20 @@ def _more(mine: Run, theirs: Run) -> str:
     return f"`{more[0].partition('|')[2]}` holds {len(fresh[more[0]])} more" if more else ""
 
 
+def nothing_left(case: Case) -> Opinion:
+    """The loop at the marked statement has nothing to go through, and has in the altered run."""
+    marks = case.blamed
+    if not any(case.run.idle[index] for index in marks):
+        return Opinion(Seen.NO)
+    for kind, run in case.altered((("reiterable", ()),), whole=False):
+        if all(run.passes[index] and not run.idle[index] for index in marks):
+            row = case.row(marks[0])
+            told = Evidence("nothing-left", f"line {row} has nothing to go through, and does nothing", row)
+            return Opinion(Seen.YES, (told, without(kind)))
+        return Opinion(Seen.EITHER_WAY)
+    return Opinion(Seen.UNCLEAR)
+
+
 def returns_differ(case: Case) -> Opinion:
     """What functions return, or the script prints, is not what it is in the altered run."""
     compared = False

@@ -27,7 +27,7 @@ def asked(setting: Setting, message: str, line: str) -> Setting | None:
         # What has the graph may be a function that stands in, and what that is given.
         graph = replace(setting, graded=True) if not setting.graded else replace(setting, grad=True)
         return graph if graph != setting else None
-    if "__main__.Anything is not a Module subclass" in message:
+    if _NO_MODULE.search(message):
         return replace(setting, layers=True) if not setting.layers else None
     parts = _TAKEN_APART.search(message) if _IN_PARTS.search(line) else None
     if parts is not None:
@@ -40,6 +40,7 @@ def asked(setting: Setting, message: str, line: str) -> Setting | None:
     return None
 
 
+_NO_MODULE = re.compile(r"(?:__main__\.Anything|torch\.FloatTensor) is not a Module subclass")
 _TAKEN_APART = re.compile(r"not enough values to unpack \(expected (?P<wanted>\d+), got \d+\)")
 _IN_PARTS = re.compile(r"\bt?(?:chunk|split)\(|\btensor_split\(")
 
@@ -91,6 +92,9 @@ def _matched(setting: Setting, given: list[int], other: int) -> Setting:
     for own in (setting.last, setting.second, setting.size):
         if own > 1 and own in sizes:
             wanted = (sizes - {own}).pop()
+            if wanted == own * own:
+                # It is computed from this one, and would be another square: one fits.
+                return replace(setting, size=1, spatial=1, last=0, second=0)
             if own == setting.last:
                 return replace(setting, last=wanted)
             return replace(setting, second=wanted) if own == setting.second else replace(setting, size=wanted)
@@ -103,6 +107,10 @@ def _with_last(setting: Setting, found: re.Match[str]) -> Setting:
 
 def _with_batch(setting: Setting, found: re.Match[str]) -> Setting:
     return replace(setting, batch=int(found["wanted"]))
+
+
+def _with_doubles(setting: Setting, found: re.Match[str]) -> Setting:
+    return replace(setting, dtype="float64")
 
 
 def _multiplied(setting: Setting, found: re.Match[str]) -> Setting | None:
@@ -174,6 +182,7 @@ _ANSWERS: tuple[tuple[re.Pattern[str], Callable[[Setting, re.Match[str]], Settin
         ),
         (r"size of tensor a \((?P<one>\d+)\) must match the size of tensor b \((?P<other>\d+)\)", _with_size),
         (r"Input batch size \d+ doesn't match hidden0 batch size (?P<wanted>\d+)", _with_batch),
+        (r"(?:same dtype, but got|expected scalar type|expected m1 and m2).*[Dd]ouble", _with_doubles),
         (r"Kernel size can't be greater than actual input size", _larger),
         (r"Output size is too small", _larger),
         (r"Padding size should be less than the corresponding input dimension", _larger),

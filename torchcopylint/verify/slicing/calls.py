@@ -18,6 +18,8 @@ TRANSPARENT = frozenset(
     {"tqdm", "trange", "iter", "next", "list", "tuple", "sorted", "reversed", "Variable", "deepcopy"}
 )
 """Functions that give what they are given, or what is in it."""
+_OF_OPTIMIZERS = frozenset({"lr", "betas", "weight_decay", "momentum", "eps", "alpha", "dampening"})
+"""What optimizers are told by name, and may not be anything."""
 _ALIKE = frozenset({"long", "cuda", "cpu", "contiguous"})
 """Methods of tensors that give one of the same shape, with the same content or all that is needed of it."""
 _NO_METHODS = frozenset({"data", "grad", "shape", "dtype", "device", "T"})
@@ -185,6 +187,7 @@ class Calls:
                 unify(first.each(), result.each())
             return result
         if root.startswith("torch.optim"):
+            _numbers_of_optimizer(named)
             result.vote("optimizer", PROVEN)
             result.made = dotted
             return result
@@ -208,7 +211,8 @@ class Calls:
         if root.startswith("numpy"):
             for argument in arguments[:2]:
                 if argument.constant is None:
-                    argument.vote("array", WEAK + 1)
+                    # NumPy hands an axis on to a method, which those of tensors refuse.
+                    argument.vote("array", USED if argument is first and "axis" in named else WEAK + 1)
             result.near += arguments[:1]
             result.vote("array", WEAK)
             return result
@@ -302,6 +306,15 @@ def _parted(whole: Thing, arguments: list[Thing], named: Mapping[str | None, Thi
         for size in sizes[1:]:
             total = Thing(formula=("Add", total, find(size)))
         whole.last = whole.last or total
+
+
+def _numbers_of_optimizer(named: Mapping[str | None, Thing]) -> None:
+    """What an optimizer of torch is told by these names are fractions."""
+    for word in _OF_OPTIMIZERS & named.keys():
+        thing = named[word]
+        for number in find(thing).items.values() if word == "betas" else (thing,):
+            if find(number).constant is None:
+                number.vote("float", USED + 1)
 
 
 def _is_given_more(name: str, arguments: list[Thing], named: Mapping[str | None, Thing]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchcopylint.verify.slicing.source import bound_by
+from torchcopylint.verify.slicing.source import bound_by, fields_set
 
 _BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
 
@@ -46,7 +46,9 @@ def _instead(node: ast.stmt) -> list[ast.stmt]:
     """What takes the place of a statement that does not run."""
     names = sorted(bound_by(node)) if isinstance(node, ast.Assign | ast.AnnAssign | ast.With | ast.For | ast.If) else []
     made = []
-    for name in names:
+    for name in (*names, *sorted(fields_set(node))):
         call = ast.Call(ast.Name("Anything", ast.Load()), [ast.Constant(name)], [])
-        made.append(ast.Assign([ast.Name(name, ast.Store())], call, lineno=node.lineno))
+        target = ast.parse(name, mode="eval").body
+        target.ctx = ast.Store()  # type: ignore[attr-defined]
+        made.append(ast.Assign([target], call, lineno=node.lineno))
     return [ast.fix_missing_locations(ast.copy_location(part, node)) for part in made]

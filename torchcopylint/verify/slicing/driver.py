@@ -7,6 +7,7 @@ import ast
 from torchcopylint.base.finding import Finding, Role
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.making import Maker
+from torchcopylint.verify.slicing.narrow import FIELD, RENEWED
 from torchcopylint.verify.slicing.plans import Plan
 from torchcopylint.verify.slicing.source import FunctionNode, Scope, is_autograd_function
 from torchcopylint.verify.slicing.things import Thing, kind_of
@@ -34,7 +35,7 @@ class Driver:
             else:
                 call = self._call_method(chain, maker, objects, extra)
             if call and extra:
-                call = self._with_locals(call, chain[-1], extra, maker)
+                call = self._with_locals(call, chain[-1], extra, maker, self._self_of(chain))
             if call:
                 calls.append(call)
         once = len(calls) == 1 and not objects and not any(map(_is_cached, self._world.functions.values()))
@@ -68,16 +69,24 @@ class Driver:
             maker.assumed.append("what is returned goes into a backward pass")
         return "\n".join(lines) + "\n"
 
-    def _with_locals(self, call: str, function: Scope, names: tuple[str, ...], maker: Maker) -> str:
-        """A call with arguments for the local names whose making was cut away."""
-        things = self._world.locals.get(id(function), {})
+    def _with_locals(
+        self, call: str, function: Scope, names: tuple[str, ...], maker: Maker, fields: Thing | None = None
+    ) -> str:
+        """A call with arguments for the local names, and the fields of `self`, whose making was cut away."""
+        things = dict(self._world.locals.get(id(function), {}))
+        if fields is not None:
+            things |= {f"{FIELD}{name}": thing for name, thing in fields.attributes.items()}
+        things |= {f"{RENEWED}{name}": thing for name, thing in things.items()}
         parts = []
         for name in sorted(names, key=lambda name: kind_of(things.get(name, Thing(name)))[0] == "optimizer"):
             thing = things.get(name) or self._world.globals.get(name) or Thing(name)
-            parts.append(f"{name}={maker._argument(thing, name, 1)}")
+            parts.append(f"{name}={maker._argument(thing, name.removeprefix(FIELD).removeprefix(RENEWED), 1)}")
         tail = "))" if call.startswith("list(") else ")"
         head = call.removesuffix(tail)
         return f"{head}{'' if head.endswith('(') else ', '}{', '.join(parts)}{tail}"
+
+    def _self_of(self, chain: tuple[Scope, ...]) -> Thing | None:
+        return self._world.self_of(chain[0].name) if isinstance(chain[0], ast.ClassDef) else None
 
     def written_later(self) -> bool:
         """Whether the finding is about every later write, and has none of its own."""
@@ -109,7 +118,7 @@ class Driver:
             variable = f"{cls.name.lower()}_object"
             text = maker.expression(self._world.self_of(cls.name), cls.name)
             if made and method is not None and method.name == "__init__" and text.startswith(f"{cls.name}("):
-                text = self._with_locals(text, method, made, maker)
+                text = self._with_locals(text, method, made, maker, self._self_of(chain))
             objects[cls.name] = variable
             maker.named[id(self._world.self_of(cls.name))] = variable
             if self._world.is_module(cls.name):

@@ -48,6 +48,14 @@ def descent(module):
     """An optimizer of the parameters of a module, or of one of its own where there are none."""
     return torch.optim.SGD(list(module.parameters()) or [torch.nn.Parameter(torch.zeros(1))], lr=0.1)
 ''',
+    "renewed": '''
+def renewed(value):
+    """Another one of a tensor, with a graph of its own if it has one, as each turn of a loop makes one."""
+    if not torch.is_tensor(value):
+        return type(value)(map(renewed, value)) if type(value) in (list, tuple) else value
+    other = value.detach().clone()
+    return other.requires_grad_() * 1.0 if value.requires_grad else other
+''',
     "few": '''
 def few(numbers):
     """The first turns of a long loop."""
@@ -97,6 +105,7 @@ class Environment:
         self.results, self.time = results, 0
         self.observation_space = self.action_space = self
         self.shape, self.n, self.spec = (SAMPLE,), SIZE, None
+        self.high, self.low = np.ones((SAMPLE,), dtype=np.float32), -np.ones((SAMPLE,), dtype=np.float32)
 
     def observe(self):
         return np.random.randn(*self.shape).astype(np.float32)

@@ -28,6 +28,10 @@ _NO_TENSOR = re.compile(
 """What is asked for something that tensors do not have, or not in this form, is none: a logger, a writer."""
 _LACKING = re.compile(r"'(?:Model\d+|SGD|Environment)' object has no attribute '(?P<attribute>\w+)'")
 """What stands in for a module, an optimizer or an environment is asked for something else."""
+_OF_ARRAYS = re.compile(r"\w+\(\) got an unexpected keyword argument '(?:axis|out|keepdims|dtype)'")
+"""NumPy passes what it is told on to a tensor."""
+_IN_PARTS = re.compile(r"(?:tuple|list) indices must be integers or slices, not tuple")
+"""What is indexed in several dimensions has them."""
 _OWN = re.compile(r"^'[A-Z]\w*' object has no attribute '\w+'$")
 """An object of a class has not what its `__init__` would have set: what stands for it is made with its fields."""
 _KINDS = {"Tensor": "tensor", "Number": "number", "float": "number", "int": "number", "bool": "bool"}
@@ -72,6 +76,8 @@ class Learner:
             for node in ast.walk(part):
                 if isinstance(node, ast.stmt):
                     self._at.setdefault(node.lineno, []).append(node)
+        imports = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+        self._arrays = {alias.asname or alias.name for alias in imports if alias.name == "numpy"}
         self._heads = {row: max(map(_end_of_head, nodes)) for row, nodes in self._at.items()}
 
     def after(self, lesson: Lesson, run: Run, marks: Collection[Mark], row_of: Mapping[int, int]) -> Lesson | None:
@@ -129,7 +135,11 @@ class Learner:
         if run.failed or not run.ended or not run.raised:
             return ()
         rows = [row_of[row] for row in run.raised[-1].rows if row_of.get(row) in self._at]
-        return self._kinds(rows[-1], run.raised[-1].message) if rows else ()
+        found = self._kinds(rows[-1], run.raised[-1].message) if rows else ()
+        if _OF_ARRAYS.search(run.raised[-1].message):
+            # It may have been handed on by whoever called.
+            found = tuple(sorted({*found, *(pair for row in rows[:-1] for pair in self._handed_on(row))}))
+        return found
 
     def _kinds(self, row: int, message: str) -> tuple[tuple[str, str], ...]:
         """Of which kind the names that a statement passes on should have been, by what refused one of them."""
@@ -139,10 +149,18 @@ class Learner:
             return tuple(sorted({(name, "indices") for name in map(_last_name, taken) if name}))
         if message.startswith(("Boolean value of Tensor", "The truth value of an array")):
             return self._conditions(row)
+        if message.startswith("can't multiply sequence by non-int"):
+            return self._repeated(row)
+        if _IN_PARTS.match(message):
+            indexed = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Subscript)]
+            named = [_last_name(_whole(node)) for node in indexed if isinstance(node.slice, ast.Tuple)]
+            return tuple(sorted((name, "array") for name in named if name))
+        if _OF_ARRAYS.search(message):
+            return self._given_to_numpy(row)
         refused = _NO_TENSOR.search(message)
         if refused:
             attribute = refused["attribute"] or refused["method"]
-            made = "module" if attribute in tables.MODULE else "object"
+            made = "module" if attribute in tables.MODULE else "array" if attribute in tables.ARRAY else "object"
             return tuple((name, made) for name in self._asked_for(row, attribute))
         lacking = _LACKING.search(message)
         if lacking:
@@ -179,10 +197,33 @@ class Learner:
         passed = [argument for call in calls for argument in (*call.args, *(word.value for word in call.keywords))]
         return tuple(sorted((name, "number") for name in _computed_from(passed)))
 
+    def _repeated(self, row: int) -> tuple[tuple[str, str], ...]:
+        """The names that a row multiplies lists by."""
+        products = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.BinOp)]
+        factors = [side for node in products for side in (node.left, node.right) if isinstance(node.op, ast.Mult)]
+        return tuple(sorted((_last_name(side), "number") for side in factors if _last_name(side)))
+
+    def _given_to_numpy(self, row: int) -> tuple[tuple[str, str], ...]:
+        """The names that a row passes to functions of NumPy."""
+        calls = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Call)]
+        roots = [(call, call.func.value) for call in calls if isinstance(call.func, ast.Attribute)]
+        passed = [call.args[0] for call, root in roots if _last_name(root) in self._arrays and call.args]
+        return tuple(sorted((name, "array") for name in _computed_from(passed)))
+
+    def _handed_on(self, row: int) -> list[tuple[str, str]]:
+        """The names that a row passes to functions, as arrays, and those of what they are parts of."""
+        calls = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Call)]
+        names = {_last_name(_whole(argument)) for call in calls for argument in call.args}
+        for other in sorted((r for r in self._at if r < row), reverse=True):
+            for node in self._at[other]:
+                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript) and bound_by(node) & names:
+                    names.add(_last_name(_whole(node.value)))
+        return [(name, "array") for name in names - {"", "self"}]
+
     def _asked_for(self, row: int, attribute: str) -> list[str]:
         """The names, of fields the last, that a row asks for an attribute."""
         inside = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Attribute)]
-        return sorted({_last_name(node.value) for node in inside if node.attr == attribute} - {"", "self"})
+        return sorted({_last_name(_whole(node.value)) for node in inside if node.attr == attribute} - {"", "self"})
 
     def _conditions(self, row: int) -> tuple[tuple[str, str], ...]:
         """The names that the conditions of a row ask about: numbers where they are compared, else truth values."""
@@ -290,6 +331,13 @@ def _computed_from(parts: Iterable[ast.expr]) -> set[str]:
         elif _last_name(node):
             found.add(_last_name(node))
     return found
+
+
+def _whole(node: ast.expr) -> ast.expr:
+    """What an expression is an element or a slice of, or itself."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
 
 
 def _last_name(node: ast.expr) -> str:

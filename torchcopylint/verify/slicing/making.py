@@ -96,6 +96,8 @@ class Maker(Values):
             part = find(part)
             if key in tables.MODULE | tables.TENSOR | tables.EITHER or key in ("to", "step", "linear", "scale"):
                 continue
+            if key in ("_modules", "_parameters", "_buffers"):
+                continue  # every module has its own
             kind = kind_of(part)[0]
             if part.result is not None and kind in ("", "callable", "tensor"):
                 methods.append(f"    def {key}(self, *given, **named):")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.cutting import Cutter, listed
 from torchcopylint.verify.slicing.prune import allowed
-from torchcopylint.verify.slicing.source import FunctionNode, bound_by, changed_by, names_in
+from torchcopylint.verify.slicing.source import FunctionNode, bound_by, changed_by, fields_set, names_in
 from torchcopylint.verify.slicing.switches import gone_through, sets_mode, switched
 
 
@@ -35,6 +35,10 @@ class Without:
 
 
 NOTHING = Without()
+FIELD = "field_of_self_"
+"""Begins the name of what is made for a field of `self` where its own making was left out."""
+RENEWED = "for_each_turn_"
+"""Begins the name of what is made for a name that each turn of a loop binds where that was left out."""
 _GRADIENTS = ".grad"
 """Stands among names for all gradients."""
 _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
@@ -66,6 +70,7 @@ class Narrower:
         self._imports = imports
         self._known = known
         self._kept: set[int] = set()
+        self._lacking: set[int] = set()
         self.free: list[str] = []
         self.assumed: list[str] = []
 
@@ -92,6 +97,8 @@ class Narrower:
         for statement in simple if self._graphs else ():
             # What a graph is taken from, or given to, is another thing without it.
             given_by[id(statement)] |= {part for name in switched(statement) for part in through.get(name, {name})}
+        loops = [node for node in _compounds(body) if isinstance(node, ast.For | ast.While)]
+        in_loops = {id(node) for loop in loops for node in _simple(loop.body)}
         changed = True
         while changed:
             changed = False
@@ -99,6 +106,9 @@ class Narrower:
                 if id(statement) in self._kept or not given_by[id(statement)] & needed:
                     continue
                 if self.hard(statement):
+                    in_turn = id(statement) in in_loops and isinstance(statement, ast.Assign)
+                    lacks = fields_set(statement) | (bound_by(statement) if in_turn else set())
+                    self._lacking |= {id(statement)} if lacks & needed else set()
                     continue
                 self._kept.add(id(statement))
                 needed |= _uses(statement)
@@ -111,7 +121,7 @@ class Narrower:
         headed = {id(node) for node in headers}
         kept = self._rebuild(body, headed)
         used = dict.fromkeys(name for statement in kept for name in _names(statement))
-        made = (_defined(kept) - self._without.names) | set(given) | self._imports.keys() | {"Anything"}
+        made = (_defined(kept) - self._without.names) | set(given) | self._imports.keys() | {"Anything", "renewed"}
         self.free = [
             name for name in used if name not in made and name not in self._known and not hasattr(builtins, name)
         ]
@@ -121,7 +131,7 @@ class Narrower:
 
     def _gives(self, statement: ast.stmt) -> set[str]:
         """What a statement is kept for, if it is needed."""
-        gives = bound_by(statement) | _fields_set(statement) | _makes_gradients(statement)
+        gives = bound_by(statement) | fields_set(statement) | _makes_gradients(statement)
         changing = isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign) and self._changes
         return gives | _changed(statement) if changing or isinstance(statement, ast.Delete) else gives
 
@@ -179,6 +189,10 @@ class Narrower:
             if not isinstance(statement, _COMPOUND):
                 if id(statement) in self._kept:
                     found += self._whole(statement)
+                elif id(statement) in self._lacking:
+                    found += _given(statement)
+                    names = ", ".join(f"`{name}`" for name in sorted(bound_by(statement)))
+                    self.assumed += [f"each turn makes another {names}, in line {statement.lineno}"] if names else []
                 continue
             found += self._compound(statement, headed)
         return found
@@ -302,15 +316,14 @@ def _changed(statement: ast.stmt) -> set[str]:
     return names - {"self"} | {use for use in _uses(statement) if use.startswith("self.")} if "self" in names else names
 
 
-def _fields_set(statement: ast.stmt) -> set[str]:
-    """The fields of `self` that a statement assigns."""
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    parts = [part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
-    return {
-        f"self.{part.attr}"
-        for part in parts
-        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
-    }
+def _given(statement: ast.stmt) -> list[ast.stmt]:
+    """In the place of what binds names or sets fields of `self` and does not run, what is made for them."""
+    texts = [f"{field} = {FIELD}{field.removeprefix('self.')}" for field in sorted(fields_set(statement))]
+    texts += [f"{name} = renewed({RENEWED}{name})" for name in sorted(bound_by(statement))]
+    made = [part for text in texts for part in ast.parse(text).body]
+    for part in (node for top in made for node in ast.walk(top)):
+        ast.copy_location(part, statement)
+    return made
 
 
 def _names(statement: ast.stmt) -> list[str]:

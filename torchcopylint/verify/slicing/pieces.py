@@ -78,7 +78,7 @@ class Pieces:
             bound=frozenset(bound_among(nodes) | _received(nodes)),
             used=tuple(dict.fromkeys(name.id for name in names)),
             refused=pruner.unknown,
-            helpers=frozenset(pruner.helpers | {name.id for name in names if name.id == "Anything"}),
+            helpers=frozenset(pruner.helpers | {name.id for name in names if name.id in ("Anything", "renewed")}),
             replaced=tuple(pruner.replaced),
         )
 

@@ -14,9 +14,9 @@ from torchcopylint.verify.slicing.source import (
     Scope,
     bound_by,
     changed_by,
+    free_in,
     is_autograd_function,
     local_to,
-    names_in,
 )
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -128,7 +128,7 @@ class Plans:
         )
         plain = [node for node in body if node not in definitions]
         wanted = self._closure(narrower.cut(plain, ()), definitions)
-        kept = narrower.cut(plain, (), {name for node in wanted for name in names_in(node)})
+        kept = narrower.cut(plain, (), {name for node in wanted for name in free_in(node)})
         if kept:
             wanted = self._closure(kept, definitions)
             bound = tuple(name for name in narrower.free if name not in self._imports)
@@ -225,14 +225,14 @@ class Plans:
         """Whether statements at module level use one of these functions or classes, themselves or through others."""
         reached: set[str] = set()
         definitions = {node.name: node for node in self._tree.body if isinstance(node, Scope)}
-        pending = [name for node in self._tree.body if not isinstance(node, Scope) for name in names_in(node)]
+        pending = [name for node in self._tree.body if not isinstance(node, Scope) for name in free_in(node)]
         while pending:
             name = pending.pop()
             if name in reached:
                 continue
             reached.add(name)
             if name in definitions:
-                pending.extend(names_in(definitions[name]))
+                pending.extend(free_in(definitions[name]))
         return bool(wanted & reached)
 
     def _closure(
@@ -255,7 +255,7 @@ class Plans:
         while pending:
             root = pending.pop()
             if root not in self._names:
-                self._names[root] = frozenset(names_in(root))
+                self._names[root] = frozenset(free_in(root))
             needed |= self._names[root]
             for statement in body:
                 if id(statement) in kept:

@@ -40,7 +40,7 @@ _SEVERAL = "Boolean value of Tensor with more than one"
 """The beginning of what torch says where one number was meant, and inputs had more."""
 _LESSONS = 24
 """So many times the least part is run again without what failed."""
-_SKIPS = 12
+_SKIPS = 16
 """So many times the file is run again without what failed."""
 
 
@@ -217,13 +217,16 @@ class Search(Scripting):
         plan = next(self.plans.plans())
         settings = list(self._settings(plan, size, seed))
         setting = settings[0]
-        asked = 0
-        for _ in range(_SKIPS):
+        asked = made = 0
+        for _ in range(2 * _SKIPS):
             attempt = self._attempt(skipper.plan(plan), setting)
             script = self.script
             if attempt is None or script is None:
                 return
             if attempt.script not in seen:
+                made += 1
+                if made > _SKIPS:
+                    return
                 seen.add(attempt.script)
                 self._given, self._worked = attempt.script, (skipper.plan(plan), setting)
                 yield self._with_next(attempt, *self._worked)

@@ -94,11 +94,9 @@ class Sizes:
             return self._indices.setdefault(id(thing), (len(self._indices) + 1) % 3)
         numbers: Mapping[str, int | float]
         for numbers in (tables.INTS, tables.FLOATS):
-            if name in numbers:
-                return max(numbers[name], thing.least)
-            last = name.rsplit("_", 1)[-1]
-            if last in numbers and len(last) > 1:
-                return max(numbers[last], thing.least)
+            for word in _words(name):
+                if word in numbers and (len(word) > 1 or word == name):
+                    return max(numbers[word], thing.least)
         return 0.5 if kind_of(thing)[0] == "float" else self._setting.size
 
     def size(self, thing: Thing | int | None) -> int:
@@ -140,3 +138,8 @@ def is_one_number(thing: Thing) -> bool:
     """Whether a tensor has no dimensions. What is called a loss has none, if nothing says otherwise."""
     named = thing.name.lower().rsplit("_", 1)[-1] == "loss"
     return thing.dimensions == 0 or (thing.dimensions is None and not thing.dimensions_least and named)
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """What a name that is made of several words, or numbered, may be called by."""
+    return (name, name.rstrip("0123456789"), name.rsplit("_", 1)[-1], *(("lr",) if name.startswith("lr_") else ()))

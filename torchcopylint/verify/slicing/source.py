@@ -93,6 +93,23 @@ def names_in(node: ast.AST) -> Iterator[str]:
             yield inner.id
 
 
+def free_in(node: ast.AST) -> set[str]:
+    """The names that are loaded in a node and that no function in it has for itself: what it needs of a module."""
+    found: set[str] = set()
+    pending = [node]
+    while pending:
+        inner = pending.pop()
+        if isinstance(inner, FunctionNode):
+            body = set[str]().union(*map(free_in, inner.body), set())
+            found |= body - local_to(inner)
+            pending += [inner.args, *inner.decorator_list]
+        else:
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+                found.add(inner.id)
+            pending.extend(ast.iter_child_nodes(inner))
+    return found
+
+
 def bound_by(statement: ast.stmt) -> set[str]:
     """The names that a statement binds in its own scope, those inside its blocks included."""
     found: set[str] = set()
@@ -168,6 +185,17 @@ def changed_by(statement: ast.stmt) -> set[str]:
             if isinstance(root, ast.Name) and root is not target:
                 found.add(root.id)
     return found
+
+
+def fields_set(statement: ast.stmt) -> set[str]:
+    """The fields of `self` that a statement assigns."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    parts = [part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    return {
+        f"self.{part.attr}"
+        for part in parts
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
+    }
 
 
 def is_autograd_function(scope: Scope) -> bool:

@@ -232,6 +232,8 @@ def has_graph(thing: Thing) -> bool:
 def hinted(thing: Thing) -> str:
     """The kind that the name of a thing suggests, or an empty text."""
     name = find(thing).name
+    if name.startswith("lr_"):
+        return "number"
     return tables.HINTS.get(name) or tables.HINTS.get(name.lower().rsplit("_", 1)[-1], "")
 
 
