@@ -88,7 +88,10 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
         # A layer of a class that nobody knows may be an activation, which has nothing to share. Not if it is trained.
         told = obj.kind is not Kind.MODULE or obj.type not in ("", *MODULE_BASES) or trained
         layer = obj.kind is not Kind.MODULE or told or kinds.named_layer(str(held.root))
-        handed = obj.owner == ARGUMENT and layer
+        handed = layer and (obj.owner == ARGUMENT or (trained and _is_lasting_field(m, held.root)))
+        if trained and obj.sure < Sure.LIKELY:
+            # What an optimizer moves by its parameters is a module.
+            m.state.set_object(held.refs[0], obj._replace(sure=Sure.LIKELY))
         if (told and _is_made_outside(m, obj, site)) or (handed and not uses.on_some_paths(m, site)):
             note_repeated(m, held, site, "comprehension", container)
     elif obj.kind is Kind.MODULE and obj.type in _IN_A_ROW and held.root is None:
@@ -97,6 +100,14 @@ def note_put_again(m: Machine, before: Cell | None, held: Value, site: int, cont
         stateful = [ref for ref in children if _stateful(m, ref, m.state.object(ref))]
         if len(stateful) == 1 and _is_made_outside(m, m.state.object(stateful[0]), site):
             note_repeated(m, Value((stateful[0],), Kind.MODULE), site, "comprehension", container)
+
+
+def _is_lasting_field(m: Machine, root: object) -> bool:
+    """Whether a place is a field of `self` that holds what it has held since before the unit began."""
+    if not isinstance(root, tuple) or m.state.object(root[0]).owner != "self":
+        return False
+    cell = m.state.cell(root)
+    return cell is not None and cell.site < 0
 
 
 def is_of_each_turn(m: Machine, root: object, site: int) -> bool:
