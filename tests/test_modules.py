@@ -362,7 +362,7 @@ class TestSteps:
             "  --> lib/helpers/utils.py:2:5\n   2 |     x.zero_()\n     |     --------- 3 written there, in `touch`:"
             in told("full")
         )
-        assert told("concise").startswith("train.py:6:1: error[TCL501]")
+        assert told("concise").startswith("train.py:6:1: warning[TCL501]")
 
     @pytest.mark.parametrize("name", ["json", "jsonl"])
     def test_in_json(self, told: Callable[[str], str], name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import TENSORS, Kind
+from torchcopylint.flow.model import LOCAL, TENSORS, Kind
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
 
@@ -20,8 +20,10 @@ _HARMLESS = frozenset(
 
 
 def are(m: Machine, fact: DataShared) -> bool:
-    """Whether all that two names share memory through are made in this unit, and nothing but called and looked at: no
-    optimizer, loop or function gets to see their parameters, and nothing writes them."""
+    """Whether all that two names share memory through are made in this function, and nothing but called and looked at:
+    no optimizer, loop or function gets to see their parameters, and nothing writes them."""
+    if m.unit.kind != "function" or fact.form not in ("assign", "table"):
+        return False
     names = {_root(fact.target), _root(fact.source)}
     names |= {_root(naming.text_of(m, store.base)) for store in m.index.of(t.StoreAttribute) if _gives(m, store, names)}
     written = {_root(write.root) for write in m.writes.values() if write.form != "assign"}
@@ -38,11 +40,18 @@ def _gives(m: Machine, store: t.StoreAttribute, names: set[str]) -> bool:
 
 
 def _is_only_called(m: Machine, name: str) -> bool:
+    """Whether a name is bound to what is made here, and looked at by nobody else."""
     found = uses.of_name(m, name)
-    made = [use for use in found if not use.loads]
-    if not made or any(parameter.name == name for parameter in m.unit.parameters) or uses.seen_from_inside(m, name):
+    bound = [use.register for use in found if not use.loads]
+    if not bound or any(parameter.name == name for parameter in m.unit.parameters) or uses.seen_from_inside(m, name):
         return False
-    return all(_looks(m, use.register) for use in found if use.loads)
+    return all(_is_made(m, one) for one in bound) and all(_looks(m, use.register) for use in found if use.loads)
+
+
+def _is_made(m: Machine, register: int) -> bool:
+    objects = [m.state.object(ref) for ref in m.value(register).refs] if register >= 0 else []
+    new = all(obj.kind in (Kind.MODULE, *TENSORS) and obj.owner in ("", LOCAL) for obj in objects)
+    return bool(objects) and new and not uses.from_iteration(m, register)
 
 
 def _looks(m: Machine, register: int) -> bool:
