@@ -36,6 +36,7 @@ def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str,
     m.put_on[site] = PutOn(ref, storages, shared, owner)
     converted = m.world.converts(m) or _is_copied_before(m, shared, site)
     converted = converted or _are_of_two_models(m, text, shared, source.refs) or _is_made_after(m, ref, source)
+    converted = converted or _takes_its_place(m, text, shared)
     context = idioms.CONVERSION if converted else ""
     # What only its name takes for a parameter may be anything that looks like one.
     sure = min(sure, *(m.state.object(held).sure for held in source.refs))
@@ -84,6 +85,36 @@ def _is_made_after(m: Machine, ref: int, source: Value) -> bool:
         return False
     made, other = target[1], origin[1]
     return made.owner in ("", LOCAL) and bool(made.type) and other.owner == FIELD and other.type not in ("", made.type)
+
+
+_ONE_OF = re.compile(r"(\w+)\.(?:named_)?(?:modules|children)\(\)\[")
+"""How a layer is called that a loop has picked out of a network."""
+
+
+def _takes_its_place(m: Machine, place: str, source: str) -> bool:
+    """Whether a layer that is made here from one that a loop has picked out of a network goes into that network, where
+    it stands for the one that it is of: `net.fc = layer`, `modules = parent_of(net, name)`, `modules[key] = layer`."""
+    picked, new = _ONE_OF.match(source), place.partition(".")[0]
+    if picked is None or new == picked[1]:
+        return False
+    calls = [call for call in m.index.of(t.Call) if len(call.arguments) == 3 and _is_named(m, call.function, "setattr")]
+    given = [(call.arguments[2].register, call.arguments[0].register) for call in calls]
+    stores = [(store.value, store.base) for store in m.index.of(t.StoreAttribute)] + given
+    if any(_is_named(m, value, new) and _is_named(m, base, picked[1]) for value, base in stores):
+        return True
+    for store in m.index.of(t.StoreItem):
+        kept = m.unit.definitions[store.base]
+        bound = uses.bindings_before(m, kept) if _is_named(m, store.value, new) and isinstance(kept, t.Load) else []
+        found = [m.unit.definitions[one] for one in bound if one >= 0]
+        arguments = [a.register for one in found if isinstance(one, t.Call) for a in one.arguments]
+        if any(_is_named(m, one, picked[1]) for one in arguments):
+            return True
+    return False
+
+
+def _is_named(m: Machine, register: int, name: str) -> bool:
+    loaded = m.unit.definitions[register] if register >= 0 else None
+    return isinstance(loaded, t.Load) and loaded.name == name
 
 
 def _field_of(m: Machine, refs: tuple[int, ...]) -> tuple[Object, Object] | None:
