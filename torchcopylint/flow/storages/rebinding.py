@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ParameterRebound
-from torchcopylint.flow.model import ARGUMENT, FIELD, RETAINS, TENSORS, Cell, Fact, How, Key, Kind, Object, Sure, Value
+from torchcopylint.flow.model import (
+    ARGUMENT,
+    FIELD,
+    ITSELF,
+    RETAINS,
+    TENSORS,
+    Cell,
+    Fact,
+    How,
+    Key,
+    Kind,
+    Object,
+    Sure,
+    Value,
+)
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
@@ -88,10 +102,12 @@ def _note_rebound(m: Machine, key: Key, before: Cell, value: Value, site: int, g
         leaves = [obj for obj in fields if obj.kind in TENSORS]
     # On the loop's next turn, what took the leaf's place is asked for its gradient, and replaced in turn.
     earlier = next((m.rebound[ref | 1] for ref in before.refs if ref | 1 in m.rebound), None)
+    # What a helper hands back may be the leaf: `torch.view_as_real(p) if p.is_complex() else p`.
+    itself = not set(before.refs).isdisjoint(value.refs)
     for ref in value.refs:
         new = m.state.object(ref)
         m.rebound.pop(ref | 1, None)
-        if not gradient or new.kind not in (*TENSORS, Kind.UNKNOWN):
+        if not gradient or new.kind not in (*TENSORS, Kind.UNKNOWN) or itself or ITSELF in new.flags:
             continue
         if not leaves:
             if earlier is not None and earlier[0] == site and Fact.NO in (new.leaf, new.requires_grad):
