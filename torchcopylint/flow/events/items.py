@@ -89,8 +89,23 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         if len(event.subscript) == 1 and isinstance(event.subscript[0], t.Slice):
             return containers.part_of(m, single, event.subscript[0], event.site, text)
         key = containers.position(m, single.refs[0], key)
+    if obj.kind is Kind.UNKNOWN and OUTPUT in obj.flags and type(key) is int:
+        return _of_output(m, single.refs[0], obj, key, event.site, text)
     found = slots.element(m, single, key, event.site, text)
     return _by_default(m, single.refs[0], event) or found if isinstance(found.const, OneOf) else found
+
+
+def _of_output(m: Machine, ref: int, obj: Object, position: int, site: int, text: str) -> Value:
+    """One of the outputs of a network, taken by its place: `feature = features[-1]`. It hangs on the same graph."""
+    slot = (ref, f"[{position!r}]")
+    if m.state.cell(slot) is None:
+        # What backward has run over from another of the outputs, it need not have run over from this one.
+        graph = frozenset(number for number in runs.of_part(m, obj, position) if number >= 0)
+        made = Object(text=text, flags=frozenset({OUTPUT, PART}), requires_grad=obj.requires_grad, graph=graph)
+        part = memory.fresh(m, site, made, "part")
+        m.runs.parts.update(one | 1 for one in part.refs)
+        slots.bind_slot(m, slot, part, site)
+    return slots.slot_value(m, slot)
 
 
 def _is_slice(event: t.Item) -> bool:
@@ -270,10 +285,7 @@ def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site:
     if field is not None:
         return attributes.attribute(m, single, field[1:], site, text)
     flags = obj.flags & {OUTPUT}
-    graph = obj.graph
-    if flags and position is not None:
-        # Whether a network of which nothing is known has computed something for all of its outputs, nobody knows.
-        graph |= {runs.branch(m, number, position) for number in obj.graph if number in m.module_saves}
+    graph = runs.of_part(m, obj, position) if flags else obj.graph
     made = Object(text=text, flags=flags | {PART} if flags else flags, requires_grad=obj.requires_grad, graph=graph)
     if position is not None and lending.is_lent(m, obj):
         made = made._replace(owner=FIELD, text=f"{obj.text}[{position}]")

@@ -11,6 +11,7 @@ from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
     OUTPUT,
+    PART,
     Fact,
     How,
     Kind,
@@ -113,7 +114,11 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
     slot = (ref, ANY_ELEMENT)
     if m.state.cell(slot) is not None:
         return slots.slot_value(m, slot)
-    return memory.fresh(m, site, Object(text=f"{text}[...]", flags=obj.flags & {OUTPUT}), f"element{tag}")
+    made = Object(text=f"{text}[...]", flags=obj.flags & {OUTPUT})
+    if made.flags:
+        # Each of the outputs of a network hangs on its graph.
+        made = made._replace(requires_grad=obj.requires_grad, graph=obj.graph, flags=made.flags | {PART})
+    return memory.fresh(m, site, made, f"element{tag}")
 
 
 def _gone_through(m: Machine, number: int) -> str:

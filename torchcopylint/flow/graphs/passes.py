@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
-from torchcopylint.flow.graphs import addends, carriers, own_elements, turn_by_turn
+from torchcopylint.flow.graphs import addends, carriers, figures, own_elements, turn_by_turn
 from torchcopylint.flow.graphs.beside import grows_beside
 from torchcopylint.flow.graphs.earlier import comes_from_arguments, from_before, is_begun_on_arms, may_come_from_before
 from torchcopylint.flow.graphs.runs import MAX_DEPTH, Again, carrying_object, held_in, ran_at
@@ -39,7 +39,7 @@ def found(m: Machine) -> list[Relation]:
     few = displayed(m.unit.tape, m.unit.definitions) if m.runs.added else frozenset()
     relations: list[Relation] = []
     for site, (fact, ran) in sorted(m.runs.added.items()):
-        freeing = [where for where in ran if where not in m.runs.kept]
+        freeing = [where for where in ran if where not in m.runs.kept] or _kept_by(m, fact.name, ran)
         inside = [where for where in freeing if outlives_turn(m, fact, _adding(m, loops, fact, where, few), where)]
         if inside and site not in m.runs.reached and not is_begun_on_arms(m, site, fact.name):
             relations.append(fact._replace(ran=inside[0]))
@@ -63,6 +63,16 @@ def _adding(m: Machine, loops: Loops, fact: Accumulated, ran: int, but: frozense
     """The loop on whose turns one sum is added to, and backward has run at the site `ran`."""
     around = loops.around(fact.site, ran, but=but)
     return own_elements.adds_again(m, loops, around, fact.name, (fact.site, ran))
+
+
+def _kept_by(m: Machine, name: str, ran: tuple[int, ...]) -> list[int]:
+    """Which backward passes say that they keep the graph, where the sum itself is looked at as a number only.
+
+    Nobody runs backward over it later, so what was kept for that was not kept for the sum.
+    """
+    keeping = [where for where in ran if where in m.runs.retained]
+    looks = figures.Looks(m.unit, m)
+    return keeping if keeping and name.isidentifier() and looks.is_figure(name) and not looks.returned else []
 
 
 def _put_within(m: Machine, loops: Loops, known: set[int]) -> Iterator[Accumulated]:

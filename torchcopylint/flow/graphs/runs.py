@@ -127,6 +127,16 @@ def branch(m: Machine, number: int, group: int) -> int:
     return made
 
 
+def of_part(m: Machine, obj: Object, position: int | None) -> frozenset[int]:
+    """The graph of one of the outputs of a network; of which one, -1 from the end, if somebody has said.
+
+    Whether a network of which nothing is known has computed something for all of its outputs, nobody knows.
+    """
+    if position is None:
+        return obj.graph
+    return obj.graph | {branch(m, number, position % MAX_OUTPUTS) for number in obj.graph if number in m.module_saves}
+
+
 def hang_together(m: Machine, value: Value, group: int, site: int) -> bool:
     """What a call at `site` has returned, and the others of its `group`, hang on one graph, of which backward frees
     something. Returns whether it is a tensor with a graph, or a distribution of such."""

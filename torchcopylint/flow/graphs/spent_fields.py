@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import BackwardAgain
-from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Sure
+from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Sure
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
 
@@ -20,7 +20,8 @@ _ENDS = frozenset({"detach", "item", "data", "numpy", "tolist", "clone_detached"
 
 
 def found(m: Machine) -> Iterator[Relation]:
-    """Where a method frees the graph in a field that nobody sets anew, and a loop calls the method again."""
+    """Where a method frees the graph in a field that nobody sets anew, and is called again: by a loop, or by others
+    for whom it takes one step of many."""
     if m.unit.owner < 0 or m.unit.kind != "function" or m.unit.name == "__init__" or not m.runs.sites:
         return
     for site in sorted(m.runs.sites - m.runs.kept):
@@ -29,7 +30,7 @@ def found(m: Machine) -> Iterator[Relation]:
             continue
         for field in _fields_behind(m, over):
             made = _made_with_graph(m, field) if not m.world.setters(field) else None
-            if made is not None and _is_called_again(m):
+            if made is not None and (_is_called_again(m) or _is_a_step(m)):
                 name = f"self.{field}"
                 yield BackwardAgain(site, naming.text_of(m, over), site, Sure.LIKELY, "", made, name)
                 break
@@ -88,3 +89,10 @@ def _is_called_again(m: Machine) -> bool:
             ):
                 return True
     return False
+
+
+def _is_a_step(m: Machine) -> bool:
+    """Whether a method takes one step of an optimizer, and nobody in the file calls it: one step trains nothing."""
+    called = {event.name for other in m.world.machines.values() for event in other.index.of(t.Invoke)}
+    steps = [event for event in m.index.of(t.Invoke) if event.name == "step" and not uses.loops_around(m, event.site)]
+    return m.unit.name not in called and any(m.value(event.base).kind is Kind.OPTIMIZER for event in steps)

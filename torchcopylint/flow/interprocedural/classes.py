@@ -235,7 +235,7 @@ class Classes(Lineages):
     def _note_trained(self, number: int, found: training_fields.Trained) -> None:
         self._trained_by[number] = found
         fields = self._fields.get(number, {})
-        for name in {name for names in found.values() for name in names}:
+        for name in {field for parts in found.values() for field, _ in parts}:
             if name in fields and fields[name].kind is Kind.UNKNOWN:
                 # The constructor has shown what it is after it was put there.
                 fields[name] = fields[name]._replace(kind=Kind.MODULE, sure=Sure.LIKELY)

@@ -147,6 +147,9 @@ def result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inp
     if op.name == "numpy.random.Generator.choice":
         # Without a size, one of what there is to choose from.
         return memory.unknown(m, at.site, f"{at.name}.{at.op}")
+    if op.name == "torch.load":
+        # Whatever has been saved: its use shows what it is.
+        return memory.unknown(m, at.site, _text(at))
     if op.result == "size" and len(arguments.positional) > 1:
         return Value(kind=Kind.NUMBER)
     if op.result in _RESULT_KINDS:

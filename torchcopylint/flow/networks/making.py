@@ -157,13 +157,18 @@ def hand_parameters(m: Machine, optimizer: Value, register: int) -> None:
         m.state.set_object(ref, obj._replace(shares=tuple(dict.fromkeys((*shares, *obj.shares)))))
 
 
+_GROUP = "['params']"
+
+
 def parameters_in(m: Machine, value: Value, depth: int = 4) -> list[int]:
     """The parameters (or other tensors) in what an optimizer was given: an iterator, a list, groups."""
     found: list[int] = []
     for ref in value.refs:
         obj = m.state.object(ref)
         if obj.kind in CONTAINERS and depth:
-            for slot in m.state.slot_names(ref):
+            names = list(m.state.slot_names(ref))
+            # Besides its parameters a group has settings, such as a learning rate that is passed in.
+            for slot in [one for one in names if one[1] == _GROUP] or names:
                 found += parameters_in(m, slots.slot_value(m, slot), depth - 1)
         elif obj.kind not in CONTAINERS:
             found.append(ref)

@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import TENSORS, Fact, How, Kind, Object, Share
+from torchcopylint.flow.model import TENSORS, Fact, How, Kind, Object, Region, Share
 
 if TYPE_CHECKING:
     from torchcopylint.flow.interprocedural.classes import Classes
     from torchcopylint.flow.running.machine import Machine
 
-Trained = Mapping[str, tuple[str, ...]]
-"""By the name of an optimizer's field, the names of the fields that hold the modules and tensors that it steps."""
+Trained = Mapping[str, "tuple[tuple[str, Region], ...]"]
+"""By the name of an optimizer's field, the fields that hold the modules and tensors that it steps, and which parts of
+them those are: all, or what stands in a field of theirs (`Adam(self.policy.actor.parameters())`)."""
 
 
 def learn(m: Machine) -> Trained:
@@ -46,29 +47,33 @@ def learn(m: Machine) -> Trained:
     return {name: names for name, names in found.items() if names}
 
 
-def _whole(m: Machine, optimizer: int, owners: Mapping[int, list[str]]) -> tuple[str, ...]:
-    shares = [s for s in m.state.object(optimizer).shares if s.how is How.PARAMETERS]
-    # What stands in a field is a part of its object as well.
-    shares = [s for s in shares if not any(_is_field(s, above) for above in m.state.object(s.of).shares)]
-    names = [owners.get(s.storage, []) for s in shares if s.sure]
-    known = len(names) == len(shares) and all(names)
-    return tuple(sorted({name for some in names for name in some})) if known else ()
+def _whole(m: Machine, optimizer: int, owners: Mapping[int, list[str]]) -> tuple[tuple[str, Region], ...]:
+    found: dict[tuple[str, Region], None] = {}
+    for share in m.state.object(optimizer).shares:
+        if share.how is not How.PARAMETERS:
+            continue
+        # What stands in a field is a part of its object as well.
+        above = [one for one in m.state.object(share.of).shares if one.storage in owners and one.sure]
+        parts = [(name, _without_each(one.region)) for one in above for name in owners[one.storage]]
+        if not parts or not share.sure:
+            return ()
+        found.update(dict.fromkeys(parts))
+    return tuple(found)
 
 
-def _is_field(share: Share, above: Share) -> bool:
-    return above.storage == share.storage and above.how is How.FIELD
+def _without_each(region: Region) -> Region:
+    """The part that a module is, of which these are the parameters one by one."""
+    return region[:-1] if region and region[-1].kind == "each" else region
 
 
 def shares_of(m: Machine, ref: int, owner: int, name: str) -> tuple[Share, ...]:
     """The shares that the optimizer in the field `name` of an object has in the modules of its other fields."""
     world = m.world
-    names = next((known[name] for one in world.lineage(owner) if name in (known := world.trained_by(one))), ())
-    if any(_is_set_again(world, owner, one) for one in ((name, *names) if names else ())):
+    parts = next((known[name] for one in world.lineage(owner) if name in (known := world.trained_by(one))), ())
+    if any(_is_set_again(world, owner, one) for one in ((name, *(field for field, _ in parts)) if parts else ())):
         return ()
-    return tuple(
-        Share(m.number("slot", (ref, f".{one}")), How.PARAMETERS, -1, m.number("slot", (ref, f".{one}")))
-        for one in names
-    )
+    slots = [(m.number("slot", (ref, f".{field}")), region) for field, region in parts]
+    return tuple(Share(slot, How.PARAMETERS, -1, slot, region) for slot, region in slots)
 
 
 def _is_set_again(world: Classes, owner: int, name: str) -> bool:

@@ -56,7 +56,7 @@ def _plain(name: str) -> str:
 def _is_so(m: Machine, register: int, depth: int) -> bool:
     event = m.unit.definitions[register] if register >= 0 and depth else None
     if isinstance(event, t.Load):
-        bound = uses.bindings_before(m, event)
+        bound = uses.bindings_before(m, event) if not _may_be_passed(m, event) else []
         return bool(bound) and all(_is_so(m, one, depth - 1) for one in bound)
     if isinstance(event, t.Const):
         return isinstance(event.value, int | float) and event.value >= 0
@@ -73,6 +73,13 @@ def _is_so(m: Machine, register: int, depth: int) -> bool:
         source = event.arguments[0].register if (function or refs) and event.arguments else event.base
         return through is True or (through is None and _is_so(m, source, depth - 1))
     return False
+
+
+def _may_be_passed(m: Machine, load: t.Load) -> bool:
+    """Whether a name may still hold what the caller has passed: it is bound on other arms alone."""
+    bound = (bind.site for bind in m.index.binds.get(load.name, ()))
+    passed = any(parameter.name == load.name for parameter in m.unit.parameters)
+    return passed and not any(uses.runs_before(m, site, load.site) for site in bound)
 
 
 def _called(m: Machine, event: t.Invoke) -> tuple[int, ...]:

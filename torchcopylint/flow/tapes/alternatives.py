@@ -34,6 +34,23 @@ def are_all_hit(m: Machine, value: Value, written: set[int]) -> bool:
     return alike and all(any(share.storage | 1 in written for share in obj.shares) for obj in objects)
 
 
+def are_bound_beside(m: Machine, value: Value, hit: set[int], write: int) -> bool:
+    """Whether a name holds what a write has `hit` wherever that was written: else it holds what another arm of the same
+    test has bound it to, `if self.wide: x = self.bn(x)`, `else: y = self.relu(x)`."""
+    name = value.root
+    if not isinstance(name, str) or not hit or write not in m.index.on_arms or m.index.loops.get(write):
+        return False
+    others = {ref | 1 for ref in value.refs if ref not in hit}
+    beside = {event.site for arm in _other_arms(m.unit.tape, write) for event in t.events(arm)}
+    made: set[int] = set()
+    for bind in m.index.binds.get(name, ()):
+        held = {ref | 1 for ref in m.value(bind.value).refs} if bind.value >= 0 else set()
+        if held & others and bind.site not in beside:
+            return False
+        made |= held
+    return others <= made
+
+
 def _bound_to(m: Machine, register: int) -> str:
     for _ in range(MAX_CALLS):
         use = m.consumer_of(register)
