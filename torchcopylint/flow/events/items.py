@@ -101,7 +101,7 @@ def _of_output(m: Machine, ref: int, obj: Object, position: int, site: int, text
     if m.state.cell(slot) is None:
         # What backward has run over from another of the outputs, it need not have run over from this one.
         graph = frozenset(number for number in runs.of_part(m, obj, position) if number >= 0)
-        made = Object(text=text, flags=frozenset({OUTPUT, PART}), requires_grad=obj.requires_grad, graph=graph)
+        made = Object(text=text, flags=frozenset({OUTPUT, PART}), graph=graph)
         part = memory.fresh(m, site, made, "part")
         m.runs.parts.update(one | 1 for one in part.refs)
         slots.bind_slot(m, slot, part, site)

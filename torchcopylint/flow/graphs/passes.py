@@ -39,7 +39,7 @@ def found(m: Machine) -> list[Relation]:
     few = displayed(m.unit.tape, m.unit.definitions) if m.runs.added else frozenset()
     relations: list[Relation] = []
     for site, (fact, ran) in sorted(m.runs.added.items()):
-        freeing = [where for where in ran if where not in m.runs.kept] or _kept_by(m, fact.name, ran)
+        freeing = [where for where in ran if where not in m.runs.kept] or _kept_by(m, fact, ran)
         inside = [where for where in freeing if outlives_turn(m, fact, _adding(m, loops, fact, where, few), where)]
         if inside and site not in m.runs.reached and not is_begun_on_arms(m, site, fact.name):
             relations.append(fact._replace(ran=inside[0]))
@@ -65,14 +65,16 @@ def _adding(m: Machine, loops: Loops, fact: Accumulated, ran: int, but: frozense
     return own_elements.adds_again(m, loops, around, fact.name, (fact.site, ran))
 
 
-def _kept_by(m: Machine, name: str, ran: tuple[int, ...]) -> list[int]:
+def _kept_by(m: Machine, fact: Accumulated, ran: tuple[int, ...]) -> list[int]:
     """Which backward passes say that they keep the graph, where the sum itself is looked at as a number only.
 
     Nobody runs backward over it later, so what was kept for that was not kept for the sum.
     """
     keeping = [where for where in ran if where in m.runs.retained]
+    if not keeping or fact.form != "sum" or not fact.name.isidentifier():
+        return []
     looks = figures.Looks(m.unit, m)
-    return keeping if keeping and name.isidentifier() and looks.is_figure(name) and not looks.returned else []
+    return keeping if looks.is_figure(fact.name) and not looks.returned else []
 
 
 def _put_within(m: Machine, loops: Loops, known: set[int]) -> Iterator[Accumulated]:

@@ -53,7 +53,8 @@ def _fields_behind(m: Machine, register: int) -> list[str]:
     if any(isinstance(event, t.Attribute | t.Invoke) and event.name in _ENDS for event in events):
         return []
     loaded = [event for event in events if isinstance(event, t.Attribute) and _is_self(m, event.base)]
-    return [event.name for event in loaded if event.name in m.initial_fields]
+    recorded = (event for event in loaded if event.site not in m.index.unrecorded)
+    return [event.name for event in recorded if event.name in m.initial_fields]
 
 
 def _is_self(m: Machine, register: int) -> bool:

@@ -24,6 +24,7 @@ from torchcopylint.flow.interprocedural import (
     handing,
     keyed,
     lending,
+    outer_reads,
     passing,
     yielding,
 )
@@ -68,6 +69,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
         reading.read(m, value, site, "argument", name)
         slots.field_read(m, value.root, site, "argument", name)
     field_reads.by_call(m, reference.unit, bound, site, name)
+    outer_reads.by_call(m, reference.unit, site, name)
     if summary is None:
         stepping.maybe_trains(m, arguments, site, name, bound.get("self"))
         unknowns.maybe_filled(m, arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen, gradients, statistics, stepping, unknowns
-from torchcopylint.flow.interprocedural import applying, records
+from torchcopylint.flow.interprocedural import applying, outer_reads, records
 from torchcopylint.flow.library import containers, custom
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -352,6 +352,9 @@ def call_optimizer_method(m: Machine, base: Value, event: t.Invoke, arguments: A
     text = naming.text_of(m, event.base)
     rest = Arguments(arguments.positional[1:], arguments.keywords)
     if event.name == "step":
+        closure = rest.keywords.get("closure", rest.at(0)).const
+        if isinstance(closure, FunctionReference):
+            outer_reads.by_call(m, closure.unit, event.site, f"{text}.step")
         stepping.step(m, base, event.site, text)
         return Value()
     if event.name == "state_dict":

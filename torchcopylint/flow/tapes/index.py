@@ -358,21 +358,30 @@ class UnitIndex:
     def unrecorded_fields(self) -> frozenset[str]:
         """The attributes of its receiver that a method uses in blocks alone that switch recording off."""
         made = self.unit.definitions
+        within, without = set[str](), set[str]()
+        for event in self.events:
+            if isinstance(event, t.Attribute | t.Invoke) and event.base >= 0:
+                load = made[event.base]
+                if isinstance(load, t.Load) and load.name == self.unit.first:
+                    (within if event.site in self.unrecorded else without).add(event.name)
+        return frozenset(within - without)
+
+    @cached_property
+    def unrecorded(self) -> frozenset[int]:
+        """The sites in blocks that switch recording off, of a unit that nowhere switches it on."""
         if any(event.name in _SWITCHING_ON for event in self.of(t.Invoke)):
             return frozenset()
         inside: list[int] = []
-        within, without = set[str](), set[str]()
+        found = set[int]()
         for event in self.events:
             if isinstance(event, t.Enter | t.Exit):
-                manager = made[event.manager] if event.manager >= 0 else None
+                manager = self.unit.definitions[event.manager] if event.manager >= 0 else None
                 if isinstance(manager, t.Invoke) and manager.name in _SWITCHING_OFF:
                     inside += [event.manager] if isinstance(event, t.Enter) else []
                     inside = inside if isinstance(event, t.Enter) else [one for one in inside if one != event.manager]
-            elif isinstance(event, t.Attribute | t.Invoke) and event.base >= 0:
-                load = made[event.base]
-                if isinstance(load, t.Load) and load.name == self.unit.first:
-                    (within if inside else without).add(event.name)
-        return frozenset(within - without)
+            elif inside:
+                found.add(event.site)
+        return frozenset(found)
 
     @cached_property
     def identities(self) -> list[identity.Question]:
