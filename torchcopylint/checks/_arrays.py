@@ -25,7 +25,7 @@ from torchcopylint.checks._common import (
     suffers_caller,
     written_point,
 )
-from torchcopylint.flow.facts import FieldsShare, LayoutRefused, Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import FieldOver, FieldsShare, LayoutRefused, Link, ReadAfter, UnitFacts, Write
 from torchcopylint.flow.model import FIELD, How, Sure
 
 
@@ -64,6 +64,7 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
         sure = at_most(Confidence.MEDIUM, confidence(write.sure))
         yield _of_field(write, alone[write.site] or write.owner_name, sure, _condition(write))
     yield from _collected(unit, how, {write.site for write, _ in found})
+    yield from _left_in_field(unit, how, {write.site for write, _ in found})
     for write, links in first_of_each(reaching):
         points = (*shared_points(links), written_point(write))
         yield Report(write.site, points, _values(write, write.owner_name, ""), confidence(write.sure), "caller")
@@ -113,6 +114,20 @@ def _collected(unit: UnitFacts, how: How, told: set[int]) -> Iterator[Report]:
             points = (*shared_points(fact.links), kept, written_point(write))
             sure = at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure))
             yield Report(write.site, points, _values(write, fact.container, ""), sure)
+
+
+def _left_in_field(unit: UnitFacts, how: How, told: set[int]) -> Iterator[Report]:
+    """A constructor keeps one side in a field, and then computes with the other in place."""
+    seen = set(told)
+    for fact in unit.facts:
+        if isinstance(fact, FieldOver) and fact.how is how and fact.site not in seen:
+            seen.add(fact.site)
+            write = unit.writes[fact.site]
+            name = f"{unit.receiver}.{fact.field}"
+            read = Point(Role.READ, fact.read, "read.field", {"name": name})
+            points = (*shared_points(fact.links), written_point(write), read)
+            sure = at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure))
+            yield Report(write.site, points, _values(write, name, ""), sure)
 
 
 def _is_sure_way(write: Write, how: How) -> bool:

@@ -82,12 +82,14 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
     collecting,
     conditional,
     field_gradients,
+    fields_over,
     keeping,
     lasting,
     left_alone,
     left_in_fields,
     left_in_flight,
     lent_parts,
+    rebound_fields,
     renewed,
     replacing,
     sharing,
@@ -269,8 +271,10 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += left_in_fields.found(m)
     found += left_in_flight.found(m)
     found += twin_fields.shared(m)
+    found += fields_over.found(m)
     found += kept_gradients.found(m)
     found += field_gradients.found(m)
+    found += rebound_fields.found(m)
     found += kept_gradients.parameters(m)
     if any(isinstance(fact, ReadAfter) for fact in found):
         found += two_sides.found(m)

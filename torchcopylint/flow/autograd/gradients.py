@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.model import TENSORS, Fact, How, Kind, Mark, Slot, Value
+from torchcopylint.flow.model import TENSORS, Fact, How, Kind, Mark, Object, Slot, Value
 from torchcopylint.flow.storages import slots, writing
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values.sites import Arguments
@@ -26,20 +26,21 @@ def accumulated(m: Machine, numbers: frozenset[int], site: int) -> None:
         if number in m.saved_objects:
             reached.add(m.saved_objects[number])
     storages = {share.storage for ref in reached for share in m.state.object(ref).shares}
-    if all(number < 0 for number in numbers):
+    if not reached:
         # A loss of unknown making, or of which nothing was saved: where one thing is trained, it is a loss of that.
-        looked_at = {share.storage for ref in m.gradients for share in m.state.object(ref).shares}
-        storages = looked_at if len({storage | 1 for storage in looked_at | _trained(m)}) == 1 else set()
+        looked_at = [m.state.object(ref) for ref in m.gradients]
+        of_one = set.intersection(*({share.storage | 1 for share in obj.shares} for obj in (*looked_at, *_trained(m))))
+        storages = {share.storage for obj in looked_at for share in obj.shares} if of_one else set()
     _overwrite(m, storages, site, "backward()", reads_old=True)
 
 
-def _trained(m: Machine) -> set[int]:
-    """The storages of all networks and leaves that are known to be trained."""
-    found: set[int] = set()
+def _trained(m: Machine) -> list[Object]:
+    """All networks, parts of networks and leaves that are known to be trained."""
+    found: list[Object] = []
     for _, obj in m.state.objects():
         network = obj.kind is Kind.MODULE and obj.requires_grad is not Fact.NO and slots.has_state(obj)
         if network or (obj.kind in TENSORS and obj.leaf > 0 and obj.requires_grad > 0):
-            found.update(share.storage for share in obj.shares)
+            found.append(obj)
     return found
 
 

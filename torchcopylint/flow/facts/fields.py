@@ -81,6 +81,21 @@ class FieldsShare(NamedTuple):
     sure: Sure
 
 
+class FieldOver(NamedTuple):
+    """The constructor leaves in `field` a tensor over the memory of an array, or an array over that of a tensor, `how`,
+    as `links` say, and computes what it knows by another name anew in place after that, at `site`.
+
+    It keeps that name nowhere; `read` is where others in the file look at the field.
+    """
+
+    site: int
+    field: str
+    how: How
+    links: tuple[Link, ...]
+    read: int
+    sure: Sure
+
+
 class Kept(NamedTuple):
     """When `method` ends, `field` of `self`, set at `site`, shares memory with `source`, which lives on elsewhere.
 

@@ -42,6 +42,7 @@ from torchcopylint.flow.facts.fields import (
     FieldCollected,
     FieldIsGlobal,
     FieldMet,
+    FieldOver,
     FieldsShare,
     FieldsTwins,
     Kept,
@@ -108,7 +109,7 @@ Relation: TypeAlias = (
     " | TensorCopied | TermCopied | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
     " | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept | PartSuffers"
-    " | FieldsShare | ScratchEdited"
+    " | FieldOver | FieldsShare | ScratchEdited"
 )
 
 
