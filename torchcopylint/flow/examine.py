@@ -259,6 +259,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += carrying.found(m)
     found += carrying.of_entries(m)
     found += spent_fields.found(m)
+    found += spent_fields.in_loops(m)
     found += gathered.found(m, {fact.site for fact in ran if isinstance(fact, Accumulated)})
     found += keeping.found(m)
     found += mapping.found(m)

@@ -1,4 +1,5 @@
-"""Graphs that a constructor leaves in a field, and that a method runs backward over each time it is called."""
+"""Graphs that a constructor leaves in a field, and that a method runs backward over each time it is called, or a loop
+on each of its turns."""
 
 from __future__ import annotations
 
@@ -6,15 +7,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.autograd import hanging
 from torchcopylint.flow.facts import BackwardAgain
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Sure
+from torchcopylint.flow.storages import keeping
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes.way_back import WayBack
 from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation
     from torchcopylint.flow.running.machine import Machine
 
+MAX_STEPS = 80
+"""So many events are gone back over from a loss to the fields that it is computed from."""
 _ENDS = frozenset({"detach", "item", "data", "numpy", "tolist", "clone_detached", "detach_", "shape", "size", "dim"})
 """Methods and attributes whose result has no graph."""
 
@@ -29,11 +35,76 @@ def found(m: Machine) -> Iterator[Relation]:
         if over < 0 or site in m.runs.again or m.on_purpose:
             continue
         for field in _fields_behind(m, over):
-            made = _made_with_graph(m, field) if not m.world.setters(field) else None
+            made = _made_with_graph(m, m.unit.owner, field)
             if made is not None and (_is_called_again(m) or _is_a_step(m)):
                 name = f"self.{field}"
                 yield BackwardAgain(site, naming.text_of(m, over), site, Sure.LIKELY, "", made, name)
                 break
+
+
+def in_loops(m: Machine) -> Iterator[Relation]:
+    """Where each turn of a loop runs backward over what a field of an object from before the loop has kept, of whatever
+    class of the file, or over what a method of it computes from the field: `(system.rollout(x) - y).backward()`."""
+    for site in sorted(m.runs.sites - m.runs.kept - set(m.runs.again)):
+        loops = uses.loops_around(m, site)
+        over = _operand(m, site) if loops and not m.on_purpose else -1
+        for name, made in _looked_at(m, over, loops) if over >= 0 else ():
+            yield BackwardAgain(site, naming.text_of(m, over), site, Sure.LIKELY, "", made, name)
+            break
+
+
+def _looked_at(m: Machine, register: int, loops: tuple[int, ...]) -> Iterator[tuple[str, int]]:
+    """The fields with such a graph that a value is computed from by what keeps the graph, and where they are set."""
+    way = WayBack(m, register, MAX_STEPS)
+    for event in way:
+        if isinstance(event, t.Load):
+            way.go_on(uses.bindings_before(m, event))
+        elif isinstance(event, t.Operate):
+            way.go_on(event.operands)
+        elif isinstance(event, t.Attribute) and event.name not in _ENDS:
+            owner = _class_of(m, event.base, loops)
+            made = _made_with_graph(m, owner, event.name) if owner is not None else None
+            if made is not None:
+                yield naming.text_of(m, event.out), made
+        elif isinstance(event, t.Invoke) and (owner := _class_of(m, event.base, loops)) is not None:
+            for field, made in _returned(m, owner, event.name):
+                yield f"{naming.text_of(m, event.base)}.{field}", made
+        elif isinstance(event, t.Call | t.Invoke) and _hands_on(m, event):
+            way.go_on([argument.register for argument in event.arguments])
+            way.go_on([event.base] if isinstance(event, t.Invoke) else [])
+
+
+def _hands_on(m: Machine, event: t.Call | t.Invoke) -> bool:
+    """Whether an operation of torch hands on the graph of what it is given."""
+    name = event.name if isinstance(event, t.Invoke) else m.dotted_of(event).rpartition(".")[2]
+    return name not in _ENDS and keeping.keeps_graph(m, event)
+
+
+def _class_of(m: Machine, register: int, loops: tuple[int, ...]) -> int | None:
+    """The class of the file that an object is of which a name holds on all turns of a loop."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(event, t.Load):
+        return None
+    if any(not use.loads and use.loops[:1] == loops[:1] for use in uses.of_name(m, event.name)):
+        return None
+    refs = m.value(register).refs
+    number = m.world.local_class(m.state.object(refs[0]).type) if len(refs) == 1 else None
+    return number if number is not None and m.world.is_own_class(number) else None
+
+
+def _returned(m: Machine, owner: int, name: str) -> Iterator[tuple[str, int]]:
+    """The fields with such a graph that what a method returns hangs on, whichever way it returns."""
+    number = m.world.method(owner, name)
+    other = m.world.machines.get(number) if number is not None else None
+    if other is None or other.has_no_grad or other.unit.is_generator:
+        return
+    returns = [event.value for event in other.index.of(t.Return)]
+    looked = {event.name for event in other.index.of(t.Attribute) if _is_self(other, event.base)}
+    spent = {field: made for field in looked if (made := _made_with_graph(m, owner, field)) is not None}
+    for field, made in sorted(spent.items()):
+        whole = hanging.field_of(other, field)
+        if returns and all(one >= 0 and whole in hanging.sources(other, one, frozenset({field})) for one in returns):
+            yield field, made
 
 
 def _operand(m: Machine, site: int) -> int:
@@ -62,9 +133,10 @@ def _is_self(m: Machine, register: int) -> bool:
     return isinstance(event, t.Load) and event.name == m.unit.first
 
 
-def _made_with_graph(m: Machine, field: str) -> int | None:
-    """Where the constructor puts something into a field that surely has a graph to be freed; `None` if it does not."""
-    number = m.world.method(m.unit.owner, "__init__")
+def _made_with_graph(m: Machine, owner: int, field: str) -> int | None:
+    """Where the constructor of a class puts something into a field that surely has a graph to be freed, and nobody sets
+    the field anew; `None` if it does not."""
+    number = m.world.method(owner, "__init__") if not m.world.setters(field) else None
     initial = m.world.machines.get(number) if number is not None else None
     if initial is None or not initial.unit.parameters:
         return None
