@@ -136,7 +136,7 @@ def _is_self(m: Machine, register: int) -> bool:
 def _made_with_graph(m: Machine, owner: int, field: str) -> int | None:
     """Where the constructor of a class puts something into a field that surely has a graph to be freed, and nobody sets
     the field anew; `None` if it does not."""
-    number = m.world.method(owner, "__init__") if not m.world.setters(field) else None
+    number = m.world.method(owner, "__init__") if not _is_set_anew(m, field) else None
     initial = m.world.machines.get(number) if number is not None else None
     if initial is None or not initial.unit.parameters:
         return None
@@ -149,6 +149,25 @@ def _made_with_graph(m: Machine, owner: int, field: str) -> int | None:
     objects = [initial.state.object(ref) for ref in held]
     computed = (obj.kind in TENSORS and obj.leaf is Fact.NO and obj.requires_grad > 0 and obj.graph for obj in objects)
     return cell.site if objects and all(computed) else None
+
+
+def _is_set_anew(m: Machine, field: str) -> bool:
+    """Whether a function sets a field of that name, other than a constructor, and somebody in the file speaks of it.
+
+    Methods of networks, and those with special names, are called without being spoken of.
+    """
+    units = [m.world.program.units[number] for number in m.world.setters(field)]
+    setters = {unit.name for unit in units}
+    if any(unit.owner >= 0 and m.world.class_kind(unit.owner)[0] is not Kind.INSTANCE for unit in units):
+        return True
+    if any(name.startswith("__") for name in setters):
+        return True
+    for unit in m.world.program.units if setters else ():
+        index = m.world.index(unit)
+        spoken = (*index.of(t.Invoke), *index.of(t.Attribute), *index.of(t.StoreAttribute), *index.of(t.Load))
+        if any(event.name in setters for event in spoken):
+            return True
+    return False
 
 
 def _is_called_again(m: Machine) -> bool:

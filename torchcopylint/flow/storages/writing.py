@@ -198,9 +198,21 @@ def _held_in(m: Machine, root: Key | None) -> str:
     """The element of a field that a name was taken out of."""
     cell = m.state.cell(root) if root is not None else None
     origin = cell.origin if cell is not None else None
+    if cell is not None and origin is None and isinstance(root, str):
+        origin = _origin_on_some_paths(m, root, cell)
     if not isinstance(origin, tuple) or not origin[1].startswith("[") or m.state.object(origin[0]).owner != FIELD:
         return ""
     return naming.key_text(m, origin).replace(ANY_ELEMENT, "[...]")
+
+
+def _origin_on_some_paths(m: Machine, name: str, cell: Cell) -> Key | None:
+    """The element that a name was taken out of on one path, where another one has bound it to something else."""
+    for bind in m.index.binds.get(name, ()) if len(cell.refs) > 1 else ():
+        taken = bind.value >= 0 and isinstance(m.unit.definitions[bind.value], t.Item)
+        value = m.value(bind.value) if taken else None
+        if value is not None and not set(value.refs).isdisjoint(cell.refs):
+            return value.root
+    return None
 
 
 def _in_plain_field(m: Machine, ref: int, share: Share) -> bool:
