@@ -71,7 +71,23 @@ class Clouds:
         points[:, 0:3] = centred(points[:, 0:3])  # <- TCL504, written
         return points  # <- read
 """
+MODULE = """\
+import torch
+
+model = torch.nn.Linear(4, 8)
+for turn in range(2):
+    old = []
+    for parameter in model.parameters():
+        old.append(parameter.data.clone())
+    model = torch.nn.Linear(8, 16)
+    for index, parameter in enumerate(model.parameters()):
+        torch.add(parameter.data, old[index])  # <- TCL602, discarded
+"""
 PROGRAMS = {
+    "a list that each turn of a script fills": (
+        MODULE,
+        ("        torch.add(", "        parameter.data = torch.add("),
+    ),
     "a field that is not made": (
         FIELD,
         ("itertools.chain(", "(list)(itertools.chain(", "parameters())  #", "parameters()))  #"),
@@ -116,3 +132,48 @@ def test_each_turn_gets_another_one_of_what_it_would_have_made() -> None:
     assert "loss = renewed(for_each_turn_loss)" in left
     assert "*, for_each_turn_loss)" in left
     assert "renewed" not in _without(10**6)
+
+
+CONTEXT = """\
+import torch
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x  # <- TCL211, kept
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 3 * ctx.x**2
+
+
+x = torch.tensor([2.0], requires_grad=True)
+Cube.apply(x).sum().backward()
+print(x.grad)
+"""
+
+
+def test_that_nobody_writes_here_refutes_nothing_of_later_writes(verifier: Verifier) -> None:
+    found = verified(CONTEXT, forced(CONTEXT), verifier)
+    assert found.verdict is not Verdict.REFUTED, found.evidence
+
+
+RESHAPED = """\
+import torch
+import torch.nn.functional as F
+
+
+class Tagger(torch.nn.Module):
+    def loss(self, scores, tokens):
+        self.labels = tokens
+        self.labels = self.labels[:, 1:]
+        found = F.cross_entropy(scores, self.labels)
+        scores.detach()  # <- TCL602, discarded
+        return found
+"""
+
+
+def test_what_is_another_shape_of_itself_is_followed_once(verifier: Verifier) -> None:
+    assert verified(RESHAPED, forced(RESHAPED), verifier).verdict is not Verdict.UNAVAILABLE

@@ -259,12 +259,19 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
             text = "not observed, but what was cut away or stood in for may hide it"
         elif "synchronised" in rule.against:
             text = "not observed, but what was in time in this run may be late in another"
+        elif rule.conditional and rule.blame is Role.KEPT and _waits_for_write(attempt, rule):
+            text = "not observed, but nothing that is run is known to write what is kept, and whoever does is not told"
         elif not _in_order(run):
             text = "not observed, but with these inputs the steps did not follow one another"
         else:
             return Outcome(Verdict.REFUTED, evidence, label, attempt, run)
         return Outcome(Verdict.INCONCLUSIVE, (*evidence, Evidence("reason", text)), label, attempt, run)
     return Outcome(Verdict.INCONCLUSIVE, evidence, label, attempt, run)
+
+
+def _waits_for_write(attempt: Attempt, rule: Rule) -> bool:
+    """Whether a gradient is said to be wrong after a write that is no step: the finding is about every later one."""
+    return "gradient-differs" in rule.words and not any(mark.role is Role.WRITTEN for mark in attempt.marks)
 
 
 def _in_order(run: Run) -> bool:

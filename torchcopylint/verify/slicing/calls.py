@@ -402,7 +402,9 @@ def _classes(scores: Thing, target: Thing) -> None:
     if not scores.made:
         scores.dimensions = scores.dimensions or 2
     target.dtype, target.dimensions = "long", 1
-    while target.whole is not None:
-        # What it is with another shape is of integers as well.
+    seen = {id(find(target))}
+    while target.whole is not None and id(find(target.whole)) not in seen:
+        # What it is with another shape is of integers as well; a name may be another shape of itself.
         target = find(target.whole)
         target.dtype = target.dtype or "long"
+        seen.add(id(target))

@@ -17,6 +17,7 @@ from torchcopylint.verify.slicing.driver import Driver
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.making import Maker
 from torchcopylint.verify.slicing.moves import only_elsewhere
+from torchcopylint.verify.slicing.narrow import RENEWED
 from torchcopylint.verify.slicing.opening import opened
 from torchcopylint.verify.slicing.pieces import Piece, pieces_of, unknown_in
 from torchcopylint.verify.slicing.plans import Plan, Plans
@@ -80,17 +81,12 @@ class Scripting:
         maker.taken |= set(self.imports).union(*(piece.binds for piece in kept))
         unknown = dict.fromkeys((*unknown_in(kept, needed), *plan.bound))
         bindings = []
-        firsts = self.world.locals.get(0, {})
-        told = {name: [part[name] for part in (firsts, self.world.globals) if name in part] for name in unknown}
-        # What the module makes of something from elsewhere says less than what functions do with it.
-        things = {
-            n: next((t for t in found if not is_bare(find(t))), (*found, Thing(n))[0]) for n, found in told.items()
-        }
+        things = {name: self._thing_at_module_level(name.removeprefix(RENEWED)) for name in unknown}
         # What is made for a model comes after it.
         for name in sorted(unknown, key=lambda name: kind_of(things[name])[0] != "module"):
             thing = things[name]
             dotted = refused.get(name, "")
-            bindings.append(f"{name} = {self._elsewhere(maker, thing, name, dotted)}")
+            bindings.append(f"{name} = {self._elsewhere(maker, thing, name.removeprefix(RENEWED), dotted)}")
             if kind_of(thing)[0] == "module" and not dotted:
                 maker.modules.append(name)
         before = maker.definitions
@@ -137,6 +133,11 @@ class Scripting:
             or self._hangs_on_inputs(maker)
             or setting.size == 1,  # where all is one, much that happens cannot be seen
         )
+
+    def _thing_at_module_level(self, name: str) -> Thing:
+        found = [part[name] for part in (self.world.locals.get(0, {}), self.world.globals) if name in part]
+        # What the module makes of something from elsewhere says less than what functions do with it.
+        return next((thing for thing in found if not is_bare(find(thing))), (*found, Thing(name))[0])
 
     def _unlent(self, plan: Plan, setting: Setting, text: str) -> Callable[[str], Attempt | None]:
         """What writes the same script with nothing that stands in requiring grad, and, where it is about `recording`

@@ -234,8 +234,11 @@ class Search(Scripting):
             if run is not None and self._supplied(run, script):
                 continue
             wanted = _asked(setting, run, attempt) if run is not None and asked < _ASKED else None
+            kinds = dict(self._reader.kinds(run, script.rows())) if run is not None else {}
             if wanted is not None:
                 setting, asked = wanted, asked + 1
+            elif not kinds.items() <= dict(plan.kinds).items():
+                plan = replace(plan, kinds=tuple({**dict(plan.kinds), **kinds}.items()))
             elif run is None or not skipper.learns(run, script.rows()):
                 # What it is given may need a graph.
                 if run is None or setting.grad or not any(other.grad for other in settings):
