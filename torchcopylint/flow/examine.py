@@ -12,6 +12,7 @@ from torchcopylint.flow import (
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import (  # noqa: F401  (each registers what its events mean)
     carrying,
+    spent_fields,
     switching,
 )
 from torchcopylint.flow.events import (  # noqa: F401  (each registers what its events mean)
@@ -51,7 +52,6 @@ from torchcopylint.flow.graphs import (
     gathered,
     kept_gradients,
     passes,
-    spent_fields,
     two_modes,
 )
 from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers what its events mean)

@@ -164,7 +164,7 @@ def _is_set_anew(m: Machine, field: str) -> bool:
         return True
     for unit in m.world.program.units if setters else ():
         index = m.world.index(unit)
-        spoken = {event.name for event in (*index.of(t.Invoke), *index.of(t.Attribute))}
+        spoken = {event.name for event in index.of(t.Invoke)} | {event.name for event in index.of(t.Attribute)}
         spoken |= {event.name for event in index.of(t.StoreAttribute)} | {event.name for event in index.of(t.Load)}
         if not spoken.isdisjoint(setters):
             return True
