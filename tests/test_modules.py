@@ -326,7 +326,7 @@ class TestWaysToAsk:
     def test_standard_input_with_a_name_has_other_files(self, lint: Lint, project: Path) -> None:
         write(project, utils=UTILS)
         done = lint("-", "--stdin-filename", "train.py", "--output-format", "concise", stdin=TRAIN)
-        assert "train.py:6:1: error[TCL501]" in done.stdout
+        assert "train.py:6:1: warning[TCL501]" in done.stdout
 
     def test_standard_input_without_a_name_has_none(self, lint: Lint, project: Path) -> None:
         write(project, utils=UTILS)

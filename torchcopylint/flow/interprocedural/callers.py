@@ -148,7 +148,7 @@ def entries(world: World) -> dict[int, list[EntryWritten]]:
                     same = earlier.place == later.place and earlier.write == later.write
                     alike = earlier.name.rpartition("[")[0] == later.name.rpartition("[")[0]
                     # Who writes the entry by its own key means that entry, and then the other one to be the same.
-                    by_name = m.roots.get(write.site, (-1, ""))[1] != earlier.name
+                    by_name = write.name != earlier.name or write.form == "call"
                     between = earlier.bound < write.site < later.bound
                     if same and alike and between and by_name and write.form in _SPELT_OUT:
                         unit, wrote = _who_writes(m, write)
