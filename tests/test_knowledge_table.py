@@ -488,6 +488,7 @@ def test_every_row_of_every_table_can_be_parsed() -> None:
         assert module.shares in ("fresh", "view", "same", "maybe")
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_functions_that_refuse_all_but_tensors_do() -> None:
     refusing = [name for name in table.names("functions") if table.refuses_others(name)]
     others = [np.ones((2, 2), dtype=np.float32), [1.0], [torch.ones(2)], 2.0, 2, np.float32(2)]
