@@ -21,7 +21,7 @@ print(kept, x)
 """
 PLAIN = "from parts import build, spoil\n\nv = build()\nkept = v\nspoil(v)\nprint(kept, v)\n"
 PARTS = "import torch\n\n\ndef build():\n    return torch.ones(3)\n\n\ndef spoil(x):\n    x.zero_()\n"
-LINE = "train.py:6:1: error[TCL501]"
+LINE = "train.py:6:1: warning[TCL501]"
 NOTEBOOK = {
     "cells": [
         {"cell_type": "markdown", "metadata": {}, "source": ["# A title"]},
@@ -100,7 +100,7 @@ class TestTheCache:
         (project / "work.py").write_text(PLAIN)
         assert "TCL501" not in cached(lint)
         (project / "parts.py").write_text(PARTS)
-        assert "work.py:5:1: error[TCL501]" in cached(lint)
+        assert "work.py:5:1: warning[TCL501]" in cached(lint)
 
     def test_no_other_file_is_examined_again(self, several: Path, lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
         from torchcopylint.pages import load_pages
@@ -179,5 +179,5 @@ class TestOtherWays:
         (several / "plain.py").write_text(PLAIN)
         (several / "parts.py").write_text(PARTS)
         out = lint("--output-format", "concise", ".").stdout
-        assert "plain.py:5:1: error[TCL501]" in out
+        assert "plain.py:5:1: warning[TCL501]" in out
         assert lint("--output-format", "concise", "--no-screen", ".").stdout == out
