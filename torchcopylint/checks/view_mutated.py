@@ -67,13 +67,10 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if write.form not in _FORMS or (write.blank and not write.reads_old) or _says_so(unit, write):
             continue
         reads = [read for read in others.get(write.site, []) if _plain(read) or _is_kept_by_name(read, write)]
-        reads = [read for read in reads if not kept_gradient(unit, read)]
-        reads = [read for read in reads if not read.asked]
-        ours = {other.site for other in unit.writes.values() if other.root == write.root}
+        reads = [read for read in reads if not kept_gradient(unit, read) and not read.asked]
         own = owns.get(write.site, [])
-        wanted = [read for read in reads if _wanted_apart(read, own, ours) or _is_lost(write, read)]
-        wanted = wanted or [read for read in reads if _was_before(write, read)]
-        if write.site in alone and not wanted and _for_the_moment(own, ours):
+        wanted = _wanted(unit, write, reads, own)
+        if write.site in alone and not wanted and _for_the_moment(own, _ours(unit, write)):
             wanted = reads
         if write.site in handed_out and not wanted and _goes_on_with_part(unit, write, reads, own):
             # By its own name, if it is read by that, and not as what the next call hands out.
@@ -118,11 +115,23 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         yield Report(write.site, points, values, at_most(limit, confidence(write.sure, read.sure)), variant)
 
 
+def _wanted(unit: UnitFacts, write: Write, reads: list[ReadAfter], own: list[ReadAfter]) -> list[ReadAfter]:
+    """The reads by other names that show that what was written and what is read were to be two."""
+    ours = _ours(unit, write)
+    wanted = [read for read in reads if _wanted_apart(read, own, ours) or _is_lost(write, read)]
+    return wanted or [read for read in reads if _was_before(write, read)]
+
+
+def _ours(unit: UnitFacts, write: Write) -> set[int]:
+    """The sites of the writes by the same name."""
+    return {other.site for other in unit.writes.values() if other.root == write.root}
+
+
 def _parts(unit: UnitFacts, owns: dict[int, list[ReadAfter]]) -> Iterator[PartSuffers]:
     """Where a view of what a caller's object holds is scaled or shifted, and looked at, for a result of its own."""
     for how in (How.VIEW, *PARTS):
         for fact in first_of_parts(unit, how):
-            ours = {other.site for other in unit.writes.values() if other.root == unit.writes[fact.site].root}
+            ours = _ours(unit, unit.writes[fact.site])
             if unit.writes[fact.site].reads_old and _for_the_moment(owns.get(fact.site, []), ours):
                 yield fact
 
@@ -265,7 +274,7 @@ def _goes_on_with_part(unit: UnitFacts, write: Write, reads: list[ReadAfter], ow
     the function hands out next goes into it."""
     if not write.reads_old or write.form == "item" or write.derived:
         return False
-    ours = {other.site for other in unit.writes.values() if other.root == write.root}
+    ours = _ours(unit, write)
     taken = any(read.consumer == "operand" and read.site in ours for read in reads)
     return bool(reads) and (taken or any(read.consumer in _WANTED for read in owns))
 

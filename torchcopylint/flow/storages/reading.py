@@ -24,8 +24,8 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.regions import covers, overlap
-from torchcopylint.flow.storages import kept_while_trained, transfers, visiting
-from torchcopylint.flow.tapes import alternatives, begun_at_first, exclusion, first_turns, over_turns, turns, uses
+from torchcopylint.flow.storages import kept_while_trained, read_apart, transfers, visiting
+from torchcopylint.flow.tapes import alternatives, first_turns, over_turns, uses
 from torchcopylint.flow.values import memory, naming
 
 if TYPE_CHECKING:
@@ -103,9 +103,9 @@ def _report_reads(
         if mark.write in m.flights and transfers.is_read(m, value, name, mark, site, consumer, target):
             continue
         write = m.writes.get(mark.write)
-        if write is None or (not mark.own and _written_through(m, value, mark)):
+        if write is None or (not mark.own and read_apart.written_through(m, value, mark)):
             continue
-        if consumer == "load_state_dict" and (mark.write == site or _is_filled(m, value, write)):
+        if consumer == "load_state_dict" and (mark.write == site or read_apart.is_filled(m, value, write)):
             # A call loads what it is given before it has written that.
             continue
         between = _bound_between(m, value.root, write.site, site)
@@ -114,12 +114,12 @@ def _report_reads(
                 # The turn's own object was written first and put in then; those of earlier turns were in already.
                 continue
             if len(value.refs) > 1 and (
-                _is_made_later(m, ref, write.site) or (between and _is_made_since(m, ref, value.root, write.site, site))
+                read_apart.is_made_later(m, ref, write.site)
+                or (between and read_apart.is_made_since(m, ref, value.root, write.site, site))
             ):
                 continue
             fact = _read_after(m, value, ref, mark, write, site, name, whole)
-            late = fact is not None and site <= write.site and _shared_at_last(m, fact)
-            if fact is not None and not late and not _apart(m, fact, site) and not _shared_last_of_all(m, fact, site):
+            if fact is not None and not read_apart.are_apart(m, fact, site):
                 window = m.state.object(ref).type == memory.WINDOW
                 if not mark.own and (window or naming.is_asked(m, name, write.root, fact.links)):
                     # Who looks through a window wants what is there by then.
@@ -134,116 +134,6 @@ def _report_reads(
                 if fact.kind is not Kind.STATE_DICT:
                     # Of snapshots, each was taken at a place of its own, all of which are to be put right.
                     break
-
-
-def _is_filled(m: Machine, value: Value, write: Write) -> bool:
-    """Whether entries were put into a state dict: it is to be complete, and not to bring back what was.
-
-    What writes the parameters otherwise than from a state dict may come behind the entries of a snapshot, and the
-    entries have to come behind that.
-    """
-    refs = [ref for ref in value.refs if m.state.object(ref).kind is Kind.STATE_DICT]
-    cells = [m.state.cell(slot) for ref in refs for slot in m.state.slot_names(ref)]
-    return any(cell is not None and (write.form == "load" or cell.site > write.site) for cell in cells)
-
-
-def _apart(m: Machine, fact: ReadAfter, site: int) -> bool:
-    """Whether what is read at a site has come to share memory where a condition holds that does not hold there, or with
-    another element than the one that was written."""
-    # A loop may have found the same place under another index than is written there: the first is the last at first.
-    texts = (naming.key_text(m, m.root_keys.get(fact.write)), m.writes[fact.write].name)
-    if any(_is_same_place(fact.name, text) for text in texts):
-        return True
-    shared = {fact.bound, *(link.site for link in fact.links)} - {-1}
-    holder = fact.name.partition("[")[0].partition(".")[0]
-    if any(turns.of_other_elements(m, fact.write, one, holder) for one in shared):
-        return True
-    if begun_at_first.is_of_earlier_turn(m, fact):
-        return True
-    if any(fact.write < one < site and exclusion.goes_with_flag(m, holder, one, site) for one in shared):
-        return True
-    return any(exclusion.exclude(m, one, site) for one in shared)
-
-
-def _is_same_place(one: str, other: str) -> bool:
-    """Whether two texts may be one place of one list or tuple, counted from either end: `state[8]` and `state[-1]`."""
-    places = [text.removesuffix("]").rpartition("[") for text in (one, other)]
-    if places[0][0] != places[1][0] or not all(index.lstrip("-").isdecimal() for _, _, index in places):
-        return False
-    return places[0][2].startswith("-") is not places[1][2].startswith("-")
-
-
-def _shared_last_of_all(m: Machine, fact: ReadAfter, site: int) -> bool:
-    """Whether what is read behind a loop has come to share memory on the loop's last turn, after the write there."""
-    shared, write = max((link.site for link in fact.links), default=-1), fact.write
-    around = uses.loops_around(m, shared) if shared >= 0 else ()
-    inside = bool(around) and uses.loops_around(m, write)[: len(around)] == around
-    behind = inside and around[-1] not in uses.loops_around(m, site)
-    name = fact.name.partition("[")[0].partition(".")[0]
-    anew = [bind for bind in m.index.binds.get(name, ()) if uses.loops_around(m, bind.site) == around]
-    made = any(isinstance(m.unit.definitions[bind.value], t.Make | t.Invoke) for bind in anew if bind.value >= 0)
-    return behind and made and write < shared < site and exclusion.comes_at_last(m, shared)
-
-
-def _shared_at_last(m: Machine, fact: ReadAfter) -> bool:
-    """Whether the two came to share on the last turn of a loop: there is no next one to read on."""
-    sites = {link.site for link in fact.links if link.site >= 0}
-    for event in m.index.of(t.Make) if sites else ():
-        if event.site in sites:
-            # What is put into a display has got its name before.
-            sites |= {site for item in event.items for site in _named_at(m, item)}
-    return any(exclusion.is_of_last_turn(m, site) for site in sites)
-
-
-def _named_at(m: Machine, register: int) -> list[int]:
-    """Where the name was bound that is loaded into a register, to any of the objects that are in it."""
-    event = m.unit.definitions[register] if register >= 0 else None
-    refs = {ref | 1 for ref in m.value(register).refs} if isinstance(event, t.Load) else set()
-    binds = m.index.binds.get(event.name, ()) if isinstance(event, t.Load) else ()
-    return [bind.site for bind in binds if bind.value >= 0 and refs & {ref | 1 for ref in m.value(bind.value).refs}]
-
-
-def _is_made_later(m: Machine, ref: int, write: int) -> bool:
-    """Whether a state dict is taken behind a write, with no loop that comes back: another one that a name may hold."""
-    obj, loops = m.state.object(ref), m.index.loops
-    made = obj.site if obj.kind is Kind.STATE_DICT else -1
-    return made > write >= 0 and made in loops and write in loops and not set(loops[made]) & set(loops[write])
-
-
-def _is_made_since(m: Machine, ref: int, root: Key | None, write: int, site: int) -> bool:
-    """Whether a state dict is taken behind a write, on the very turn, for a place that each turn binds to another one:
-    what the write has hit is what the place holds on another path, such as the model itself."""
-    cell, obj = m.state.cell(root) if root is not None else None, m.state.object(ref)
-    if cell is None or obj.kind is not Kind.STATE_DICT or ref & 1 or not uses.runs_before(m, cell.site, site):
-        return False
-    if isinstance(root, tuple):
-        anew = write < m.state.object(root[0]).site
-    else:
-        bound = [use.register for use in uses.of_name(m, str(root)) if not use.loads and use.site == cell.site]
-        parts = [part for register in bound for part in uses.expression(m, register, str(root))]
-        anew = bool(bound) and not any(isinstance(part, t.Load) and part.name == root for part in parts)
-    return anew and write < obj.site <= cell.site
-
-
-def _written_through(m: Machine, value: Value, mark: Mark) -> bool:
-    """Whether a write went through the very name that is read, if only on another turn of a loop.
-
-    Or through the same element of what another turn has made: of objects that are new at every turn, each has its own.
-    """
-    if mark._replace(own=True) not in value.marks:
-        return False
-    through = m.root_keys.get(mark.write)
-    if isinstance(value.root, str) or not isinstance(through, tuple) or not isinstance(value.root, tuple):
-        return through == value.root and through is not None
-    same = (through[0] | 1, through[1]) == (value.root[0] | 1, value.root[1])
-    return same and all(_is_made_anew(m, ref) for ref in value.refs)
-
-
-def _is_made_anew(m: Machine, ref: int) -> bool:
-    """Whether an object is one of several that an operation has made, each with memory of its own."""
-    obj = m.state.object(ref)
-    own = all(share.storage | 1 == ref | 1 for share in obj.shares)
-    return own and m.state.get(ref | 1) is not None and obj.site in m.index.computing
 
 
 def _report_cut(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer: str) -> None:
@@ -263,8 +153,7 @@ def _read_after(
     share = _written_share(obj, written)
     if share is None:
         return None
-    chain = held_part(m, value.root, chain_of(m, ref, share))
-    certain = share.storage in m.certain_storages[mark.write]
+    chain, certain = held_part(m, value.root, chain_of(m, ref, share)), share.storage in m.certain_storages[mark.write]
     below_written, below_read = relation(m, write, share.storage | 1, chain, value.root)
     at_first = _hit_at_first(m, mark, share.storage)
     if at_first and not (certain and all(link.sure for link in below_written)):
@@ -348,7 +237,7 @@ def _copied_otherwise(m: Machine, value: Value, storage: int) -> bool:
     """Whether what a place holds on the other paths is a copy: not one of several things that are all shared."""
     if _is_element(value.root):
         return False
-    others = [m.state.object(ref) for ref in value.refs if not _sits_on(m, ref, storage)]
+    others = [m.state.object(ref) for ref in value.refs if not sits_on(m, ref, storage)]
     return all(share.how is How.OWN for obj in others for share in obj.shares)
 
 
@@ -361,7 +250,7 @@ def _cloned_otherwise(m: Machine, value: Value, storage: int, chain: Chain) -> b
     if any(link.how is not None for _, link in chain):
         return True
     name = m.state.object(storage).text
-    others = [m.state.object(ref).site for ref in value.refs if not _sits_on(m, ref, storage)]
+    others = [m.state.object(ref).site for ref in value.refs if not sits_on(m, ref, storage)]
     made = [m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None for site in others]
     return all(
         isinstance(event, t.Invoke)
@@ -433,7 +322,8 @@ def _is_element(root: Key | None) -> bool:
     return isinstance(root, tuple) and root[1].startswith("[")
 
 
-def _sits_on(m: Machine, ref: int, storage: int) -> bool:
+def sits_on(m: Machine, ref: int, storage: int) -> bool:
+    """Whether an object sits on a storage, surely or not."""
     return any(share.storage == storage for share in m.state.object(ref).shares)
 
 

@@ -179,7 +179,7 @@ def _note_places(
     refs = by_default.others(m, value.refs)
     refs = (*refs, *m.beside[1]) if m.beside[1] and m.beside[0].issuperset(value.refs) else refs
     m.certain_storages[site] |= {
-        s.storage for _, s in shares if every or all(reading._sits_on(m, other, s.storage) for other in refs)
+        s.storage for _, s in shares if every or all(reading.sits_on(m, other, s.storage) for other in refs)
     }
     m.regions[site].update({s.storage | 1: (*s.region, *region) for _, s in shares})
     for other, sat_on in reversed(shares[1:]):
