@@ -67,6 +67,11 @@ def is_array(value: Any) -> bool:
     return numpy is not None and isinstance(value, numpy.ndarray)
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value is a NumPy scalar, such as `np.float32(1)`."""
+    return numpy is not None and isinstance(value, numpy.generic)
+
+
 def has_graph(value: torch.Tensor) -> bool:
     """Whether a tensor was computed and requires grad. One whose view may not be asked has none that can be told."""
     try:

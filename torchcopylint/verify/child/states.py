@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import types
+from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import torch
 
 from .contents import extent
-from .reach import Held, Reach, has_graph, is_array
+from .reach import Held, Reach, has_graph, is_array, is_number
 
 try:
     import numpy
@@ -214,7 +215,8 @@ def ends(last: dict[tuple[str, str], Any], names: dict[str, Any]) -> dict[str, s
     for (scope, path), value in ordered[:MOST_ENDS]:
         found[f"{scope}|{path}"] = summary(value)
     for name, value in list(names.items()):
-        if isinstance(value, (bool, int, float, str, type(None))) and not name.startswith("_"):
+        plain = isinstance(value, (bool, int, float, str, type(None))) or is_number(value)
+        if plain and not name.startswith("_"):
             found.setdefault(f"|{name}", summary(value))
     return found
 
@@ -230,6 +232,10 @@ def summary(value: Any, depth: int = 0) -> str:
     if is_array(value):
         digest = hashlib.blake2b(value.tobytes(), digest_size=8).hexdigest() if not value.dtype.hasobject else "objects"
         return f"array{tuple(value.shape)}:{value.dtype}:{digest}"
+    if is_number(value):
+        number = value.item()
+        # Equal to within rounding, as a tensor's content.
+        return f"{value.dtype}({number:.5g})" if isinstance(number, float) else f"{value.dtype}({number!r})"
     if isinstance(value, int) and _ADDRESSES[0] <= value < _ADDRESSES[1]:
         return "an address"
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, bytearray)):
@@ -240,8 +246,11 @@ def summary(value: Any, depth: int = 0) -> str:
     if isinstance(value, dict):
         inner = ",".join(f"{k!s:.60}:{summary(v, depth + 1)}" for k, v in list(value.items())[:64])
         return f"{{{inner}}}"
-    if isinstance(value, (list, tuple)):
-        return f"[{','.join(summary(inner, depth + 1) for inner in value[:64])}]"
+    if isinstance(value, (list, tuple, deque)):
+        return f"[{','.join(summary(inner, depth + 1) for inner in islice(value, 64))}]"
+    if isinstance(value, (set, frozenset)):
+        # Where a set has an item may hang on its address.
+        return f"{{{','.join(sorted(summary(inner, depth + 1) for inner in value)[:64])}}}"
     if isinstance(value, torch.nn.Module):
         parts = [f"{name}={summary(p, depth + 1)}" for name, p in list(value.named_parameters())[:64]]
         parts += [f"{name}={summary(b, depth + 1)}" for name, b in list(value.named_buffers())[:64]]
