@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from torchcopylint.base.finding import Confidence
 from torchcopylint.cli.explain import facts
 from torchcopylint.pages import Example, Page, load_pages
 
@@ -79,7 +80,8 @@ def rules_table(pages: Iterable[Page], link: str) -> str:
     """A Markdown table of rules. `link` is where the page of `{name}` is, seen from the table."""
     rows = ["| Code | Name | Severity | Finds |", "|---|---|---|---|"]
     for page in pages:
-        severities = dict.fromkeys(page.severity(variant).value for variant in ("", *page.variants))
+        told = {page.told_as(variant, confidence) for variant in ("", *page.variants) for confidence in Confidence}
+        severities = [severity.value for severity in sorted(told, key=lambda severity: severity.rank)]
         finds = _without_links(page.summary).replace("|", "\\|")
         rows.append(
             f"| {page.code} | [{page.name}]({link.format(name=page.name)}) | {', '.join(severities)} | {finds} |"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evidence import doubt
 from evidence.replay import SAMPLED, place, rows
 from evidence.table import PAGE, measured, page_with
 
@@ -45,3 +46,12 @@ def test_what_was_measured_is_of_listed_sources_and_was_read() -> None:
         assert not row.read or (row.source, row.code) in judged
     new = {name for name, row in sources.items() if row["sampled"] == "table"}
     assert new <= {row.source for row in measured() if row.when == "first"}
+
+
+def test_pages_say_which_errors_are_doubtful_and_the_table_shows_why() -> None:
+    pages = load_pages()
+    counts = doubt.counted(pages)
+    said = {key: confidence for page in pages.values() for key, confidence in doubt.said_by(page).items()}
+    assert said == doubt.doubtful(counts), "python -m tests.evidence.doubt"
+    text = PAGE.read_text(encoding="utf-8")
+    assert doubt.page_with(text, counts) == text, "python -m tests.evidence.doubt"

@@ -100,7 +100,7 @@ class TestWithAHiddenFinding:
         text += "b.weight.data.zero_()\n"
         write(project, a_py=text)
         shown, _, hidden = explained(lint, "a.py:3").partition("Findings that are not shown:\n")
-        assert "error[TCL102]" in shown
+        assert "warning[TCL102]" in shown
         assert "warning[TCL103]" in hidden
         assert "hidden: TCL102 says more about the same statement: " in hidden
 

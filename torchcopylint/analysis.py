@@ -407,7 +407,7 @@ def findings_of(
                 code=page.code,
                 name=page.name,
                 message=page.fill("message", report.variant, report.values),
-                severity=item.severity,
+                severity=page.told_as(report.variant, report.confidence),
                 confidence=report.confidence,
                 filename=filename,
                 span=spans[report.site],

@@ -30,8 +30,10 @@ SECTIONS = (
 )
 REQUIRED_KEYS = frozenset({"code", "message", "severity", "default", "since"})
 RULE_KEYS = REQUIRED_KEYS | {"fix_title", "confidence", "effect", "blame", "fix", "confirm", "torch"}
-OPTIONAL_KEYS = frozenset({"needs", "supersedes", "raises", "against", "own"})
-VARIANT_KEYS = frozenset({"message", "severity", "default", "fix_title", "effect", "confirm", "raises", "against"})
+OPTIONAL_KEYS = frozenset({"needs", "supersedes", "raises", "against", "own", "doubtful"})
+VARIANT_KEYS = frozenset(
+    {"message", "severity", "default", "fix_title", "effect", "confirm", "raises", "against", "doubtful"}
+)
 DOCS_URL = "https://torchcopylint.github.io/torchcopylint/rules/"
 
 _MARKER = re.compile(r"#\s*<-\s*([^#\n]+?)\s*$")
@@ -148,6 +150,18 @@ class Page:
     def severity(self, variant: str = "") -> Severity:
         """The severity of a variant."""
         return Severity(self.get("severity", variant))
+
+    def told_as(self, variant: str, confidence: Confidence) -> Severity:
+        """The severity of a finding: that of its variant, but a warning where an error of that confidence is doubtful.
+
+        `doubtful: medium` says that findings of medium and low confidence were more often wrong than right in code that
+        nobody had looked at (`tests/evidence`), `high` that all were. It holds for the variant that it names, alone.
+        """
+        severity = self.severity(variant)
+        doubtful = self.keys.get(f"doubtful.{variant}" if variant else "doubtful")
+        if severity is Severity.ERROR and doubtful and confidence.rank >= Confidence(doubtful).rank:
+            return Severity.WARNING
+        return severity
 
     def enabled(self, variant: str = "") -> bool:
         """Whether a variant is on by default, severity aside."""

@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from torchcopylint.base.finding import Confidence
 from torchcopylint.cli.streams import Failure, wants_color, write
 from torchcopylint.cli.values import choice
 from torchcopylint.pages import Page, PageError, load_pages
@@ -101,8 +102,18 @@ def facts(page: Page) -> str:
     default = "on by default" if page.enabled() else "off by default"
     parts = [page.code, page.severity().value, default]
     parts += [f"{key} {page.get(key)}" for key in ("confidence", "effect", "fix") if page.get(key)]
-    variants = [f"variant {name}: {page.severity(name)}" for name in page.variants]
+    variants = [f"variant {name}: {page.severity(name)}{_doubt(page, name)}" for name in page.variants]
+    parts[1] += _doubt(page, "")
     return " · ".join([*parts, *variants, f"since {page.get('since')}"])
+
+
+def _doubt(page: Page, variant: str) -> str:
+    """Which findings of a variant are warnings although it is an error."""
+    severity = page.severity(variant)
+    told = [confidence for confidence in Confidence if page.told_as(variant, confidence) is not severity]
+    if not told:
+        return ""
+    return " (told as a warning)" if told[0] is page.confidence() else f" (of {told[0]} confidence, a warning)"
 
 
 def _readable(page: Page) -> str:
