@@ -12,6 +12,7 @@ from torchcopylint.base.report import Point, Report
 from torchcopylint.pages import Page
 
 PHRASES: Mapping[str, str] = {
+    "shared.container": "shared here: `{result}` holds the same tensors as `{source}`",
     "shared.name": "shared here: `{result}` is another name for `{source}`",
     "shared.view": "shared here: `{result}` is a view of `{source}`",
     "shared.index": "shared here: `{result}` is a view of `{source}`",

@@ -31,6 +31,7 @@ from torchcopylint.checks._common import (
 )
 from torchcopylint.flow.facts import (
     CallerSuffers,
+    EntriesEdited,
     EntryWritten,
     FieldIsGlobal,
     FieldsTwins,
@@ -101,6 +102,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             sure = Confidence.LOW
         yield Report(write.site, points, values, sure, "caller")
     told = {write.site for write, _ in (*found, *reaching, *edits)}
+    for fact in unit.facts:
+        if isinstance(fact, EntriesEdited) and fact.site not in told:
+            yield _of_copied(fact)
     yield from (_of_part(unit, fact) for fact in _parts(unit, owns) if fact.site not in told)
     for write, read in once_a_sharing(found):
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
@@ -193,6 +197,22 @@ def _as_two_entries(fact: EntryWritten) -> Report:
     read = Point(Role.READ, fact.read, "read.return", {"name": fact.entry, "target": ""})
     values = {"name": fact.entry, "source": fact.other, "op": fact.op}
     return Report(fact.site, (first, second, read), values, confidence(fact.sure))
+
+
+def _of_copied(fact: EntriesEdited) -> Report:
+    names = {"name": f"{fact.name}[...]", "source": fact.source, "result": fact.copied, "op": fact.op, "cause": ""}
+    points = (
+        Point(Role.SHARED, fact.made, "shared.container", names),
+        Point(Role.WRITTEN, fact.site, "written", names),
+        Point(
+            Role.READ,
+            fact.read,
+            "read.operand" if fact.read > fact.site else "read.operand.next",
+            {"name": f"{fact.other}[...]", "target": ""},
+        ),
+    )
+    values = {"name": f"{fact.name}[...]", "source": f"{fact.other}[...]", "op": fact.op}
+    return Report(fact.site, points, values, confidence(fact.sure))
 
 
 def _says_so(unit: UnitFacts, write: Write) -> bool:

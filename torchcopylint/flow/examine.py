@@ -98,6 +98,7 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
     windows,
 )
 from torchcopylint.flow.tapes import (
+    copied_lists,
     inlining,
     rescaling,
     scratch,
@@ -267,6 +268,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += replacing.found(m)
     found += rescaling.found(m)
     found += scratch.found(m)
+    found += copied_lists.found(m)
     found += lent_parts.found(m)
     found += twin_fields.found(m)
     found += left_in_fields.found(m)

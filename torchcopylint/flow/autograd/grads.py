@@ -150,8 +150,8 @@ def save(m: Machine, value: Value, number: int, saved: Saved, part: Region = ())
         return []
     kept = m.state.object(value.refs[0])
     if INFERENCE in kept.flags:
-        # Refused at once, by the operation itself.
-        m.fact(InferenceMisused(saved.site, saved.name, saved.op, kept.site, "saved", kept.sure))
+        # Refused at once, by the operation itself, which takes tensors alone.
+        m.fact(InferenceMisused(saved.site, saved.name, saved.op, kept.site, "saved", max(kept.sure, Sure.LIKELY)))
         return []
     if m.in_loop:
         m.saved_in_loop.append(number)

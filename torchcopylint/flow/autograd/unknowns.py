@@ -5,11 +5,12 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads, stepping
 from torchcopylint.flow.graphs import runs
-from torchcopylint.flow.model import BLANK, INFERENCE, Fact, Object, Value
+from torchcopylint.flow.model import BLANK, INFERENCE, TENSORS, Fact, Kind, Object, Value
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import reading, slots
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
+from torchcopylint.flow.values.state import kind_of
 
 BACKWARD_NAMES = frozenset({"backward", "manual_backward"})
 SCALED_LOSS = "scale_loss"
@@ -30,10 +31,22 @@ def call_unknown(m: Machine, arguments: Arguments, site: int, name: str, receive
     maybe_filled(m, arguments)
     if name.rpartition(".")[2] == SCALED_LOSS and arguments.positional:
         return arguments.positional[0]._replace(root=None)
-    # What a criterion computes of an output is a tensor, of which nobody knows more.
-    judged = m.state.mode.inference > 0 and kinds.named_criterion(name) and len(arguments.positional) > 1
-    flags = frozenset({INFERENCE}) if judged else frozenset[str]()
+    computed = m.state.mode.inference > 0 and _computes(m, arguments, name)
+    flags = frozenset({INFERENCE}) if computed else frozenset[str]()
     return memory.fresh(m, site, Object(text=f"{name}(...)", graph=graph_behind(m, arguments, name), flags=flags))
+
+
+def _computes(m: Machine, arguments: Arguments, name: str) -> bool:
+    """Whether an unknown call computes what it returns, if that is a tensor, and does not hand out what was there.
+
+    So does a criterion, and what a variable or field holds that is given a tensor: no function that was imported.
+    """
+    if kinds.named_criterion(name) and len(arguments.positional) > 1:
+        return True
+    if not arguments.positional or kind_of(arguments.positional[0], m.state) not in (*TENSORS, Kind.UNKNOWN):
+        return False
+    receiver, _, field = name.partition(".")
+    return name in m.unit.bound or (bool(field) and receiver == m.unit.first and field in m.initial_fields)
 
 
 def graph_behind(m: Machine, arguments: Arguments, name: str) -> frozenset[int]:

@@ -77,6 +77,7 @@ def _bind(m: Machine, event: t.Bind) -> None:
         declare(m, value, kinds.from_annotation(m, event.annotation))
     uses = m.unit.uses.get(f"{event.name}@{event.site}")
     if uses is not None and kind_of(value, m.state) is Kind.UNKNOWN and not kinds.named_otherwise(event.name):
+        uses = m.world.by_layers(m.unit, uses)
         kind, sure = kinds.from_uses(uses, alone=m.world.deals_in_tensors_only)
         if kind is Kind.UNKNOWN and (source := _converted(m, event.value, uses)) is not None:
             kind, sure = Kind.TENSOR, Sure.LIKELY

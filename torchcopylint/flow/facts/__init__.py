@@ -37,6 +37,7 @@ from torchcopylint.flow.facts.conversions import (
 )
 from torchcopylint.flow.facts.fields import (
     EditedAlone,
+    EntriesEdited,
     EntryWritten,
     FieldCollected,
     FieldIsGlobal,
@@ -113,6 +114,7 @@ __all__ = [
     "DetachedInPlace",
     "Discarded",
     "EditedAlone",
+    "EntriesEdited",
     "EntryWritten",
     "ExpandedWritten",
     "FieldAliased",

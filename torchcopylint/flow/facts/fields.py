@@ -147,6 +147,23 @@ class FieldMet(NamedTuple):
     earlier: bool = False
 
 
+class EntriesEdited(NamedTuple):
+    """At `site`, `op` writes what the container `name` holds; at `read`, something is computed of what `other` holds.
+
+    One of them, `copied`, was made at `made` as a new container of what `source` holds.
+    """
+
+    site: int
+    name: str
+    other: str
+    op: str
+    source: str
+    copied: str
+    made: int
+    read: int
+    sure: Sure
+
+
 class EntryWritten(NamedTuple):
     """At `site`, `op` writes through `name` what stands in a dictionary as `entry`, and at `put` it then becomes
     an entry of another key as well, `other`; at `read`, the dictionary is handed on with both of them.

@@ -38,6 +38,7 @@ from torchcopylint.flow.facts.conversions import (
 )
 from torchcopylint.flow.facts.fields import (
     EditedAlone,
+    EntriesEdited,
     EntryWritten,
     FieldCollected,
     FieldIsGlobal,
@@ -108,8 +109,8 @@ Relation: TypeAlias = (
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
     " | TensorCopied | TermCopied | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
-    " | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept | PartSuffers"
-    " | FieldOver | FieldsShare | ScratchEdited"
+    " | EntriesEdited | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept"
+    " | PartSuffers | FieldOver | FieldsShare | ScratchEdited"
 )
 
 

@@ -68,6 +68,10 @@ _LASTING = frozenset(
 """What holds of what is in a field for all methods, whichever has put it there."""
 
 
+_IDENTITY = "torch.nn.Identity"
+"""The layer that takes anything."""
+
+
 class Classes(Lineages):
     """The classes of a file, and those of others that it uses. What they set is learnt while units are run."""
 
@@ -112,6 +116,20 @@ class Classes(Lineages):
                     return known._replace(flags=known.flags | {INFERENCE}, sure=min(known.sure, Sure.LIKELY))
                 return known
         return None
+
+    def by_layers(self, unit: t.Unit, uses: frozenset[str]) -> frozenset[str]:
+        """The uses of a name, with what layers in fields of `self` say that take it: those of torch.nn take tensors.
+
+        A container (`Sequential`) takes what the first module in it takes, which may be anything.
+        """
+        calling = t.HANDED_TO + t.OF_FIELD
+        for use in uses if unit.owner >= 0 else ():
+            if use.startswith(calling):
+                field = self.field_of(f"class#{unit.owner}", use.removeprefix(calling))
+                row = table.module_class(field.type) if field is not None and field.type else None
+                if row is not None and not row.container and row.takes and row.name != _IDENTITY:
+                    return uses | {t.HANDED_TO + t.OF_TENSOR}
+        return uses
 
     def _is_made_anew(self, heir: int, base: int, name: str) -> bool:
         """Whether a field that a base sets to what a method makes is set by another method in an heir."""

@@ -147,7 +147,7 @@ class Parameters(Classes):
             name = parameter.name
             if name in differentiated.saved_for_backward(m.index) or differentiated.has_gradient(m, name, spelt=True):
                 return Object(Kind.TENSOR, Sure.PROVEN)
-        uses = m.unit.uses.get(parameter.name, frozenset())
+        uses = self.by_layers(m.unit, m.unit.uses.get(parameter.name, frozenset()))
         kind, sure = Kind.UNKNOWN, Sure.NOT
         if not self.is_of_another_framework:
             kind, sure = kinds.from_uses(uses, alone=self.deals_in_tensors_only)

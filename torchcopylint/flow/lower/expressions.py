@@ -184,6 +184,8 @@ def _hand(b: UnitBuilder, node: Node) -> None:
     if first is None or kind(first.value) != "Name" or first.star or first.keyword:
         return
     root, dot, rest = dotted_name(node.func).partition(".")
+    if root == "self" and rest and "." not in rest:
+        b.use(first.value.value, t.HANDED_TO + t.OF_FIELD + rest)
     dotted = f"{b.file.imported.get(root, root)}{dot}{rest}"
     if dotted == "isinstance" or dotted.startswith(("torch.is_", "numpy.")):
         b.use(first.value.value, t.HANDED_TO + t.ASKED)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.model import Fact, Kind, Object, Sure, Value
-from torchcopylint.flow.tape import ASKED, HANDED_TO, KEEPDIM, OF_TENSOR, UNION, Dotted
+from torchcopylint.flow.tape import ASKED, FROM_NUMPY, HANDED_TO, KEEPDIM, OF_FIELD, OF_TENSOR, UNION, Dotted
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ BUFFER_NAMES = frozenset({"running_mean", "running_var", "num_batches_tracked"})
 
 _MODEL_NAME = re.compile(
     r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|critic|actor|policy|backbone"
-    r"|classifier)\d?$|^(?:gen|disc)$|^net_?[dg](?:_?[ab])?$",
+    r"|classifier|student|teacher|autoencoder|vae|unet|cnn|mlp)\d?$|^(?:gen|disc)$|^net_?[dg](?:_?[ab])?$",
     re.I,
 )
 _CRITERION = re.compile(r"(?:^|[\W_])(?:loss|crit|criterion|nll|mse|bce|elbo)(?:[\W_]|$)", re.I)
@@ -267,7 +267,9 @@ def from_class_name(m: Machine, dotted: str) -> Object | None:
 def evidence(name: str, *, called: bool) -> str:
     """What kind of object is shown by an attribute that is read, or a method that is called: see `table.evidence`."""
     if name.startswith(HANDED_TO):
-        return "" if name == HANDED_TO + ASKED else "tensor" if name.endswith((KEEPDIM, OF_TENSOR)) else "array"
+        if name == HANDED_TO + ASKED or name.startswith(HANDED_TO + OF_FIELD):
+            return ""
+        return "tensor" if name in (HANDED_TO + KEEPDIM, HANDED_TO + OF_TENSOR) else "array"
     found = table.evidence(name)
     if found == "tensor" and not called and table.tensor_property(name) is None:
         return ""
@@ -330,7 +332,7 @@ def used_otherwise(uses: frozenset[str]) -> bool:
 def _of_tensors(name: str) -> bool:
     """Whether tensors have an attribute of that name; private ones may be anybody's."""
     if name.startswith(HANDED_TO):
-        return name.endswith((KEEPDIM, OF_TENSOR, ASKED))
+        return not name.endswith(FROM_NUMPY)
     return name.startswith("_") or table.tensor_method(name) is not None or table.tensor_property(name) is not None
 
 

@@ -107,11 +107,14 @@ def _sits_surely(m: Machine, source: Value, share: Share) -> bool:
 def _flags(m: Machine, source: Value, how: How, obj: Object) -> frozenset[str]:
     """What autograd remembers of an alias: that it was made without grad, or on an inference tensor."""
     flags = obj.flags
+    inherits = bool(source.refs) and all(INFERENCE in m.state.object(ref).flags for ref in source.refs)
     if how not in VIEWS:
+        # Where it is a copy, it was made in inference mode as well.
+        if how is How.CONDITIONAL and inherits and m.state.mode.inference > 0:
+            return flags | {INFERENCE}
         return flags - {INFERENCE} if INFERENCE in flags else flags
     if m.state.mode.recording is Fact.NO and (obj.kind in TENSORS or PARTS in flags):
         flags |= {NO_GRAD_VIEW}
-    inherits = bool(source.refs) and all(INFERENCE in m.state.object(ref).flags for ref in source.refs)
     return flags | {INFERENCE} if inherits else flags - {INFERENCE}
 
 
