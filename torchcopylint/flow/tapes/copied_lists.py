@@ -50,7 +50,9 @@ def found(m: Machine) -> Iterator[EntriesEdited]:
                 continue
             other = copied.source if name == copied.name else copied.name
             read = _read_later(m, other, event)
-            if read is not None and _is_seen_again(m, name, event, read):
+            if write.reads_old and name == copied.name and _is_copied_each_turn(m, copied):
+                read = copied.site
+            if read >= 0 and _is_seen_again(m, name, event, read):
                 told.add(event.site)
                 made = (copied.source, copied.name, copied.site)
                 yield EntriesEdited(event.site, name, other, write.op, *made, read, write.sure)
@@ -63,6 +65,13 @@ def _copies(m: Machine) -> Iterator[_Copied]:
             continue
         if len(m.index.binds.get(source, ())) < 2:
             yield _Copied(name, source, bound[0].site)
+
+
+def _is_copied_each_turn(m: Machine, copied: _Copied) -> bool:
+    """Whether a loop copies anew what it does not bind itself: each turn was to begin with what was there."""
+    inside = uses.loops_around(m, copied.site)
+    bound = [use.loops for use in uses.of_name(m, copied.source) if not use.loads]
+    return bool(inside) and all(loops[: len(inside)] != inside for loops in bound)
 
 
 def _source(m: Machine, register: int) -> str:
