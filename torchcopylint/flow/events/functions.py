@@ -161,6 +161,8 @@ def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     if obj.kind in CONTAINERS:
         made_value = memory.fresh(m, event.site, Object(obj.kind, obj.sure, text=text))
         containers.copy_elements(m, source.refs[0], made_value.refs[0], event.site)
+        if obj.kind is Kind.DICT and len(source.refs) == 1:
+            containers.note_copy(m, made_value.refs[0], source.refs[0])
         return made_value
     if obj.kind in (Kind.MODULE, Kind.INSTANCE) and m.world.method_of(obj, "__copy__") is not None:
         # What such a copy shares is up to the class.
@@ -170,7 +172,10 @@ def _copy(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     reading.read(m, source, event.site, "argument", name)
     if obj.kind is Kind.INSTANCE and len(source.refs) == 1:
         return records.copied(m, source, {}, event.site, text)
-    return memory.fresh(m, event.site, obj._replace(text=text, owner="", saved=frozenset()))
+    made_value = memory.fresh(m, event.site, obj._replace(text=text, owner="", saved=frozenset(), site=event.site))
+    if obj.kind is Kind.UNKNOWN and len(source.refs) == 1:
+        m.shallow_of[made_value.refs[0]] = source.refs[0]
+    return made_value
 
 
 @special("dataclasses.replace", "copy.replace")

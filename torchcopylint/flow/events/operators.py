@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads, refusals
 from torchcopylint.flow.graphs import gathered, runs
-from torchcopylint.flow.library import indexing, operations
+from torchcopylint.flow.library import containers, indexing, operations
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BUFFERS,
@@ -88,6 +88,8 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
         return _repeat(m, values, kinds, event, operands)
     if symbol == "+" and all(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
         return _concatenate(m, values, event)
+    if symbol == "|" and kinds == [Kind.DICT, Kind.DICT] and all(len(value.refs) == 1 for value in values):
+        return _united(m, values, event)
     if all(kind is Kind.NUMBER for kind in kinds):
         number = values[0].const if symbol == "-" and len(values) == 1 else None
         return Value(kind=Kind.NUMBER, const=-number if isinstance(number, int | float) else None)
@@ -96,6 +98,18 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
     if symbol in COMPARISONS and not any(value.refs for value in values):
         return Value(kind=Kind.NUMBER)
     return _unknown_result(m, values, event, symbol)
+
+
+def _united(m: Machine, values: list[Value], event: t.Operate) -> Value:
+    """`first | second`: a new dictionary of what the two hold, the second before the first."""
+    made = memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="..."))
+    for value in values:
+        containers.copy_elements(m, value.refs[0], made.refs[0], event.site)
+    second = m.unit.definitions[event.operands[1]]
+    if isinstance(second, t.Make) and not any(second.stars):
+        # What stands there is told, so that all other keys are those of the first.
+        containers.note_copy(m, made.refs[0], values[0].refs[0])
+    return made
 
 
 def _is_tensor(m: Machine, value: Value) -> bool:
@@ -368,6 +382,10 @@ def _make(m: Machine, event: t.Make) -> None:
         else:
             slot = f"[{position}]" if apart else ANY_ELEMENT
             slots.bind_slot(m, (ref, slot), value, event.site, weak=not apart)
+    if event.kind == "dict" and event.stars[:1] == (True,) and sum(event.stars) == 1:
+        spread = m.value(event.items[0]).refs
+        if len(spread) == 1 and m.state.object(spread[0]).kind in (Kind.DICT, Kind.UNKNOWN):
+            containers.note_copy(m, ref, spread[0])
     _note_repeated(m, event)
     if event.kind != "dict":
         held = [m.value(register) for register in event.items] if any(event.stars) else []

@@ -33,6 +33,7 @@ from torchcopylint.flow.model import (
     Object,
     Part,
     Share,
+    Slot,
     Sure,
     Value,
     join_objects,
@@ -96,7 +97,9 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
     if obj.kind is Kind.TUPLE and name in _RESULTS:
         return slots.element(m, Value((ref,), obj.kind, None, base.marks, base.root), _RESULTS[name], site, text)
     slot = (ref, f".{name}")
-    if m.state.cell(slot) is None:
+    if (same := _of_copied(m, ref, slot)) is not None:
+        value = same
+    elif m.state.cell(slot) is None:
         function = held_functions.in_field(m, obj.type, name)
         if function is not None:
             return function
@@ -112,6 +115,22 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
         if cell is not None and cell.site == -1:
             m.initial_fields.setdefault(name, slot)
     return value
+
+
+def _of_copied(m: Machine, ref: int, slot: Slot) -> Value | None:
+    """What a field of a copy holds that nobody has looked at since, if that of the first object is the same still."""
+    source = m.shallow_of.get(ref)
+    if source is None or m.state.cell(slot) is not None:
+        return None
+    copied, first = m.state.object(ref).site, m.state.object(source)
+    held = m.state.cell((source, slot[1]))
+    if held is not None and held.site > copied:
+        return None
+    value = attribute(m, Value((source,), first.kind), slot[1][1:], -1, first.text)
+    if not value.refs:
+        return None
+    slots.bind_slot(m, slot, value._replace(root=None), copied)
+    return slots.slot_value(m, slot)
 
 
 def is_part(obj: Object) -> bool:

@@ -117,10 +117,10 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
         if isinstance(key, str) and ref in m.shallow_of:
             source = m.shallow_of[ref]
             same = element(m, Value((source,)), key, site, f"{m.state.object(source).text}[{key!r}]")
-            bind_slot(m, slot, same, site)
+            bind_slot(m, slot, same._replace(root=None), site)
             if obj.kind is Kind.UNKNOWN:
                 m.state.set_object(ref, obj._replace(kind=Kind.DICT, sure=Sure.LIKELY))
-            return same
+            return slot_value(m, slot)
         if _is_fetched(m, ref, obj, key):
             return memory.fresh(m, site, Object(flags=frozenset({FETCHING}), text=text), "fetched")
         by_name = obj.kind is Kind.DICT and isinstance(key, str) and LISTS not in obj.flags

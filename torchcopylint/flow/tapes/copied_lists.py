@@ -84,8 +84,8 @@ def _source(m: Machine, register: int) -> str:
         isinstance(made, t.Item) and made.subscript == _WHOLE
     ):
         copied = made.base
-    elif isinstance(made, t.Make) and made.kind in ("list", "dict") and not made.items:
-        copied = _gone_through(m, made)
+    elif isinstance(made, t.Make) and made.kind in ("list", "dict"):
+        copied = made.items[0] if made.stars == (True,) else -1 if made.items else _gone_through(m, made)
     load = m.unit.definitions[copied] if copied >= 0 else None
     if not isinstance(load, t.Load):
         return ""
