@@ -291,7 +291,7 @@ def mode_is_on(
     """How sure it is that autograd records in a unit; `None` if callers turn it off, for all one can see.
 
     Functions that write parameters are usually called under `no_grad` (48 of 48 in public code), so a function needs
-    evidence of its own: it calls `backward()`, switches grad mode off for a part of itself, made the leaf itself, or
+    evidence of its own: it calls `backward()`, or a function that does, switches grad mode off for a part of itself, made the leaf itself, or
     has `asked` for the gradient. A neighbour that writes parameters and switches grad mode off itself is evidence, too.
     `forward` runs with recording on, but what stands `aside` in it, under a condition, may be there for tests.
     Who merely `reads` does so as a rule where nothing is trained, and torch would refuse it each time: that such code
@@ -302,7 +302,7 @@ def mode_is_on(
         return Confidence.HIGH
     if unit.called_without_grad is Fact.YES:
         return None
-    if unit.trains or unit.called_without_grad is Fact.NO or local:
+    if unit.trains or unit.calls_trainer or unit.called_without_grad is Fact.NO or local:
         return Confidence.HIGH
     if unit.has_no_grad:
         return Confidence.MEDIUM

@@ -310,6 +310,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         returns_sources=frozenset(_returned_sources(m) | m.taken_away),
         returns_value=bool(m.returned),
         trains=m.trains,
+        calls_trainer=m.calls_trainer,
         has_no_grad=m.has_no_grad,
         shielded=unit.owner in shielding,
         called_without_grad=_called_without_grad(world, m, found),

@@ -49,6 +49,8 @@ class Kind(Enum):
 TENSORS = frozenset({Kind.TENSOR, Kind.PARAMETER})
 BUFFERS = TENSORS | {Kind.ARRAY, Kind.BYTES}
 CONTAINERS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.SET, Kind.ITERATOR, Kind.STATE_DICT})
+PARTED = frozenset({Kind.TUPLE, Kind.DICT})
+"""Containers in which each place has a meaning of its own, the same in all that are made alike."""
 
 
 class Sure(IntEnum):

@@ -96,8 +96,8 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     sums = {(one.keeper, "".join(one.path)) for one in summary.added} if m.runs.sites else set()
     left = tuple(one for one in summary.left if (one.keeper, one.slot) not in sums)
     leaving.take(m, left, bound, site, attributes.attribute)
-    if summary.trains:
-        m.trains = m.trains or False
+    if summary.trains and m.state.mode.recording is not Fact.NO:
+        m.calls_trainer = True
     result = _result(m, summary, bound, behind, arguments, site, name)
     for place in lent_in(m.world.machines.get(reference.unit)):
         inside.note(m, site, Role.SHARED, place)

@@ -21,6 +21,7 @@ from torchcopylint.flow.model import (
     LOCAL,
     NO_TENSOR,
     OUTPUT,
+    PARTED,
     PLACEHOLDER,
     REGISTERED,
     RETAINS,
@@ -164,7 +165,7 @@ def _bind_element(m: Machine, field: Value, holder: Object, name: str) -> None:
     made = known._replace(shares=shares, text=text, owner=FIELD, flags=flags | {PLACEHOLDER})
     m.state.set_object(inner, made)
     memory.bind(m, (ref, ANY_ELEMENT), Value((inner,), known.kind), -1)
-    for slot, part in m.world.parts_of_element(owner, name).items() if known.kind is Kind.TUPLE else ():
+    for slot, part in m.world.parts_of_element(owner, name).items() if known.kind in PARTED else ():
         held = m.number("slot", (inner, slot))
         own = (Share(held, How.OWN, -1, held),)
         m.state.set_object(held, part._replace(shares=own, text=text + slot, owner=FIELD))

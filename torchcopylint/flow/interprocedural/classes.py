@@ -18,6 +18,7 @@ from torchcopylint.flow.model import (
     HANDED,
     INFERENCE,
     LISTS,
+    PARTED,
     PINNED,
     PLACEHOLDER,
     READ_ONLY,
@@ -198,7 +199,7 @@ class Classes(Lineages):
         return None
 
     def parts_of_element(self, type_name: str, name: str) -> Mapping[str, Object]:
-        """Where a container in a field of a class of this file holds tuples: what their parts are, by their slots."""
+        """Where a container in a field of a class of this file holds tuples or dictionaries: what their parts are, by their slots."""
         local = self.local_class(type_name)
         for current in self.lineage(local) if local is not None else ():
             if (current, name) in self._elements:
@@ -215,7 +216,7 @@ class Classes(Lineages):
                         obj = obj._replace(requires_grad=Fact.UNKNOWN, leaf=leaf)
                     self._elements[local, name] = join_objects(self._elements.get((local, name), obj), obj)
                     parts = {}
-                    for inner in m.state.slot_names(held) if obj.kind is Kind.TUPLE else ():
+                    for inner in m.state.slot_names(held)[:MAX_ELEMENTS] if obj.kind in PARTED else ():
                         one = joined([m.state.object(ref) for ref in m.state.refs_of(inner)])
                         if one is not None:
                             parts[inner[1]] = one._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)

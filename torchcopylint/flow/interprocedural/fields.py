@@ -62,6 +62,8 @@ def kept(m: Machine) -> list[Kept]:
                 how, when = entries.come_by(m, share)
                 if element and how is How.STATE and share.storage not in outside:
                     found += _of_several(m, slot[1][1:], cell.site, share, obj)
+                if element and how in VALUES and share.storage not in outside:
+                    found += _of_held(m, slot[1][1:], cell.site, share, obj)
                 if how is How.STATE and _is_given_other_memory(m, slot[1][1:], cell.site):
                     continue
                 if how in KEPT_HOWS and share.storage in outside and share.storage not in cell.refs:
@@ -108,6 +110,34 @@ def _of_several(m: Machine, field: str, site: int, share: Share, obj: Object) ->
             sources=frozenset({name}),
             calls=uses.own_calls(m),
         )
+
+
+def _of_held(m: Machine, field: str, site: int, share: Share, obj: Object) -> Iterator[Kept]:
+    """The values of each of the parameters in a list that another field holds: `[p.detach() for p in self.params]`."""
+    taken = [event for event in m.index.events if event.site == share.site and isinstance(event, t.Invoke | t.Attribute)]
+    here = {name for name, stores in m.index.stores.items() if any(is_self(m, store.base) for store in stores)}
+    source = field_of(m, taken[0].base, here) if len(taken) == 1 else ""
+    if source and source != field and m.state.object(share.of).kind is Kind.PARAMETER:
+        name = f"{m.unit.first}.{source}"
+        # What a name lets guess, the class knows if it deals in gradients.
+        known = max(m.state.object(share.of).sure, Sure.LIKELY if _asks_for_gradients(m) else Sure.HINT)
+        yield Kept(
+            field=field,
+            site=site,
+            shared=share.site,
+            how=share.how,
+            source=name,
+            shallow=True,
+            sure=min(obj.sure, known),
+            method=m.unit.name,
+            sources=frozenset({name}),
+            calls=uses.own_calls(m),
+        )
+
+
+def _asks_for_gradients(m: Machine) -> bool:
+    units = [unit for unit in m.world.program.units if unit.owner == m.unit.owner]
+    return any(event.name == "grad" for unit in units for event in m.world.index(unit).of(t.Attribute))
 
 
 def _states_of(m: Machine, taken: t.Event | None) -> tuple[str, Sure]:

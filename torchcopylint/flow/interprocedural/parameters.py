@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.graphs import differentiated
@@ -30,6 +30,7 @@ from torchcopylint.flow.model import (
     Kind,
     Object,
     Share,
+    Slot,
     Sure,
     Value,
     join_objects,
@@ -57,6 +58,7 @@ class Parameters(Classes):
         self._defaults: dict[int, dict[str, Object]] = {}
         self._calling: dict[int, dict[str, partials.Default]] = {}
         self._passed_elements: dict[tuple[int, str], Object] = {}
+        self._passed_entries: dict[tuple[int, str], dict[str, Object]] = {}
         self.frozen_arguments: set[tuple[int, str]] = set()
         """Parameters, by their units, for which all callers in the project pass frozen networks."""
         self._passed: dict[tuple[int, str], dict[tuple[int, int], frozenset[int]]] = {}
@@ -192,6 +194,11 @@ class Parameters(Classes):
         passed = self._passed_elements.get((m.unit.number, m.state.object(ref).text))
         if annotation is None and passed is not None:
             self._bind_any(m, ref, passed, ARGUMENT)
+        if annotation is None and (passed is None or passed.kind is Kind.UNKNOWN):
+            entries = self._passed_entries.get((m.unit.number, m.state.object(ref).text), {})
+            for key, obj in entries.items():
+                if obj.kind is not Kind.UNKNOWN:
+                    self._bind_slot(m, (ref, key), obj)
         if annotation is None or not annotation.arguments:
             return
         known = [kinds.from_annotation(m, argument) for argument in annotation.arguments]
@@ -203,12 +210,15 @@ class Parameters(Classes):
     def _bind_each(self, m: Machine, ref: int, known: Sequence[Object | None]) -> None:
         """`tuple[int, Tensor]`: what each element is."""
         for position, obj in enumerate(known):
-            slot = (ref, f"[{position}]")
-            inner = m.number("slot", slot)
-            text = f"{m.state.object(ref).text}[{position}]"
-            shares = (Share(inner, How.OWN, -1, inner),)
-            m.state.set_object(inner, (obj or Object())._replace(shares=shares, text=text, owner=ARGUMENT))
-            m.state.put_cell(slot, Cell((inner,), obj.kind if obj else Kind.UNKNOWN, None, site=-1))
+            self._bind_slot(m, (ref, f"[{position}]"), obj or Object())
+
+    def _bind_slot(self, m: Machine, slot: Slot, obj: Object) -> None:
+        """What stands in one place of a container that is passed."""
+        inner = m.number("slot", slot)
+        text = m.state.object(slot[0]).text + slot[1]
+        shares = (Share(inner, How.OWN, -1, inner),)
+        m.state.set_object(inner, obj._replace(shares=shares, text=text, owner=ARGUMENT))
+        m.state.put_cell(slot, Cell((inner,), obj.kind, None, site=-1))
 
     def _bind_any(self, m: Machine, ref: int, obj: Object, owner: str) -> None:
         """Whatever element of a container is looked at is such an object."""
@@ -270,6 +280,23 @@ class Parameters(Classes):
                 element = common_element(m, value.refs) or Object()
                 newest = self._newest.setdefault((unit, f"{name}[...]"), Newest())
                 self._passed_elements[unit, name] = newest.note(m, site, element)
+            if known[name].kind is Kind.DICT:
+                self._note_entries(m, unit, name, value, site)
+
+    def _note_entries(self, m: Machine, unit: int, name: str, value: Value, site: int) -> None:
+        """What a dictionary that is passed holds under keys that are texts: where its entries differ, each is known."""
+        held: dict[str, Object] = {}
+        for ref in value.refs:
+            for slot in m.state.slot_names(ref)[:MAX_ELEMENTS]:
+                objects = [as_passed(m.state.object(one)) for one in m.state.refs_of(slot)]
+                if slot[1].startswith("['") and objects:
+                    before = [held[slot[1]]] if slot[1] in held else []
+                    held[slot[1]] = reduce(join_objects, before + objects)
+        entries = self._passed_entries.setdefault((unit, name), {})
+        for key in sorted(entries.keys() | held.keys()):
+            newest = self._newest.setdefault((unit, name + key), Newest())
+            one = newest.note(m, site, held.get(key, Object()))
+            entries[key] = one if one.requires_grad > 0 else one._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
 
     def given_away(self, unit: int) -> frozenset[str]:
         """The parameters for which every call in the file passes what nobody else holds, or looks at again:

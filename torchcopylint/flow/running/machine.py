@@ -176,6 +176,7 @@ class Machine:
         self.glancing = False
         self.cut_short = False
         self.trains = False
+        self.calls_trainer = False
         self.has_no_grad = False
         self.over_returned: dict[int, int] = {}
         self.muted: set[int] = set()

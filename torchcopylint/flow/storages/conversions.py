@@ -35,7 +35,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.program import hollow
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import byte_strings
+from torchcopylint.flow.storages import byte_strings, to_arrays
 from torchcopylint.flow.tapes import giving, pictures, used_up, uses
 from torchcopylint.flow.values import dtypes, memory, naming
 from torchcopylint.flow.values.kinds import BUFFER_NAMES, PARAMETER_NAMES
@@ -62,7 +62,6 @@ VARIABLE = "torch.autograd.Variable"
 COPYING = "torch.tensor"
 WINDOWS = frozenset({"torch.from_numpy", "torch.as_tensor", "torch.asarray"})
 """These put a tensor on the memory of an array."""
-TO_ARRAY = frozenset({"numpy.array", "numpy.asarray", "numpy.asanyarray", "numpy.ascontiguousarray"})
 _FLIPS = frozenset({"numpy.flip", "numpy.flipud", "numpy.fliplr", "numpy.rot90"})
 _READ_ONLY = frozenset(
     {"numpy.broadcast_to", "numpy.diagonal", "numpy.linalg.diagonal", "numpy.ndarray.diagonal"}
@@ -111,7 +110,7 @@ def method(m: Machine, name: str, arguments: Arguments, event: t.Call | t.Invoke
         # What is made of an array is on the host: this copies.
         let_go(m, m.unit.definitions[event.base])
     elif name == "numpy" and arguments.flag("force") is False:
-        _ask_for_array(m, arguments.positional[0], event.site, text, f"{text}.numpy()")
+        to_arrays.ask(m, arguments.positional[0], event.site, text, f"{text}.numpy()")
 
 
 def let_go(m: Machine, made: t.Event | None) -> None:
@@ -420,62 +419,12 @@ def _text_of(m: Machine, event: t.Call | t.Invoke) -> str:
     return naming.text_of(m, given[0]) if given else "..."
 
 
-# -- arrays from tensors
-
-
-def _to_array(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
-    text = _text_of(m, event)
-    value = arguments.at(0)
-    if kind_of(value, m.state) in (Kind.LIST, Kind.TUPLE):
-        for ref in value.refs:
-            for slot in m.state.slot_names(ref):
-                cell = m.state.cell(slot)
-                if cell is not None:
-                    _ask_for_array(m, Value(cell.refs, cell.kind), event.site, text, f"{name}({text})")
-    else:
-        _ask_for_array(m, value, event.site, text, f"{name}({text})")
-
-
-_MAX_VIEWS = 8
-
-
-def _of_parameter(m: Machine, obj: Object) -> bool:
-    """Whether an object is a parameter, or a view of one."""
-    for _ in range(_MAX_VIEWS):
-        if obj.kind is Kind.PARAMETER:
-            return True
-        above = [share.of for share in obj.shares if share.how is How.VIEW]
-        if not above:
-            return False
-        obj = m.state.object(above[0])
-    return False
-
-
-def _ask_for_array(m: Machine, value: Value, site: int, name: str, op: str) -> None:
-    """An array is made of a tensor: refused if that requires grad, on whatever path it comes."""
-    objects = [m.state.object(ref) for ref in value.refs]
-    # torch asks whether autograd records, too (`Can't call numpy()`, executed under torch 2.13).
-    off = m.guards or m.state.mode.recording is Fact.NO
-    if off or not objects or any(o.kind not in TENSORS or o.requires_grad <= 0 for o in objects):
-        return
-    obj = min(objects, key=lambda o: (o.requires_grad, o.sure))
-    sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
-    if obj.requires_grad is not Fact.YES and _of_parameter(m, obj):
-        # Who reads the weights of a model that came from elsewhere has frozen it, or works without grad.
-        sure = Sure.HINT
-    if obj.requires_grad is not Fact.YES and not hollow.comes_through_known(m, obj) and not runs.ran_at(obj.graph):
-        # A network that comes from elsewhere may be frozen, have no parameters, or be of another framework; not one
-        # that backward has run over.
-        sure = Sure.HINT
-    m.fact(NumpyRefused(site, name, op, m.state.mode.assumed, sure))
-
-
 _OBSERVERS: dict[str, Observer] = {
     COPYING: _copying,
     VARIABLE: _variable,
     **dict.fromkeys(LEGACY, _legacy),
     "torch.frombuffer": _buffer,
     **dict.fromkeys(WINDOWS, _converting),
-    **dict.fromkeys(TO_ARRAY, _to_array),
+    **to_arrays.OBSERVERS,
 }
 assert all(table.canonical(name) == name for name in _OBSERVERS)

@@ -16,6 +16,7 @@ from torchcopylint.flow.model import (
     LOCAL,
     NO_MARKS,
     OF_STATISTICS,
+    PARTED,
     PARTS,
     PLACEHOLDER,
     SWITCHED,
@@ -232,8 +233,8 @@ def _any_of(m: Machine, value: Value, site: int, text: str) -> Value:
     for ref in placeholders:
         one = _another(m, m.state.object(ref), site, text, f"element {ref}")._replace(marks=late)
         found.append(one)
-        for part in m.state.slot_names(ref) if m.state.object(ref).kind is Kind.TUPLE else ():
-            # The tuples of a list are alike: so are their parts.
+        for part in m.state.slot_names(ref) if m.state.object(ref).kind in PARTED else ():
+            # The tuples of a list, or its dictionaries, are alike: so are their parts.
             for held in m.state.refs_of(part):
                 inner = _another(m, m.state.object(held), site, text + part[1], f"element {ref}{part[1]}")
                 bind_slot(m, (one.refs[0], part[1]), inner, site)

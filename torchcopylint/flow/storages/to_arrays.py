@@ -1,0 +1,111 @@
+"""Arrays that are made of tensors: by NumPy, and by what draws, of whatever they are given.
+
+torch refuses that to a tensor that requires grad (`Can't call numpy() on Tensor that requires grad`). Called before the
+effects of a call are applied, as everything in `conversions` is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torchcopylint.flow import tape as t
+from torchcopylint.flow.facts import NumpyRefused
+from torchcopylint.flow.graphs import runs
+from torchcopylint.flow.model import TENSORS, Fact, How, Kind, Object, Sure, Value
+from torchcopylint.flow.program import hollow
+from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.values import naming
+from torchcopylint.flow.values.sites import Arguments
+from torchcopylint.flow.values.state import kind_of
+
+TO_ARRAY = frozenset({"numpy.array", "numpy.asarray", "numpy.asanyarray", "numpy.ascontiguousarray"})
+
+# Which functions ask for an array, and of what, was executed with NumPy 2.4, matplotlib 3.11 and torch 2.13.
+_OF_LISTS = (
+    "mean sum max min amax amin std var prod average median argmax argmin argsort sort cumsum percentile quantile"
+    " nanmean nansum nanstd nanmax nanmin round sqrt log log2 log10 log1p exp abs absolute isnan isfinite isinf square"
+    " stack vstack hstack concatenate histogram unique ravel squeeze any all"
+).split()
+"""Functions of NumPy that make an array of the list that they are given."""
+_OF_TENSORS = (
+    "median average argmax argmin argsort sort cumsum percentile quantile nanmean nansum nanstd nanmax nanmin round sqrt"
+    " log log2 log10 log1p exp abs absolute isnan isfinite isinf square stack vstack hstack histogram unique ravel"
+).split()
+"""Those that make one of a single tensor. `mean`, `sum`, `max` and the like call its method of that name instead, and
+fail for another reason, or do not."""
+_OF_BOTH = "maximum minimum allclose isclose array_equal dot matmul outer power corrcoef".split()
+"""Functions of NumPy that make arrays of their first two arguments."""
+_DRAWING = "plot scatter bar semilogx semilogy loglog fill_between step errorbar stem".split()
+"""Functions of pyplot that make arrays of their first two arguments, if these are not a format."""
+_SHOWING = "hist imshow matshow boxplot".split()
+_MAX_VIEWS = 8
+
+
+def ask(m: Machine, value: Value, site: int, name: str, op: str) -> None:
+    """An array is made of a tensor: refused if that requires grad, on whatever path it comes."""
+    objects = [m.state.object(ref) for ref in value.refs]
+    # torch asks whether autograd records, too (`Can't call numpy()`, executed under torch 2.13).
+    off = m.guards or m.state.mode.recording is Fact.NO
+    if off or not objects or any(o.kind not in TENSORS or o.requires_grad <= 0 for o in objects):
+        return
+    obj = min(objects, key=lambda o: (o.requires_grad, o.sure))
+    sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
+    if obj.requires_grad is not Fact.YES and _of_parameter(m, obj):
+        # Who reads the weights of a model that came from elsewhere has frozen it, or works without grad.
+        sure = Sure.HINT
+    if obj.requires_grad is not Fact.YES and not hollow.comes_through_known(m, obj) and not runs.ran_at(obj.graph):
+        # A network that comes from elsewhere may be frozen, have no parameters, or be of another framework; not one
+        # that backward has run over.
+        sure = Sure.HINT
+    m.fact(NumpyRefused(site, name, op, m.state.mode.assumed, sure))
+
+
+def _of_parameter(m: Machine, obj: Object) -> bool:
+    """Whether an object is a parameter, or a view of one."""
+    for _ in range(_MAX_VIEWS):
+        if obj.kind is Kind.PARAMETER:
+            return True
+        above = [share.of for share in obj.shares if share.how is How.VIEW]
+        if not above:
+            return False
+        obj = m.state.object(above[0])
+    return False
+
+
+def _ask_of(m: Machine, value: Value, register: int, event: t.Call | t.Invoke, name: str, *, alone: bool) -> None:
+    """An array is made of an argument: of what stands in a list, or of a tensor if the function does that `alone`."""
+    text = naming.text_of(m, register) if register >= 0 else "..."
+    if kind_of(value, m.state) in (Kind.LIST, Kind.TUPLE):
+        for slot in [slot for ref in value.refs for slot in m.state.slot_names(ref)]:
+            cell = m.state.cell(slot)
+            if cell is not None:
+                ask(m, Value(cell.refs, cell.kind), event.site, text, f"{name}({text})")
+    elif alone:
+        ask(m, value, event.site, text, f"{name}({text})")
+
+
+def _asking(count: int, *, alone: bool) -> Callable[[Machine, Arguments, t.Call | t.Invoke, str], None]:
+    """What to do at a call of a function that makes arrays of its first `count` arguments."""
+
+    def observe(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
+        before = len(m.facts.get(event.site, ()))
+        given = [a.register for a in event.arguments if not a.stars and a.keyword in ("", "data")]
+        for place in range(min(count, len(arguments.positional) or 1)):
+            register = given[place] if place < len(given) else -1
+            _ask_of(m, arguments.at(place), register, event, name, alone=alone)
+            if len(m.facts.get(event.site, ())) > before:
+                # What the first argument is refused for, the others are not looked at.
+                return
+
+    return observe
+
+
+OBSERVERS = {
+    **dict.fromkeys([f"numpy.{name}" for name in _OF_LISTS], _asking(1, alone=False)),
+    **dict.fromkeys([f"numpy.{name}" for name in _OF_TENSORS], _asking(1, alone=True)),
+    **dict.fromkeys([f"numpy.{name}" for name in _OF_BOTH], _asking(2, alone=True)),
+    **dict.fromkeys([f"matplotlib.pyplot.{name}" for name in _DRAWING], _asking(2, alone=True)),
+    **dict.fromkeys([f"matplotlib.pyplot.{name}" for name in _SHOWING], _asking(1, alone=True)),
+    **dict.fromkeys(TO_ARRAY, _asking(1, alone=True)),
+}
+"""What is to be done at calls of functions, by their dotted names."""
