@@ -175,7 +175,8 @@ def _is_set_elsewhere(m: Machine, name: str, keeper: str) -> bool:
 def take(m: Machine, unit: int, items: tuple[Kept, ...], bound: dict[str, Value], site: int) -> None:
     """A call of a unit leaves its arguments where that keeps them."""
     collected: dict[int, list[tuple[Value, str]]] = {}
-    for item in items:
+    # What goes into a container as well as into a field is told of where the container gets it.
+    for item in sorted(items, key=lambda one: one.path[-1] != ANY_ELEMENT):
         if outer.is_outer(item.keeper):
             held = outer.list_of if item.path == (ANY_ELEMENT,) else outer.value_of
             bound = {**bound, item.keeper: held(m, unit, item.keeper)}
