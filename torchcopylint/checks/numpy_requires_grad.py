@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchcopylint.base.finding import Role
+from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import at_most, confidence, mode_is_on
 from torchcopylint.flow.facts import NumpyRefused, UnitFacts
@@ -20,6 +20,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         mode = mode_is_on(unit, fact.assumed, local=False, reads=True)
         if mode is None:
             continue
+        if fact.beside and mode is Confidence.LOW:
+            mode = Confidence.MEDIUM
         name = fact.name if fact.name != "..." else "(...)"
         yield Report(
             site=fact.site,

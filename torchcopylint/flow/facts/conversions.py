@@ -51,7 +51,8 @@ class VolatileUsed(NamedTuple):
 class NumpyRefused(NamedTuple):
     """At `site`, `op` asks for an array of `name`, which requires grad.
 
-    `assumed` is whether that autograd records was assumed.
+    `assumed` is whether that autograd records was assumed; `beside` whether the same unit cuts something else off on its
+    way to an array.
     """
 
     site: int
@@ -59,6 +60,7 @@ class NumpyRefused(NamedTuple):
     op: str
     assumed: bool
     sure: Sure
+    beside: bool = False
 
 
 class LayoutRefused(NamedTuple):

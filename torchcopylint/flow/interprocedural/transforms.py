@@ -165,7 +165,7 @@ def edits(m: Machine, handed: list[Handed], skipped: int = 1) -> Iterator[Sample
             if write.reads_old or write.partial or write.form == "item":
                 given, sure = mine[0], max(write.sure, Sure.LIKELY)
                 yield SampleEdited(event.site, naming.text_of(m, base), write.op, given.site, given.source, sure)
-        elif isinstance(event, t.Augment) and _has_elements(m, base, value):
+        elif isinstance(event, t.Augment) and (_has_elements(m, base, value) or _is_numeric(m, event)):
             given, text = mine[0], naming.text_of(m, base)
             yield SampleEdited(event.site, text, event.symbol, given.site, given.source, Sure.LIKELY)
         elif isinstance(event, t.StoreItem) and not element and _is_made_of_itself(m, event, value):
@@ -180,6 +180,16 @@ def _has_elements(m: Machine, base: int, value: int) -> bool:
     parts = uses.expression(m, value, "")
     calls = [part for part in parts if isinstance(part, t.Invoke) and naming.text_of(m, part.base) == text]
     return any(table.tensor_method(part.name) is not None for part in calls)
+
+
+def _is_numeric(m: Machine, event: t.Augment) -> bool:
+    """`x[None]` and `x /= y`: what has items, or a shape, and can be divided or subtracted from, changes in place."""
+    text = naming.text_of(m, event.target)
+    if event.symbol not in ("-=", "/="):
+        return False
+    items = [naming.text_of(m, one.base) for one in m.index.of(t.Item)]
+    shapes = [naming.text_of(m, one.base) for one in m.index.of(t.Attribute) if one.name in ("shape", "dtype", "ndim")]
+    return text in items or text in shapes
 
 
 def _written(event: t.Event) -> tuple[int, int]:

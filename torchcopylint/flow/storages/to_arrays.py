@@ -57,7 +57,20 @@ def ask(m: Machine, value: Value, site: int, name: str, op: str) -> None:
         # A network that comes from elsewhere may be frozen, have no parameters, or be of another framework; not one
         # that backward has run over.
         sure = Sure.HINT
-    m.fact(NumpyRefused(site, name, op, m.state.mode.assumed, sure))
+    m.fact(NumpyRefused(site, name, op, m.state.mode.assumed, sure, _detaches_others(m)))
+
+
+def _detaches_others(m: Machine) -> bool:
+    """Whether a unit has `x.detach().numpy()` in it: who runs without recording need not say that."""
+    for event in m.index.of(t.Invoke):
+        made = m.unit.definitions[event.base] if event.name == "numpy" and event.base >= 0 else None
+        for _ in range(_MAX_VIEWS):
+            if not isinstance(made, t.Invoke) or made.name == "detach":
+                break
+            made = m.unit.definitions[made.base] if made.base >= 0 else None
+        if isinstance(made, t.Invoke) and made.name == "detach":
+            return True
+    return False
 
 
 def _of_parameter(m: Machine, obj: Object) -> bool:
