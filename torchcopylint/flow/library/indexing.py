@@ -308,10 +308,20 @@ def _part_of(obj: Object, kind: Kind, text: str) -> Object:
     return made._replace(leaf=Fact.NO if obj.requires_grad > 0 else obj.leaf) if kind in TENSORS else made
 
 
+def _masks_by_tensor(m: Machine, index: t.Index) -> bool:
+    """Whether a mask picks elements that is surely a tensor: of another tensor, in a file that has nothing else."""
+    values = [m.value(part) for part in index if isinstance(part, int)]
+    objects = [[m.state.object(ref) for ref in value.refs] for value in values]
+    masks = [held for held in objects if held and all(o.kind is Kind.TENSOR and o.dtype == "bool" for o in held)]
+    return m.world.deals_in_tensors_only and bool(masks)
+
+
 def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: str) -> Value:
     """`base[...]` of a tensor or an array: a view of a part, a copy, or one of them."""
     advanced = is_advanced(m, event.subscript)
     kind = obj.kind if obj.kind is not Kind.PARAMETER else Kind.TENSOR
+    if kind is Kind.UNKNOWN and _masks_by_tensor(m, event.subscript):
+        kind, obj = Kind.TENSOR, obj._replace(kind=Kind.TENSOR, sure=Sure.LIKELY)
     made = _part_of(obj, kind, text)
     if advanced is Fact.YES:
         reading.read(m, base, event.site, "operand")

@@ -108,6 +108,7 @@ _MODEL_NAME = re.compile(
     r"|classifier|student|teacher|autoencoder|vae|unet|cnn|mlp)\d?$|^(?:gen|disc)$|^net_?[dg](?:_?[ab])?$",
     re.I,
 )
+_KEY = re.compile(r"""\[["'](\w+)["']\]$""")
 _CRITERION = re.compile(r"(?:^|[\W_])(?:loss|crit|criterion|nll|mse|bce|elbo)(?:[\W_]|$)", re.I)
 _JUDGE_NAME = re.compile(r"(?:^|_)(?:disc|discriminator|critic|net_?D)(?:_?[A-Z0-9])?$|^D(?:_[A-Z0-9])?$")
 _LAYER_NAME = re.compile(
@@ -188,8 +189,9 @@ def named_criterion(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def named_model(name: str) -> bool:
-    """Whether a variable's name says that it holds a model."""
-    return bool(_MODEL_NAME.search(name.rpartition(".")[2]))
+    """Whether a variable's name says that it holds a model, or the key that it stands under: `models["actor"]`."""
+    key = _KEY.search(name)
+    return bool(_MODEL_NAME.search(key[1] if key else name.rpartition(".")[2]))
 
 
 @lru_cache(maxsize=4096)
