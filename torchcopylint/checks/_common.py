@@ -291,8 +291,9 @@ def mode_is_on(
     """How sure it is that autograd records in a unit; `None` if callers turn it off, for all one can see.
 
     Functions that write parameters are usually called under `no_grad` (48 of 48 in public code), so a function needs
-    evidence of its own: it calls `backward()`, or a function that does, switches grad mode off for a part of itself, made the leaf itself, or
-    has `asked` for the gradient. A neighbour that writes parameters and switches grad mode off itself is evidence, too.
+    evidence of its own: it calls `backward()`, or a function that does, switches grad mode off for a part of itself,
+    made the leaf itself, or has `asked` for the gradient. A neighbour that writes parameters and switches grad mode off
+    itself is evidence, too.
     `forward` runs with recording on, but what stands `aside` in it, under a condition, may be there for tests.
     Who merely `reads` does so as a rule where nothing is trained, and torch would refuse it each time: that such code
     is there speaks for a caller that switches recording off (40 causes of 44 in public code). So of him it takes

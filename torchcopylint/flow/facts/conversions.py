@@ -51,8 +51,8 @@ class VolatileUsed(NamedTuple):
 class NumpyRefused(NamedTuple):
     """At `site`, `op` asks for an array of `name`, which requires grad.
 
-    `assumed` is whether that autograd records was assumed; `beside` whether the same unit cuts something else off on its
-    way to an array.
+    `assumed` is whether that autograd records was assumed; `beside` whether the same unit cuts something else off on
+    its way to an array.
     """
 
     site: int

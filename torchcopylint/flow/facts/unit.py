@@ -121,9 +121,9 @@ class UnitFacts(NamedTuple):
     `returns_sources` are the storages that it returns itself, not as a view,
     or that it has taken away from the argument that they belong to (`x.set_(y)`);
     `returns_value` whether it returns anything at all, `takes_inplace` whether its caller decides by a parameter
-    `inplace` if it writes. `trains` is whether it calls `backward()`, `calls_trainer` whether it calls a function of the file that does,
-    `has_no_grad` whether it switches grad mode off
-    for a part of itself, `shielded` whether one beside it does so to write a parameter. `called_without_grad` is
+    `inplace` if it writes. `trains` is whether it calls `backward()`, `calls_trainer` whether it calls a function of
+    the file that does, `has_no_grad` whether it switches grad mode off for a part of itself, `shielded` whether one
+    beside it does so to write a parameter. `called_without_grad` is
     whether every call of it runs without grad (`UNKNOWN` if there is no call, or nobody knows). `roles` is as what
     autograd calls it: `forward` or `backward` of a `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap`
     maps its parameter `x`. `given_away` are the parameters for which every call in the file passes what nobody else

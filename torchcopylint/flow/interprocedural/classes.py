@@ -199,7 +199,8 @@ class Classes(Lineages):
         return None
 
     def parts_of_element(self, type_name: str, name: str) -> Mapping[str, Object]:
-        """Where a container in a field of a class of this file holds tuples or dictionaries: what their parts are, by their slots."""
+        """Where a container in a field of a class of this file holds tuples or dictionaries: what their parts are, by
+        their slots."""
         local = self.local_class(type_name)
         for current in self.lineage(local) if local is not None else ():
             if (current, name) in self._elements:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import Constructed, LayoutRefused, NumpyRefused
-from torchcopylint.flow.graphs import runs
+from torchcopylint.flow.facts import Constructed, LayoutRefused
 from torchcopylint.flow.model import (
     ARGUMENT,
     CONTAINERS,
@@ -33,7 +32,6 @@ from torchcopylint.flow.model import (
     Value,
     join_objects,
 )
-from torchcopylint.flow.program import hollow
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import byte_strings, to_arrays
 from torchcopylint.flow.tapes import giving, pictures, used_up, uses

@@ -20,24 +20,27 @@ from torchcopylint.flow.values.state import kind_of
 
 TO_ARRAY = frozenset({"numpy.array", "numpy.asarray", "numpy.asanyarray", "numpy.ascontiguousarray"})
 
+
+def _named(package: str, names: str) -> list[str]:
+    return [f"{package}.{name}" for name in names.split()]
+
+
 # Which functions ask for an array, and of what, was executed with NumPy 2.4, matplotlib 3.11 and torch 2.13.
-_OF_LISTS = (
-    "mean sum max min amax amin std var prod average median argmax argmin argsort sort cumsum percentile quantile"
-    " nanmean nansum nanstd nanmax nanmin round sqrt log log2 log10 log1p exp abs absolute isnan isfinite isinf square"
-    " stack vstack hstack concatenate histogram unique ravel squeeze any all"
-).split()
-"""Functions of NumPy that make an array of the list that they are given."""
-_OF_TENSORS = (
-    "median average argmax argmin argsort sort cumsum percentile quantile nanmean nansum nanstd nanmax nanmin round sqrt"
-    " log log2 log10 log1p exp abs absolute isnan isfinite isinf square stack vstack hstack histogram unique ravel"
-).split()
-"""Those that make one of a single tensor. `mean`, `sum`, `max` and the like call its method of that name instead, and
-fail for another reason, or do not."""
-_OF_BOTH = "maximum minimum allclose isclose array_equal dot matmul outer power corrcoef".split()
-"""Functions of NumPy that make arrays of their first two arguments."""
-_DRAWING = "plot scatter bar semilogx semilogy loglog fill_between step errorbar stem".split()
+_OF_TENSORS = _named(
+    "numpy",
+    "median average argmax argmin argsort sort cumsum percentile quantile nanmean nansum nanstd nanmax nanmin round"
+    " sqrt log log2 log10 log1p exp abs absolute isnan isfinite isinf square stack vstack hstack histogram"
+    " unique ravel",
+)
+"""Functions of NumPy that make an array of a list, or of a single tensor."""
+_OF_LISTS = _named("numpy", "mean sum max min amax amin std var prod concatenate squeeze any all")
+"""Those that do so of a list alone. For a tensor, they call its method of that name, and fail for another reason, or
+do not."""
+_OF_BOTH = _named("numpy", "maximum minimum allclose isclose array_equal dot matmul outer power corrcoef")
+"""Those that make arrays of their first two arguments."""
+_DRAWING = _named("matplotlib.pyplot", "plot scatter bar semilogx semilogy loglog fill_between step errorbar stem")
 """Functions of pyplot that make arrays of their first two arguments, if these are not a format."""
-_SHOWING = "hist imshow matshow boxplot".split()
+_SHOWING = _named("matplotlib.pyplot", "hist imshow matshow boxplot")
 _MAX_VIEWS = 8
 
 
@@ -114,11 +117,11 @@ def _asking(count: int, *, alone: bool) -> Callable[[Machine, Arguments, t.Call 
 
 
 OBSERVERS = {
-    **dict.fromkeys([f"numpy.{name}" for name in _OF_LISTS], _asking(1, alone=False)),
-    **dict.fromkeys([f"numpy.{name}" for name in _OF_TENSORS], _asking(1, alone=True)),
-    **dict.fromkeys([f"numpy.{name}" for name in _OF_BOTH], _asking(2, alone=True)),
-    **dict.fromkeys([f"matplotlib.pyplot.{name}" for name in _DRAWING], _asking(2, alone=True)),
-    **dict.fromkeys([f"matplotlib.pyplot.{name}" for name in _SHOWING], _asking(1, alone=True)),
+    **dict.fromkeys(_OF_LISTS, _asking(1, alone=False)),
+    **dict.fromkeys(_OF_TENSORS, _asking(1, alone=True)),
+    **dict.fromkeys(_OF_BOTH, _asking(2, alone=True)),
+    **dict.fromkeys(_DRAWING, _asking(2, alone=True)),
+    **dict.fromkeys(_SHOWING, _asking(1, alone=True)),
     **dict.fromkeys(TO_ARRAY, _asking(1, alone=True)),
 }
 """What is to be done at calls of functions, by their dotted names."""
