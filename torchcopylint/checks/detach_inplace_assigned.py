@@ -50,7 +50,7 @@ def _report(fact: DetachedInPlace, reads: list[ReadAfterCut], *, trains: bool) -
         points = (*shared_points(read.links), cut, Point(Role.READ, read.site, "read.history", {"name": read.name}))
         values = {"name": result if result != "its result" else fact.name, "source": source}
         yield Report(fact.site, points, values, confidence(fact.sure))
-    elif taken and fact.held and not fact.result.endswith(")"):
+    elif taken and fact.held and not fact.name.endswith(")") and not fact.result.endswith(")"):
         # What a helper returns, and nobody uses beside what it was given, may be there to be cut.
         yield Report(fact.site, (cut,), {"name": result, "source": fact.name}, confidence(fact.sure), "bound")
 

@@ -49,6 +49,8 @@ _OF_TENSORS_AND_MODULES = frozenset({"requires_grad_", "backward"})
 """Methods that show a tensor once it is no module, nor what wraps one."""
 _OF_MODULES = OF_COMPUTED - {"numpy"} | {"apply", "bfloat16", "cpu", "share_memory_", "to_empty", "type", "xpu"}
 """Methods of tensors that modules have as well."""
+_OF_CONTEXTS = frozenset({"mark_dirty", "save_for_backward"})
+"""Methods that the context of a custom Function has, and no tensor, module or optimizer."""
 ARGUMENT_WRITERS = {"shuffle": 1, "readinto": 1, "recv_into": 1}
 """Methods of whatever object that write one of their arguments in place: generators, files, sockets."""
 
@@ -65,7 +67,8 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out).removesuffix("(...)"))
     if obj.kind is Kind.UNKNOWN or EITHER in obj.flags:
         obj = _guess(m, base, event)
-    if EITHER in obj.flags and not _is_of_both(name):
+    if (EITHER in obj.flags and not _is_of_both(name)) or (name in _OF_CONTEXTS and not obj.type):
+        # Whatever has been set on the context of a Function, `ctx.training`, it is none of these.
         return _call_on_unknown(m, base, obj, event, arguments)
     if obj.kind in TENSORS and m.world.is_method(name) and m.world.method_of(obj, name) is not None:
         # A class of parameters or tensors that has a `cuda()` of its own.

@@ -14,6 +14,8 @@ from torchcopylint.flow.tapes.way_back import WayBack
 from torchcopylint.flow.values import inside, kinds, naming
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from torchcopylint.flow.running.machine import Machine
 
 _CUTTING = frozenset({"detach", "item", "tolist", "numpy", "argmax", "argmin"})
@@ -21,6 +23,8 @@ _WRAPPING = frozenset({"torch.tensor", "torch.from_numpy", "torch.as_tensor", "t
 _NUMBERS = frozenset({"builtins.float", "builtins.int"})
 """What these make of a tensor is a number of Python, and so is what the functions of `math` return."""
 _COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
+_MAX_NESTING = 3
+"""So deep lists within lists are looked into."""
 MAX_EVENTS = 200
 """So many events are followed back at most."""
 
@@ -188,7 +192,7 @@ def _cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str
         cutting = _cuts(m, event)
         if cutting is not None and carries(m, cutting[0]):
             return event, cutting[0], cutting[1]
-        helped = _cut_by_helper(m, event) or _cut_by_mode(m, event)
+        helped = _cut_by_helper(m, event) or _cut_by_mode(m, event) or _cut_by_forward(m, event)
         if helped is not None:
             return helped
         way.go_on(_behind(m, event, site))
@@ -286,6 +290,28 @@ def _cut_by_mode(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
     )
 
 
+def _cut_by_forward(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
+    """The same for a network of this file, whose `forward` cuts off all that it returns from what it has computed."""
+    if not isinstance(event, t.Call | t.Invoke) or (isinstance(event, t.Invoke) and event.name != "forward"):
+        return None
+    register = event.function if isinstance(event, t.Call) else event.base
+    networks = [m.state.object(ref) for ref in m.value(register).refs]
+    made = [m.state.object(ref) for ref in m.value(event.out).refs]
+    trained = len(networks) == 1 and networks[0].kind is Kind.MODULE and networks[0].requires_grad is not Fact.NO
+    if not trained or not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
+        return None
+    called = m.world.method_of(networks[0], "forward")
+    helper = m.world.machines.get(called) if called is not None and m.world.is_own(called) else None
+    returned = helper.index.of(t.Return) if helper is not None else []
+    cuts = [_cut_behind(helper, one.value, one.site + 1) for one in returned] if helper is not None else []
+    found = [cut for cut in cuts if cut is not None]
+    if helper is None or not found or len(found) < len(cuts):
+        return None
+    last = found[-1]
+    inside.note(m, event.site, Role.CUT, inside.innermost(helper, last[0].site, Role.CUT, last[2], given=False))
+    return event, register, f"{naming.text_of(m, register)}(...)"
+
+
 def _bound_before(m: Machine, name: str, site: int) -> list[int]:
     return [event.value for event in m.index.binds.get(name, ()) if event.site < site]
 
@@ -318,14 +344,21 @@ def _cuts(m: Machine, event: t.Event) -> tuple[int, str] | None:
     return None
 
 
+def _leaves_of(m: Machine, refs: Iterable[int], depth: int) -> list[int]:
+    """What some values are, or hold if they are containers: `[[c, -s], [s, c]]` holds four."""
+    found: list[int] = []
+    for ref in refs:
+        if m.state.object(ref).kind in CONTAINERS and depth:
+            for slot in m.state.slot_names(ref):
+                found += _leaves_of(m, m.state.refs_of(slot), depth - 1)
+        else:
+            found.append(ref)
+    return found
+
+
 def carries(m: Machine, register: int) -> bool:
     """Whether the value of a register, or what it holds, has a graph: surely, or if it is a tensor at all."""
-    objects = []
-    for ref in m.value(register).refs:
-        if m.state.object(ref).kind in CONTAINERS:
-            objects += [m.state.object(r) for slot in m.state.slot_names(ref) for r in m.state.refs_of(slot)]
-        else:
-            objects.append(m.state.object(ref))
+    objects = [m.state.object(ref) for ref in _leaves_of(m, m.value(register).refs, _MAX_NESTING)]
     if objects and all(obj.requires_grad > 0 or (obj.requires_grad is Fact.UNKNOWN and obj.graph) for obj in objects):
         return True
     root = m.value(register).root

@@ -129,10 +129,11 @@ def _check_leaf(m: Machine, obj: Object, ref: int, site: int, name: str) -> None
 def note_field(m: Machine, event: t.StoreAttribute, value: Value, text: str) -> None:
     """A module's field is set: to what was computed from a parameter that nobody else has?
 
-    Where the field is set once more, what it was set to before was a step on the way.
+    Where the field is set once more, what it was set to before was a step on the way; on another arm, it is not.
     """
-    before = m.computed_fields.pop(text, -1)
-    if before in m.facts:
+    before, earlier = m.computed_fields.get(text, (-1, -1))
+    if before in m.facts and _holds(m, event, earlier):
+        del m.computed_fields[text]
         m.facts[before] = [fact for fact in m.facts[before] if not isinstance(fact, NonleafKept)]
     if len(value.refs) != 1:
         return
@@ -146,8 +147,13 @@ def note_field(m: Machine, event: t.StoreAttribute, value: Value, text: str) -> 
         return
     when = next((share.when for share in obj.shares if share.when), "")
     source = naming.text_of(m, leaf.out)
-    m.computed_fields[text] = event.site
+    m.computed_fields[text] = (event.site, value.refs[0])
     m.fact(NonleafKept(event.site, text, made.site, source, when, "", min(obj.sure, Sure.PROVEN)))
+
+
+def _holds(m: Machine, event: t.StoreAttribute, ref: int) -> bool:
+    """Whether the field that is about to be set holds an object on the way that leads here."""
+    return any(ref in m.state.refs_of((owner, f".{event.name}")) for owner in m.value(event.base).refs)
 
 
 def _is_set_elsewhere(m: Machine, event: t.StoreAttribute) -> bool:

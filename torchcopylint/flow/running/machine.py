@@ -144,7 +144,7 @@ class Machine:
         self.taken_over: set[int] = set()
         self.lateness: dict[int, tuple[str, int, Sure]] = {}
         self.unowned: dict[int, int] = {}
-        self.computed_fields: dict[str, int] = {}
+        self.computed_fields: dict[str, tuple[int, int]] = {}
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.taken_away: set[int] = set()
         self.argument_writes: dict[int, tuple[int, str, bool, str, tuple[str, ...]]] = {}
