@@ -14,6 +14,6 @@ ACROSS_CALLS = True
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each such write that some evidence places in grad mode."""
     for fact in unit.facts:
-        if isinstance(fact, ViewRefused) and fact.why in ("custom", "hook"):
-            for report in refused_view(unit, fact, f"shared.{fact.why}"):
-                yield report._replace(variant="hook" if fact.why == "hook" else "")
+        if isinstance(fact, ViewRefused) and fact.why in ("custom", "hook", "chain"):
+            for report in refused_view(unit, fact, "shared.custom" if fact.why == "custom" else "shared.hook"):
+                yield report._replace(variant="" if fact.why == "custom" else fact.why)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import at_most, confidence, returns_to_training, shared_points, written_point
-from torchcopylint.flow.facts import Clobbered, UnitFacts, Write
+from torchcopylint.flow.facts import Clobbered, LayerSpoils, UnitFacts, Write
 
 INTO_HELPERS = True
 ACROSS_CALLS = True
@@ -17,6 +17,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     """Report each versioned write that spoils a saved value which backward reaches afterwards; once per write."""
     seen: set[int] = set()
     for fact in unit.facts:
+        if isinstance(fact, LayerSpoils):
+            yield _of_layers(fact)
         if not isinstance(fact, Clobbered) or fact.write in seen or not fact.certain or fact.hidden:
             continue
         write = unit.writes[fact.write]
@@ -24,6 +26,16 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             continue
         seen.add(fact.write)
         yield _report(fact, write)
+
+
+def _of_layers(fact: LayerSpoils) -> Report:
+    """Whether the chain that they stand in is trained, its caller knows."""
+    names = {"name": fact.name, "op": fact.op}
+    points = (
+        Point(Role.SAVED, fact.kept, "saved.output", names),
+        Point(Role.WRITTEN, fact.site, "written.told", {"op": fact.name}),
+    )
+    return Report(fact.site, points, names, at_most(Confidence.MEDIUM, confidence(fact.sure)), "chain")
 
 
 def _report(fact: Clobbered, write: Write) -> Report:

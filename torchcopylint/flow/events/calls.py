@@ -23,7 +23,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.networks import layers, making, modules
+from torchcopylint.flow.networks import chains, layers, making, modules, neighbours
 from torchcopylint.flow.program import generators, ownership
 from torchcopylint.flow.references import ClassReference, FunctionReference, OneOf, Super
 from torchcopylint.flow.running import special
@@ -290,7 +290,10 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
             reading.read(m, value, event.site, "look", name)
         return Value(kind=Kind.NUMBER)
     if table.module_class(dotted) is not None:
-        return making.make_module(m, dotted, arguments, event.site, name)
+        made = making.make_module(m, dotted, arguments, event.site, name)
+        if table.canonical(dotted) == chains.SEQUENTIAL:
+            neighbours.check(m, event)
+        return made
     if kinds.is_optimizer_class(dotted):
         return making.make_optimizer(m, dotted, arguments, event.site, name)
     local = m.world.class_named(dotted)

@@ -35,6 +35,17 @@ class Clobbered(NamedTuple):
     hidden: bool = False
 
 
+class LayerSpoils(NamedTuple):
+    """In a chain, the layer `name` that is made at `site` overwrites the result of the layer `op` before it, made at
+    `kept`, which backward needs."""
+
+    site: int
+    name: str
+    kept: int
+    op: str
+    sure: Sure
+
+
 class LeafWritten(NamedTuple):
     """At `site`, a leaf that requires grad (or, with `view`, a view of it) is written while autograd records.
 
@@ -124,8 +135,9 @@ class ViewRefused(NamedTuple):
     """At `site`, `op` writes `name`, a view of `base` since `viewed` that autograd does not let be written.
 
     `why` is `multi` (one of several views that one operation made), `no_grad` (made while grad mode was off), `custom`
-    (returned by a custom Function, or by a module with a full backward hook) or `hook` (the input of such a module).
-    For `assumed` and `local`, see `LeafWritten`.
+    (returned by a custom Function, or by a module with a full backward hook), `hook` (the input of such a module) or
+    `chain` (what such a module takes or gives within the `Sequential` that is called `name`). For `assumed` and
+    `local`, see `LeafWritten`.
     """
 
     site: int

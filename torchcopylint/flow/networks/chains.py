@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen, grads
-from torchcopylint.flow.facts import Saved
-from torchcopylint.flow.model import ANY_ELEMENT, Kind, Object, Value
+from torchcopylint.flow.facts import Saved, ViewRefused
+from torchcopylint.flow.model import ANY_ELEMENT, HOOKED, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import nonnegative
 from torchcopylint.flow.tapes import uses
@@ -59,6 +59,55 @@ def classes(m: Machine, function: Value, site: int) -> list[table.ModuleOp | Non
     bound = uses.bindings_before(m, load) if isinstance(load, t.Load) else []
     built = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
     return [_class_of(name) for name in nonnegative.layers_of(m, built)]
+
+
+def layers(m: Machine, register: int) -> list[Value]:
+    """The layers of the chain that a register holds, in order, where they stand in the one call that made it; nothing
+    for any other chain."""
+    load = m.unit.definitions[register] if register >= 0 else None
+    bound = uses.bindings_before(m, load) if isinstance(load, t.Load) else [register]
+    built = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    if not isinstance(built, t.Call | t.Invoke) or not nonnegative.layers_of(m, built):
+        return []
+    held = [m.value(one.register) if one.register >= 0 and not one.stars else Value() for one in built.arguments]
+    return held if all(len(one.refs) == 1 for one in held) else []
+
+
+def picked(m: Machine, register: int) -> tuple[int, ...] | None:
+    """The layer that a register has been given out of a chain by its number, `net[2]`; `None` if nobody knows."""
+    item = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(item, t.Item) or len(item.subscript) != 1:
+        return None
+    place = m.value(item.subscript[0]).const if isinstance(item.subscript[0], int) else None
+    held = layers(m, item.base)
+    known = isinstance(place, int) and not isinstance(place, bool) and -len(held) <= place < len(held)
+    return held[place].refs if known and isinstance(place, int) else None
+
+
+def check_hooked(m: Machine, function: Value, first: Value, site: int, name: str) -> None:
+    """A chain is called, one of whose layers has a full backward hook: what such a layer takes and gives are views that
+    no layer may write, itself or the next."""
+    call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    held = layers(m, call.function) if isinstance(call, t.Call) else []
+    refs = [one.refs[0] for one in held]
+    if not any(HOOKED in m.state.object(ref).flags for ref in refs) or m.state.mode.recording <= 0:
+        return
+    needs = max((given.requires_grad for given in grads.tensors_in(m, [first])), default=Fact.UNKNOWN)
+    before = -1
+    for ref in refs:
+        obj = m.state.object(ref)
+        row = table.module_class(obj.type) if obj.type else None
+        inplace = row is not None and row.inplace_keyword and dict(obj.config).get("inplace") is True
+        hooked = next((one for one in (ref, before) if one in m.hooks and HOOKED in m.state.object(one).flags), -1)
+        if inplace and hooked >= 0 and needs > 0:
+            sure = Sure.PROVEN if needs is Fact.YES else Sure.LIKELY
+            text = m.state.object(hooked).text
+            at = m.hooks[hooked]
+            m.fact(ViewRefused(site, name, obj.text, "chain", text, at, m.state.mode.assumed, True, sure))
+            return
+        if row is not None and row.parameters and obj.requires_grad is not Fact.NO:
+            needs = Fact.YES
+        before = ref
 
 
 def _class_of(name: str) -> table.ModuleOp | None:

@@ -143,6 +143,7 @@ def _call_module(m: Machine, function: Value, arguments: Arguments, site: int, n
     result = output(m, function, obj, arguments, result, site, name)
     if obj.type == chains.SEQUENTIAL:
         chains.keep(m, function, obj, arguments.at(0), result, site, name)
+        chains.check_hooked(m, function, arguments.at(0), site, name)
     return result
 
 

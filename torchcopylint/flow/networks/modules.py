@@ -20,7 +20,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.networks import layers, making
+from torchcopylint.flow.networks import chains, layers, making, neighbours
 from torchcopylint.flow.program import assigning, generators, ownership
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.running.machine import Machine
@@ -91,6 +91,8 @@ def call_super(m: Machine, event: t.Invoke, arguments: Arguments) -> Value:
     if event.name == "__init__":
         for value in rest.positional:
             reading.read(m, value, event.site, "argument", event.name)
+        if neighbours.is_chain(m):
+            neighbours.check(m, event)
         return Value(kind=Kind.NONE)
     if own is not None and event.name in STATE_METHODS:
         return call_method(
@@ -159,7 +161,10 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         gradients.zeroed(m, base, rest, event.site, text)
         return Value(kind=Kind.NONE)
     if name == "register_full_backward_hook":
-        custom.hook(m, base, event.site)
+        # A layer that is taken out of a chain by its number is that one alone.
+        alone = chains.picked(m, event.base)
+        if alone is None or set(base.refs) <= set(alone):
+            custom.hook(m, base, event.site)
     if name in ("register_forward_hook", "register_full_backward_hook"):
         return Value(kind=Kind.NONE)
     return _call_other(m, base, obj, event, rest, text)
