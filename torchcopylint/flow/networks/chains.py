@@ -8,7 +8,8 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen, grads
 from torchcopylint.flow.facts import Saved, ViewRefused
-from torchcopylint.flow.model import ANY_ELEMENT, HOOKED, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.model import ANY_ELEMENT, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.networks import hooked_parts
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import nonnegative
 from torchcopylint.flow.tapes import uses
@@ -90,7 +91,8 @@ def check_hooked(m: Machine, function: Value, first: Value, site: int, name: str
     call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
     held = layers(m, call.function) if isinstance(call, t.Call) else []
     refs = [one.refs[0] for one in held]
-    if not any(HOOKED in m.state.object(ref).flags for ref in refs) or m.state.mode.recording <= 0:
+    watched = {ref for ref in refs if hooked_parts.has_hook(m, ref, site)}
+    if not watched or m.state.mode.recording <= 0:
         return
     needs = max((given.requires_grad for given in grads.tensors_in(m, [first])), default=Fact.UNKNOWN)
     before = -1
@@ -98,7 +100,7 @@ def check_hooked(m: Machine, function: Value, first: Value, site: int, name: str
         obj = m.state.object(ref)
         row = table.module_class(obj.type) if obj.type else None
         inplace = row is not None and row.inplace_keyword and dict(obj.config).get("inplace") is True
-        hooked = next((one for one in (ref, before) if one in m.hooks and HOOKED in m.state.object(one).flags), -1)
+        hooked = next((one for one in (ref, before) if one in watched), -1)
         if inplace and hooked >= 0 and needs > 0:
             sure = Sure.PROVEN if needs is Fact.YES else Sure.LIKELY
             text = m.state.object(hooked).text

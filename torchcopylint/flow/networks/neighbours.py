@@ -97,7 +97,7 @@ def _listed(m: Machine, register: int) -> list[int]:
 def _check_run(m: Machine, run: list[int]) -> None:
     """Layers that surely follow one another."""
     before: tuple[int, Object] | None = None
-    for register in run:
+    for register in _flat(m, run):
         layer = _layer(m, register)
         if layer is not None and before is not None and _keeps_result(before[1]) and _writes(m, register, layer):
             made, kept = m.unit.definitions[register], m.unit.definitions[before[0]]
@@ -105,6 +105,19 @@ def _check_run(m: Machine, run: list[int]) -> None:
                 m.fact(LayerSpoils(made.site, layer.text, kept.site, before[1].text, Sure.LIKELY))
         if layer is None or layer.type != "torch.nn.Identity":
             before = (register, layer) if layer is not None else None
+
+
+def _flat(m: Machine, run: list[int]) -> list[int]:
+    """The same layers, with those of a chain that stands among them in its place."""
+    found: list[int] = []
+    for register in run:
+        made = m.unit.definitions[register] if register >= 0 else None
+        if isinstance(made, t.Call | t.Invoke) and made.arguments and m.dotted_of(made) == SEQUENTIAL:
+            plain = [one.register if not (one.stars or one.keyword) else t.NO_REGISTER for one in made.arguments]
+            found += _flat(m, plain)
+        else:
+            found.append(register)
+    return found
 
 
 def _layer(m: Machine, register: int) -> Object | None:
