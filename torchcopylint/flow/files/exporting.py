@@ -125,7 +125,8 @@ def _has_places(summary: Summary) -> bool:
 def _global_summary(world: World, summary: Summary) -> Summary:
     """A summary as other files know it. Which of its own functions it returns, is told by numbers of this file."""
     parts = tuple(_part(world, part) for part in summary.parts)
-    return summary._replace(result=global_type(world, summary.result), parts=parts, function=-1)
+    once = (summary.once[0], global_type(world, summary.once[1])) if summary.once is not None else None
+    return summary._replace(result=global_type(world, summary.result), parts=parts, function=-1, once=once)
 
 
 def _decorators(world: World, number: int) -> tuple[str, ...]:

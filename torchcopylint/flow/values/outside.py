@@ -358,7 +358,8 @@ class Outside:
 
     def _localised_summary(self, summary: Summary) -> Summary:
         parts = tuple(self._localised_part(part) for part in summary.parts)
-        return summary._replace(result=self.localised(summary.result), parts=parts)
+        once = (summary.once[0], self.localised(summary.once[1])) if summary.once is not None else None
+        return summary._replace(result=self.localised(summary.result), parts=parts, once=once)
 
     def _localised_part(self, part: ReturnedPart) -> ReturnedPart:
         inner = tuple(self._localised_part(one) for one in part.inner)
