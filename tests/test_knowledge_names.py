@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from torchcopylint.flow.values import callforms
-from torchcopylint.knowledge import table
+from torchcopylint.knowledge import arity, table
 
 # Canonical names.
 
@@ -139,7 +138,7 @@ def test_tensor_only_and_evidence_agree() -> None:
             assert op.tensor_only == (table.evidence(name) == "tensor"), name
 
 
-@pytest.mark.parametrize("name", sorted(callforms.BARE))
+@pytest.mark.parametrize("name", sorted(arity.BARE))
 def test_a_bare_method_takes_nothing_by_position(name: str) -> None:
     with pytest.raises(TypeError):
         getattr(torch.ones(2, 2), name)(1)

@@ -16,6 +16,7 @@ from torchcopylint.checks._common import (
     fields_collected,
     first_of_each,
     first_reads,
+    is_meant_for,
     links_of,
     once_a_sharing,
     only_shown,
@@ -45,7 +46,7 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
         reads = [read for read in others.get(write.site, []) if how in read.hows]
         mine = owns.get(write.site, [])
         reads = [read for read in reads if not _filled_on_purpose(read, write, mine, _is_being_filled(unit, write))]
-        reads = [read for read in reads if not _two_of_several(read, write)]
+        reads = [read for read in reads if not _two_of_several(read, write) and not is_meant_for(read, write, mine)]
         if reads:
             found.append((write, min(reads, key=order_of)))
             if only_shown(reads, mine):

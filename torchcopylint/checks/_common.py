@@ -206,6 +206,13 @@ def edits_openly(unit: UnitFacts, write: Write) -> bool:
     )
 
 
+def is_meant_for(read: ReadAfter, write: Write, owns: Sequence[ReadAfter]) -> bool:
+    """Whether something is written through an alias that nobody looks at any more, while what it was taken from is
+    read: with two memories, the write would have been for nothing. `array = x.numpy(); array[:] = mean`."""
+    plain = write.named and not write.reads_old and not read.element
+    return plain and not owns and not read.below_read and bool(read.below_written)
+
+
 LOOKED_AT = frozenset({"return", "operand", "look", "argument"})
 """Reads for which a value was made what it is."""
 

@@ -10,6 +10,7 @@ from torchcopylint.checks._common import (
     PLAIN_HOWS,
     confidence,
     first_reads,
+    is_meant_for,
     once_a_sharing,
     order_of,
     read_point,
@@ -33,7 +34,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for write in unit.writes.values():
         if write.form not in DIRECT_FORMS or write.kind not in TENSORS:
             continue
+        mine = owns.get(write.site, [])
         reads = [read for read in others.get(write.site, []) if _of_a_source(read)]
+        reads = [read for read in reads if not is_meant_for(read, write, mine)]
         if reads:
             found.append((write, min(reads, key=order_of)))
     told = {write.site for write, _ in found}

@@ -40,8 +40,9 @@ def _report(fact: DetachedInPlace, reads: list[ReadAfterCut], *, trains: bool) -
     # What takes the result itself is no use beside it: `reward + value.detach_()`.
     later = [r for r in later if not (r.own and fact.consumer == "chain" and r.site == fact.used)]
     if fact.spent:
-        # Backward has used the history up: whatever goes on from here is to go on without it.
-        later = [r for r in later if not r.own]
+        # Backward has used the history up: whatever goes on from here is to go on without it. Where it has freed it,
+        # no other name can have a use for it either.
+        later = [r for r in later if not r.own and not (fact.freed and fact.consumer == "statement")]
     if later:
         read = min(later, key=lambda r: (r.site < r.cut, r.site))
         source = fact.name

@@ -83,6 +83,7 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
     conditional,
     field_gradients,
     fields_over,
+    handed_over,
     keeping,
     lasting,
     left_alone,
@@ -327,7 +328,7 @@ def _is_of_account(world: World, m: Machine, fact: DataShared) -> bool:
     """Whether two that share memory are both in use afterwards, and one of them may be written."""
     if sharing.stands_in(m, fact) or _is_given_away(m, fact) or sharing.is_only_compared(m, fact):
         return False
-    if sharing.are_constants(m, fact):
+    if sharing.are_constants(m, fact) or handed_over.is_dropped(m, fact):
         return False
     # A script or a notebook that only compares two layers, say: neither ever changes.
     return not renewed.is_renewed(m, fact) and (m.unit.number != 0 or _writes(world))
@@ -501,8 +502,12 @@ def _settled(m: Machine, fact: DataShared) -> DataShared:
     still = fact.form not in ("buffer", "table") and not _changes_values(m.world)
     fact = fact._replace(still=still or (fact.form != "buffer" and left_alone.are(m, fact)))
     put = m.put_on.get(fact.site)
+    if put is not None and handed_over.to_caller(m, put):
+        return fact._replace(handed=True)
     if put is None or not put.storages & set(argument_paths(m)):
         return fact
+    if handed_over.to_new_object(m, fact):
+        return fact._replace(handed=True)
     mine = {share.storage | 1 for share in m.state.object(put.ref).shares}
     for value in m.returned:
         for ref in value.refs:

@@ -410,6 +410,8 @@ OF_FIELD = "self."
 """Before the name of a field of `self` that is called: what it takes is known where it is known what it is."""
 ASKED = "asked"
 """`isinstance` and the like, and functions of NumPy, which take many things: what is a tensor may not be one there."""
+WITH_MORE = "more"
+"""A method of tensors that takes nothing is given something there: it is another one of that name."""
 KEEPDIM = "keepdim"
 """A keyword that methods of tensors alone have: NumPy's is `keepdims`."""
 

@@ -33,6 +33,7 @@ def in_place(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call,
             sure=obj.sure,
             spent=bool(runs.ran_at(obj.graph)),
             used=user.site if user is not None else -1,
+            freed=bool(runs.freed_at(obj.graph)),
         )
         if obj.requires_grad is not Fact.NO:
             m.fact(fact._replace(result=_bound_name(m, event.out)))

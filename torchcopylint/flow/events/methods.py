@@ -35,7 +35,7 @@ from torchcopylint.flow.values import callforms, devices, dtypes, kinds, memory,
 from torchcopylint.flow.values.modes import MODES_BY_NAME
 from torchcopylint.flow.values.sites import Arguments, Site
 from torchcopylint.flow.values.state import kind_of
-from torchcopylint.knowledge import table
+from torchcopylint.knowledge import arity, table
 from torchcopylint.knowledge.table import Op
 
 NO_GRAPH: frozenset[int] = frozenset()
@@ -62,7 +62,7 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
     forward_hooks.note(m, event, arguments)
     obj = m.state.object(base.refs[0])
     guessed = obj.kind is Kind.UNKNOWN or (obj.kind in TENSORS and obj.sure is not Sure.PROVEN)
-    if guessed and not obj.type and callforms.OF_OTHERS & arguments.keywords.keys():
+    if guessed and not obj.type and _is_of_others(event, arguments):
         # Whatever may have spoken for a tensor: it is none.
         return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out).removesuffix("(...)"))
     if obj.kind is Kind.UNKNOWN or EITHER in obj.flags:
@@ -108,6 +108,12 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
     return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out).removesuffix("(...)"))
 
 
+def _is_of_others(event: t.Invoke, arguments: Arguments) -> bool:
+    """Whether a call passes what no method of a tensor takes: `semiring.zero_(chart)`."""
+    placed = any(not argument.keyword and not argument.stars for argument in event.arguments)
+    return (placed and event.name in arity.BARE) or not arity.OF_OTHERS.isdisjoint(arguments.keywords)
+
+
 def _is_of_both(name: str) -> bool:
     """Whether a method of tensors and arrays does the same to the memory of both: `sort` writes arrays alone."""
     tensor, array = table.tensor_method(name), table.array_method(name)
@@ -136,8 +142,7 @@ def _is_no_table(m: Machine, base: Value) -> bool:
 def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
     """A method that only one kind of object has shows what its receiver is."""
     name, made = event.name, m.unit.definitions[event.base]
-    bare = name in callforms.BARE and any(not argument.keyword for argument in event.arguments)
-    found = table.evidence(name) if not bare else ""
+    found = table.evidence(name)
     by_name = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
     if found:
         if any(EITHER in m.state.object(ref).flags for ref in base.refs):

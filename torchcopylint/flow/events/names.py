@@ -152,7 +152,8 @@ def _is_no_number(m: Machine, value: Value) -> None:
 
 def _is_engine(uses: frozenset[str]) -> bool:
     """Whether what has a `backward` is used as no tensor can be: an engine that runs it over losses has more to it."""
-    return kinds.used_otherwise(frozenset(use for use in uses if not use.startswith(t.HANDED_TO)))
+    more = t.HANDED_TO + t.WITH_MORE
+    return kinds.used_otherwise(frozenset(use for use in uses if use == more or not use.startswith(t.HANDED_TO)))
 
 
 def _begin_graph(m: Machine, value: Value, site: int) -> None:

@@ -124,7 +124,8 @@ class ReadAfter(NamedTuple):
 class DetachedInPlace(NamedTuple):
     """At `site`, `name.detach_()` cuts the object itself. `consumer` is what happens to the result: `statement`,
     `bound`, `same`, `argument`, `return` ... `view` is the site where `name` became a view, or -1. `spent` is whether
-    backward has run over its graph by then, `used` the site of what uses the result, or -1."""
+    backward has run over its graph by then, `freed` whether it has freed what was saved there, so that nobody can run
+    over it again, `used` the site of what uses the result, or -1."""
 
     site: int
     name: str
@@ -136,6 +137,7 @@ class DetachedInPlace(NamedTuple):
     sure: Sure
     spent: bool
     used: int
+    freed: bool = False
 
 
 class ReadAfterCut(NamedTuple):

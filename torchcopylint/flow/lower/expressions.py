@@ -11,7 +11,7 @@ from torchcopylint.flow.lower.annotations import dotted_name
 from torchcopylint.flow.lower.builder import Frame, UnitBuilder
 from torchcopylint.flow.lower.literals import text_of, value_of
 from torchcopylint.flow.lower.node import Node, kind
-from torchcopylint.knowledge import table
+from torchcopylint.knowledge import arity, table
 
 BINARY_SYMBOLS: dict[str, str] = {
     "Add": "+",
@@ -160,7 +160,8 @@ def _call(b: UnitBuilder, node: Node) -> int:
     if kind(function) == "Attribute":
         base = lower_expression(b, function.value)
         if kind(function.value) == "Name":
-            b.use(function.value.value, f"{function.attr.value}()")
+            more = function.attr.value in arity.BARE and any(not one.keyword and not one.star for one in node.args)
+            b.use(function.value.value, t.HANDED_TO + t.WITH_MORE if more else f"{function.attr.value}()")
             if any(one.keyword and one.keyword.value == t.KEEPDIM for one in node.args):
                 b.use(function.value.value, t.HANDED_TO + t.KEEPDIM)
             if function.attr.value == "size" and node.args and kind(node.args[0].value) in _WHOLE_NUMBERS:

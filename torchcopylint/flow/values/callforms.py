@@ -31,19 +31,6 @@ PLACES = frozenset({"max", "min", "median", "nanmedian", "mode", "kthvalue", "so
 """Operations that return values, and where they were found."""
 CHECKING = frozenset({"cholesky"})
 """Operations that are called to see whether they raise: here, whether a matrix is positive definite."""
-# fmt: off
-BARE = frozenset(
-    {"abs_", "angle", "argwhere", "ceil_", "cos_", "detach", "detach_", "dim", "erf_", "exp_", "fliplr", "flipud",
-        "floor_", "frac", "frac_", "is_contiguous", "isfinite", "isinf", "isnan", "isreal", "log10_", "log2_",
-        "log_", "logical_not", "matrix_exp", "msort", "ndimension", "neg_", "negative", "negative_", "nelement",
-        "positive", "reciprocal", "reciprocal_", "relu", "relu_", "resolve_conj", "resolve_neg", "retain_grad",
-        "rsqrt", "rsqrt_", "sgn", "sgn_", "sigmoid", "sigmoid_", "sign_", "signbit", "sin_", "slogdet", "sqrt_",
-        "square", "square_", "storage_offset", "t_", "tan_", "tanh_", "trunc_", "untyped_storage", "zero_"}
-)
-# fmt: on
-"""Methods of tensors that take nothing by its position: with an argument, they are somebody else's."""
-OF_OTHERS = frozenset({"name"})
-"""Keywords that no method of a tensor takes, by the schemas of torch 2.13: `x.to(Dense(10), name="head")`."""
 
 
 def of_call(m: Machine, op: Op, arguments: Arguments) -> Op:

@@ -30,7 +30,7 @@ _CONVERSION = re.compile(
     re.I,
 )
 _CONVERTS = re.compile(
-    r"(?:^|_)(?:convert|conversion|fuse|fold|unfold|quanti[sz]e|dequanti[sz]e|freeze|unfreeze|replace|surgery|reparam\w*|switch_to_deploy|merge|unmerge|(?:from|to)_(?:float|native|torch|hf))(?:_|$)",
+    r"(?:^|_)(?:convert|conversion|fused?|fold|unfold|quanti[sz]e|dequanti[sz]e|freeze|unfreeze|replace|surgery|reparam\w*|switch_to_deploy|merge|unmerge|(?:from|to)_(?:float|native|torch|hf))(?:_|$)",
     re.I,
 )
 _CONSTRUCTOR = re.compile(r"^(?:[A-Z][A-Za-z0-9]*)$")

@@ -11,7 +11,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.model import Fact, Kind, Object, Sure, Value
-from torchcopylint.flow.tape import ASKED, FROM_NUMPY, HANDED_TO, KEEPDIM, OF_FIELD, OF_TENSOR, UNION, Dotted
+from torchcopylint.flow.tape import (
+    ASKED,
+    FROM_NUMPY,
+    HANDED_TO,
+    KEEPDIM,
+    OF_FIELD,
+    OF_TENSOR,
+    UNION,
+    WITH_MORE,
+    Dotted,
+)
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -269,7 +279,7 @@ def from_class_name(m: Machine, dotted: str) -> Object | None:
 def evidence(name: str, *, called: bool) -> str:
     """What kind of object is shown by an attribute that is read, or a method that is called: see `table.evidence`."""
     if name.startswith(HANDED_TO):
-        if name == HANDED_TO + ASKED or name.startswith(HANDED_TO + OF_FIELD):
+        if name in (HANDED_TO + ASKED, HANDED_TO + WITH_MORE) or name.startswith(HANDED_TO + OF_FIELD):
             return ""
         return "tensor" if name in (HANDED_TO + KEEPDIM, HANDED_TO + OF_TENSOR) else "array"
     found = table.evidence(name)
@@ -334,7 +344,7 @@ def used_otherwise(uses: frozenset[str]) -> bool:
 def _of_tensors(name: str) -> bool:
     """Whether tensors have an attribute of that name; private ones may be anybody's."""
     if name.startswith(HANDED_TO):
-        return not name.endswith(FROM_NUMPY)
+        return name not in (HANDED_TO + FROM_NUMPY, HANDED_TO + WITH_MORE)
     return name.startswith("_") or table.tensor_method(name) is not None or table.tensor_property(name) is not None
 
 
