@@ -27,7 +27,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.program import hollow, ties
 from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.tapes import uses
-from torchcopylint.flow.values import naming
+from torchcopylint.flow.values import imports, naming
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def note_field(m: Machine, event: t.StoreAttribute, value: Value, text: str) -> 
     computed = uses.expression(m, event.value, "")
     leaf = next((part for part in computed if isinstance(part, t.Call | t.Invoke) and _is_new_leaf(m, part.out)), None)
     made = m.unit.definitions[event.value]
-    if leaf is None or made is None or leaf is made or _is_set_elsewhere(m, event):
+    if leaf is None or made is None or leaf is made or _is_set_elsewhere(m, event) or _gives_parameters(m, event):
         return
     when = next((share.when for share in obj.shares if share.when), "")
     source = naming.text_of(m, leaf.out)
@@ -170,8 +170,23 @@ def _is_set_elsewhere(m: Machine, event: t.StoreAttribute) -> bool:
     return False
 
 
+_PARAMETER = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
+
+
+def _gives_parameters(m: Machine, event: t.StoreAttribute) -> bool:
+    """Whether the unit makes parameters of what the field holds: `self.vectors[name] = nn.Parameter(self.start[i])`."""
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+    asked = [call for call in calls if call.site > event.site and imports.ahead(m, call) in _PARAMETER and call.arguments]
+    parts = (part for call in asked for part in uses.expression(m, call.arguments[0].register, ""))
+    return any(isinstance(part, t.Attribute) and part.name == event.name for part in parts)
+
+
 def _is_new_leaf(m: Machine, register: int) -> bool:
     value = m.value(register)
+    around = m.consumer_of(register)
+    if isinstance(around, t.Call | t.Invoke) and m.dotted_of(around) in _PARAMETER:
+        # What a parameter is made of is that parameter from there on: `nn.Parameter(Variable(x, requires_grad=True))`.
+        return False
     if len(value.refs) != 1:
         return False
     obj = m.state.object(value.refs[0])

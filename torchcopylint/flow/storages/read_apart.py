@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ReadAfter, Write
-from torchcopylint.flow.model import Key, Kind, Mark, Value
+from torchcopylint.flow.model import How, Key, Kind, Mark, Value
 from torchcopylint.flow.tapes import begun_at_first, exclusion, turns, uses
 from torchcopylint.flow.values import naming
 
@@ -37,7 +37,7 @@ def _on_other_ways(m: Machine, fact: ReadAfter, site: int) -> bool:
     another element than the one that was written."""
     # A loop may have found the same place under another index than is written there: the first is the last at first.
     texts = (naming.key_text(m, m.root_keys.get(fact.write)), m.writes[fact.write].name)
-    if any(_is_same_place(fact.name, text) for text in texts):
+    if any(_is_same_place(fact.name, text) for text in texts) or _are_two_entries(m, fact):
         return True
     shared = {fact.bound, *(link.site for link in fact.links)} - {-1}
     holder = fact.name.partition("[")[0].partition(".")[0]
@@ -48,6 +48,30 @@ def _on_other_ways(m: Machine, fact: ReadAfter, site: int) -> bool:
     if any(fact.write < one < site and exclusion.goes_with_flag(m, holder, one, site) for one in shared):
         return True
     return any(exclusion.exclude(m, one, site) for one in shared)
+
+
+_ENTRIES = frozenset({How.FIELD, How.INDEX, How.ROW})
+
+
+def _are_two_entries(m: Machine, fact: ReadAfter) -> bool:
+    """Whether what was written and what is read were taken out of one thing under two names that have nothing to do
+    with one another: `net.cells[child]` and `net.cells[parent]` are meant to be two."""
+    tops = [links[-1] for links in (fact.below_written, fact.below_read) if links]
+    if len(tops) < 2 or tops[0].source != tops[1].source or not {top.how for top in tops} <= _ENTRIES:
+        return False
+    names = [top.result.removeprefix(f"{top.source}[").removesuffix("]") for top in tops]
+    if names[0] == names[1] or not all(name.isidentifier() and top.result != name for name, top in zip(names, tops, strict=True)):
+        return False
+    return not _is_bound_by(m, names[0], names[1]) and not _is_bound_by(m, names[1], names[0])
+
+
+def _is_bound_by(m: Machine, name: str, other: str) -> bool:
+    """Whether a name is somewhere bound to what is made of another one: `before = i`."""
+    for bind in m.index.binds.get(name, ()):
+        parts = uses.expression(m, bind.value, name)
+        if any(isinstance(part, t.Load) and part.name == other for part in parts):
+            return True
+    return False
 
 
 def _is_same_place(one: str, other: str) -> bool:
