@@ -48,6 +48,17 @@ def _of_either_component(region: Region) -> Region:
     return region[1:] if region and region[0].kind == _COMPONENT else region
 
 
+_KEEPING = frozenset({"slice", "stride", "all"})
+
+
+def within(region: Region, part: Region) -> Region:
+    """A part of a part: `x[a:b][:, i]` is `x[a:b, i]`, since the colon stands for a dimension that a slice has left."""
+    steps = len(region) - next((i for i, one in enumerate(reversed(region)) if one.kind == "field"), len(region))
+    kept = sum(one.kind in _KEEPING for one in region[steps:])
+    plain = len(part) > kept > 0 and all(one.kind == "all" for one in part[:kept])
+    return (*region, *part[kept:]) if plain else (*region, *part)
+
+
 def covers(a: Region, b: Region) -> bool:
     """Whether one part of a storage surely holds all of another, though it is not the whole storage.
 

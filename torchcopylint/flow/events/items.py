@@ -31,7 +31,7 @@ from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, lost, rebinding, repeating, sharing, slots
 from torchcopylint.flow.tape import Dotted
-from torchcopylint.flow.tapes import dimensions, uses
+from torchcopylint.flow.tapes import dimensions, item_stores, uses
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.flow.values.state import kind_of
@@ -154,7 +154,7 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
         if key is not None:
             slots.bind_slot(m, (ref, f"[{key!r}]"), value, event.site, weak=ref & 1 == 1)
         else:
-            if obj.kind in CONTAINERS and _is_put_back(m, event, value):
+            if obj.kind in CONTAINERS and _is_put_back(m, event, ref, value):
                 continue
             if obj.kind in CONTAINERS:
                 collecting.put(m, (ref, ANY_ELEMENT), value, event.site, "item")
@@ -195,10 +195,18 @@ def _is_module(m: Machine, base: int, obj: Object) -> bool:
     return obj.kind is Kind.MODULE or (isinstance(made, t.Attribute) and made.name == "_modules")
 
 
-def _is_put_back(m: Machine, event: t.StoreItem, value: Value) -> bool:
-    """Whether `kept[key] += x` stores what it has taken from there and changed in place: nothing new is held."""
+def _is_put_back(m: Machine, event: t.StoreItem, ref: int, value: Value) -> bool:
+    """Whether `kept[key] += x` stores what it has taken from there and changed in place, or a loop over `kept.items()`
+    what it has taken from there under that key: nothing new is held."""
     made = m.unit.definitions[event.value] if event.augmented and event.value >= 0 else None
-    return isinstance(made, t.Augment) and bool(value.refs) and m.value(made.target).refs == value.refs
+    if isinstance(made, t.Augment):
+        return bool(value.refs) and m.value(made.target).refs == value.refs
+    held = _memory_of(m, m.state.refs_of((ref, ANY_ELEMENT)))
+    return bool(value.refs) and _memory_of(m, value.refs) <= held and item_stores.goes_back(m, event)
+
+
+def _memory_of(m: Machine, refs: tuple[int, ...]) -> set[int]:
+    return {share.storage | 1 for ref in refs for share in m.state.object(ref).shares}
 
 
 @handles(t.Unpack)

@@ -37,7 +37,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.program import called_parts
-from torchcopylint.flow.regions import overlap
+from torchcopylint.flow.regions import overlap, within
 from torchcopylint.flow.storages import conditional, queues, reading
 from torchcopylint.flow.storages.reading import Chain
 from torchcopylint.flow.tapes import by_default, turns, uses
@@ -181,7 +181,7 @@ def _note_places(
     m.certain_storages[site] |= {
         s.storage for _, s in shares if every or all(reading.sits_on(m, other, s.storage) for other in refs)
     }
-    m.regions[site].update({s.storage | 1: (*s.region, *region) for _, s in shares})
+    m.regions[site].update({s.storage | 1: within(s.region, region) for _, s in shares})
     for other, sat_on in reversed(shares[1:]):
         m.chains[site][sat_on.storage | 1] = reading.held_part(m, value.root, reading.chain_of(m, other, sat_on))
     if m.first_turn:
@@ -277,7 +277,7 @@ def _note_data(m: Machine, chain: Chain, fact: Write) -> None:
 def _mark_holders(
     m: Machine, roots: tuple[Key | None, ...], share: Share, region: Region, fact: Write, start: turns.Started | None
 ) -> None:
-    written = (*share.region, *region)
+    written = within(share.region, region)
     # A name that was loaded from a slot is short for it: writing one is writing the other.
     written_through: set[Key | None] = set(roots)
     for root in roots:

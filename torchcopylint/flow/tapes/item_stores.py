@@ -46,6 +46,32 @@ def of_this_turn(m: Machine, site: int, place: str) -> t.StoreItem | None:
     return None if any(store.site < change < site for change in changes) else store
 
 
+def goes_back(m: Machine, store: t.StoreItem) -> bool:
+    """Whether a loop goes through a container by keys and values, and puts something back under the key at hand:
+    `for key, value in found.items(): found[key] = worked(value)`."""
+    made = m.unit.definitions
+    key = made[store.subscript[0]] if len(store.subscript) == 1 and isinstance(store.subscript[0], int) else None
+    bound = uses.bindings_before(m, key) if isinstance(key, t.Load) else []
+    return any(_is_key_of(m, made[one], store) for one in bound if one >= 0)
+
+
+def _is_key_of(m: Machine, part: t.Event | None, store: t.StoreItem) -> bool:
+    """Whether something is the key that the loop around a store has just taken out of what is stored into."""
+    made = m.unit.definitions
+    if not isinstance(part, t.Unpack) or part.position != 0:
+        return False
+    around = uses.loops_around(m, part.site)
+    turn = made[part.value]
+    asked = made[turn.iterable] if isinstance(turn, t.Iterate) else None
+    if isinstance(asked, t.Call) and len(asked.arguments) == 1:
+        # `list(found.items())`
+        asked = made[asked.arguments[0].register]
+    if not isinstance(asked, t.Invoke) or asked.name != "items" or asked.base < 0:
+        return False
+    inside = uses.loops_around(m, store.site)[: len(around)] == around
+    return inside and naming.text_of(m, asked.base) == naming.text_of(m, store.base)
+
+
 def _stores(m: Machine) -> Stores:
     known = m.index.item_stores
     if known is None:

@@ -36,6 +36,7 @@ from torchcopylint.flow.model import (
     bounded,
     join_objects,
 )
+from torchcopylint.flow.regions import within
 from torchcopylint.flow.values import kinds
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def alias(
     certain = sure and not when
     shares = [
         Share(
-            share.storage, how, site, base, (*share.region, *region), when, certain and _sits_surely(m, source, share)
+            share.storage, how, site, base, within(share.region, region), when, certain and _sits_surely(m, source, share)
         )
         for base in source.refs
         for share in m.state.object(base).shares
