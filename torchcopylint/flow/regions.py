@@ -49,14 +49,25 @@ def _of_either_component(region: Region) -> Region:
 
 
 _KEEPING = frozenset({"slice", "stride", "all"})
+_INDICES = frozenset({"int", "slice", "stride", "name", "all"})
 
 
 def within(region: Region, part: Region) -> Region:
-    """A part of a part: `x[a:b][:, i]` is `x[a:b, i]`, since the colon stands for a dimension that a slice has left."""
+    """A part of a part: `x[a:b][:, i]` is `x[a:b, i]`, and `x[:, 0][i]` is `x[i, 0]`, since a slice leaves a dimension
+    behind. What is a part of a slice itself goes behind it, as does what is of other kinds."""
     steps = len(region) - next((i for i, one in enumerate(reversed(region)) if one.kind == "field"), len(region))
-    kept = sum(one.kind in _KEEPING for one in region[steps:])
-    plain = len(part) > kept > 0 and all(one.kind == "all" for one in part[:kept])
-    return (*region, *part[kept:]) if plain else (*region, *part)
+    found, rest = list(region), list(part)
+    for place in range(steps, len(region)):
+        if not rest:
+            break
+        if region[place].kind not in _KEEPING:
+            continue
+        if rest[0].kind not in _INDICES or (rest[0].kind != "all" and region[place].kind != "all"):
+            return (*region, *part)
+        if rest[0].kind != "all":
+            found[place] = rest[0]
+        del rest[0]
+    return (*found, *rest)
 
 
 def covers(a: Region, b: Region) -> bool:

@@ -29,7 +29,30 @@ def is_filled(m: Machine, value: Value, write: Write) -> bool:
 def are_apart(m: Machine, fact: ReadAfter, site: int) -> bool:
     """Whether what is read at a site is, by time or place, not what the write of a fact has hit."""
     late = site <= fact.write and _shared_at_last(m, fact)
-    return late or _on_other_ways(m, fact, site) or _shared_last_of_all(m, fact, site)
+    if late or _on_other_ways(m, fact, site) or _shared_last_of_all(m, fact, site):
+        return True
+    return not fact.own and _is_of_next_index(m, fact, site)
+
+
+def _is_of_next_index(m: Machine, fact: ReadAfter, site: int) -> bool:
+    """Whether a loop reads a part by what it counts with, and writes that part afterwards: on the next turn it reads
+    the next one. Where a loop around it comes round to the same, what is read has to be made anew there."""
+    around = uses.loops_around(m, fact.write)
+    if site > fact.write or not around or uses.loops_around(m, site)[: len(around)] != around:
+        return False
+    parts = zip(m.regions[fact.write].get(fact.place[0], ()), fact.place[1], strict=False)
+    names = [str(one.value) for one, other in parts if one == other and one.kind == "name"]
+    if not any(_counts(m, name, around) for name in names):
+        return False
+    outer = around[:-1]
+    return not outer or (fact.bound >= 0 and uses.loops_around(m, fact.bound)[: len(outer)] == outer)
+
+
+def _counts(m: Machine, name: str, around: tuple[int, ...]) -> bool:
+    """Whether the innermost of some loops binds a name to what it takes out on each turn, and nothing else does."""
+    binds = m.index.binds.get(name, ())
+    inside = all(uses.loops_around(m, bind.site) == around for bind in binds)
+    return bool(binds) and inside and all(uses.from_iteration(m, bind.value) for bind in binds)
 
 
 def _on_other_ways(m: Machine, fact: ReadAfter, site: int) -> bool:
