@@ -10,6 +10,7 @@ from torchcopylint.flow.graphs import passes
 from torchcopylint.flow.graphs.earlier import is_begun_on_arms
 from torchcopylint.flow.graphs.figures import Looks, is_figure_for_callers
 from torchcopylint.flow.model import PART, TENSORS, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.loops import Loops
 from torchcopylint.flow.values import kinds, naming
 
@@ -58,12 +59,23 @@ def found(m: Machine, known: set[int]) -> Iterator[Relation]:
             continue
         if not passes.outlives_turn(m, fact, loops.around(site)) or _ends_loop(m.unit.tape, site):
             continue
+        if fact.form != "figures" and _is_taken_apart(m, loaded.name):
+            continue
         looks = Looks(m.unit, m)
         if not looks.is_figure(loaded.name) or not (looks.looked or looks.returned):
             continue
         if looks.returned and not is_figure_for_callers(m.world, m.unit.number, looks.returned):
             continue
         yield fact._replace(ran=min((s for s in looks.looked if s > site), default=-1))
+
+
+def _is_taken_apart(m: Machine, name: str) -> bool:
+    """Whether elements are taken out of what a name holds: `features[mask].detach()` is no number."""
+    for use in uses.of_name(m, name):
+        event = m.consumer_of(use.register) if use.loads else None
+        if isinstance(event, t.Item) and event.base == use.register:
+            return True
+    return False
 
 
 def _ends_loop(tape: t.Tape, site: int) -> bool:
