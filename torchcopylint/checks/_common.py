@@ -266,7 +266,7 @@ def edits_field(unit: UnitFacts, write: Write, owns: list[ReadAfter]) -> bool:
     """
     # A part of a module sits on the module, too.
     of_module = any(isinstance(fact, EditedAlone) and fact.site == write.site and fact.parameter for fact in unit.facts)
-    if write.owner != FIELD or (len(write.storages) != 1 and not of_module):
+    if write.owner != FIELD or (len(write.storages) != 1 and not of_module) or write.root == write.owner_name:
         return False
     handed_out = any(fact.site == write.site and isinstance(fact, PartHandedOut) and fact.whole for fact in unit.facts)
     surely = (write.named or handed_out) and all(link.sure and not link.when for link in write.chain)

@@ -191,9 +191,19 @@ def is_on_element(m: Machine, site: int) -> bool:
     event: t.Event | None = m.unit.definitions[m.index.calls[site]]
     if isinstance(event, t.Call):
         event = m.unit.definitions[event.function]
-    while isinstance(event, t.Invoke | t.Attribute):
+    while isinstance(event, t.Invoke | t.Attribute | t.Item):
+        # `self.layers[i](x)` calls another one on each turn, as `layer(x)` does.
+        place = event.subscript[0] if isinstance(event, t.Item) and len(event.subscript) == 1 else None
+        if isinstance(place, int) and _is_taken_out(m, place, loop):
+            return True
         event = m.unit.definitions[event.base] if event.base >= 0 else None
-    bound = m.index.binds.get(event.name, ()) if isinstance(event, t.Load) else ()
+    return isinstance(event, t.Load) and _is_taken_out(m, event.out, loop)
+
+
+def _is_taken_out(m: Machine, register: int, loop: t.Loop) -> bool:
+    """Whether a register was loaded from a name that a loop alone binds, to what it takes out."""
+    load = m.unit.definitions[register] if register >= 0 else None
+    bound = m.index.binds.get(load.name, ()) if isinstance(load, t.Load) else ()
     return bool(bound) and all(_is_element(m, bind.value, loop) for bind in bound)
 
 
