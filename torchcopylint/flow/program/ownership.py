@@ -176,7 +176,9 @@ _PARAMETER = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 def _gives_parameters(m: Machine, event: t.StoreAttribute) -> bool:
     """Whether the unit makes parameters of what the field holds: `self.vectors[name] = nn.Parameter(self.start[i])`."""
     calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
-    asked = [call for call in calls if call.site > event.site and imports.ahead(m, call) in _PARAMETER and call.arguments]
+    asked = [
+        call for call in calls if call.site > event.site and imports.ahead(m, call) in _PARAMETER and call.arguments
+    ]
     parts = (part for call in asked for part in uses.expression(m, call.arguments[0].register, ""))
     return any(isinstance(part, t.Attribute) and part.name == event.name for part in parts)
 

@@ -83,7 +83,8 @@ def _are_two_entries(m: Machine, fact: ReadAfter) -> bool:
     if len(tops) < 2 or tops[0].source != tops[1].source or not {top.how for top in tops} <= _ENTRIES:
         return False
     names = [top.result.removeprefix(f"{top.source}[").removesuffix("]") for top in tops]
-    if names[0] == names[1] or not all(name.isidentifier() and top.result != name for name, top in zip(names, tops, strict=True)):
+    taken = all(name.isidentifier() and top.result != name for name, top in zip(names, tops, strict=True))
+    if names[0] == names[1] or not taken:
         return False
     return not _is_bound_by(m, names[0], names[1]) and not _is_bound_by(m, names[1], names[0])
 

@@ -86,7 +86,13 @@ def alias(
     certain = sure and not when
     shares = [
         Share(
-            share.storage, how, site, base, within(share.region, region), when, certain and _sits_surely(m, source, share)
+            share.storage,
+            how,
+            site,
+            base,
+            within(share.region, region),
+            when,
+            certain and _sits_surely(m, source, share),
         )
         for base in source.refs
         for share in m.state.object(base).shares
