@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.things import Thing, find, kind_of
 
+_DEEPEST = 8
+"""So many formulas are followed into one another."""
+Formula = tuple[str, Thing, Thing]
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -64,13 +68,13 @@ class Sizes:
         """The number that a thing stands for."""
         if isinstance(thing, int | float):
             return thing
-        if thing is None or depth > 8:
+        if thing is None or depth > _DEEPEST:
             return self._setting.size
         thing = find(thing)
         constant = thing.constant
         if isinstance(constant, int | float) and not isinstance(constant, bool):
             return constant
-        if thing.formula is not None:
+        if thing.formula is not None and not _is_of(thing, thing.formula, depth):
             operator, left, right = thing.formula
             one, two = self.number(left, depth + 1), self.number(right, depth + 1)
             try:
@@ -132,6 +136,14 @@ class Sizes:
         if self._setting.batch and count > 1:
             shape[0] = self._setting.batch
         return tuple(shape)
+
+
+def _is_of(thing: Thing, formula: Formula, depth: int) -> bool:
+    """Whether a formula asks for the thing that it computes, as where a size and its multiple are one thing to all that
+    is known: it then says nothing, and a number grew with each time it is asked."""
+    parts = [find(part) for part in formula[1:]]
+    deeper = (part for part in parts if part.formula is not None and depth < _DEEPEST)
+    return thing in parts or any(_is_of(thing, part.formula, depth + 1) for part in deeper if part.formula is not None)
 
 
 def is_one_number(thing: Thing) -> bool:
