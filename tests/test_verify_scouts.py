@@ -78,7 +78,7 @@ def test_an_altered_twin_runs_where_its_script_ran_if_that_left_nothing(verifier
 def test_what_is_judged_for_one_finding_shares_a_process_but_for_what_may_leave_something(verifier: Open) -> None:
     verifier.alone("import torch\nkept = torch.ones(2)\n")
     shared = settled(verifier.process_id, 1)
-    assert verifier.alone("print('kept' in globals())\n").printed == "False\n"
+    assert verifier.alone("print('kept' in eval('globals()'))\n").printed == "False\n"
     assert none_left(verifier.process_id)
     verifier.alone("import torch\nother = torch.ones(3)\n")
     first = settled(verifier.process_id, 1)
@@ -139,6 +139,9 @@ def test_a_twin_that_dies_where_its_script_ran_gets_a_process_of_its_own(verifie
         ("from torch import set_default_dtype\nset_default_dtype(1)\n", True),
         ("import torch\ntorch.backends.cudnn.benchmark = True\n", True),
         ("import sys\nsys.modules['torch'] = None\n", True),
+        ("import torch\nself.__dict__.update(a=1)\nmodules = vars(args)\nglobals()['x'] = 1\n", False),
+        ("import torch\ntype(x).__dict__['y'] = 1\n", True),
+        ("from sys import modules\nmodules['torch'] = None\n", True),
         ("import torch\nsetattr(torch, 'x', 1)\n", True),
         ("import torch\nvars(torch)['x'] = 1\n", True),
         ("import torch\ntorch.__dict__['x'] = 1\n", True),

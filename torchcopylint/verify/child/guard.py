@@ -189,6 +189,12 @@ def alarm(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds + 1 if seconds else 0)
 
 
+def bound(seconds: float) -> None:
+    """End this process after so many seconds of processor time from now; 0 takes that back."""
+    if hasattr(signal, "ITIMER_PROF"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
 def protect(directory: str, seconds: float, memory: int, *, device: str) -> tuple[Guard, list[str]]:
     """Apply everything that can be had, and say what that is. `directory` is the only place that can be written.
 

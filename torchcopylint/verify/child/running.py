@@ -8,6 +8,7 @@ import contextlib
 import gc
 import io
 import json
+import os
 import random
 import sys
 import warnings
@@ -106,7 +107,7 @@ MOST_PRINTED = 20000
 THRESHOLDS = (20000, 10, 10)
 """Of the collector of cycles: most scripts end before it would find anything."""
 _MUCH = 1 << 16
-"""Kilobytes that a script may use before they are collected behind it."""
+"""So many more kilobytes may stay behind scripts before they are collected."""
 MOST_SECONDS = 4
 """Scripts that share a process may take so many times the processor time of one, all together."""
 
@@ -200,9 +201,20 @@ def _steady() -> None:
     blank.arrays()
 
 
-def _peak() -> int:
-    """The most kilobytes that this process has used so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss if resource is not None else 0
+class _Resident:
+    """The kilobytes that this process has in memory; where the system does not tell, the most that it ever had."""
+
+    def __init__(self) -> None:
+        self._told = -1
+        with contextlib.suppress(OSError):
+            # Before the guard: nothing is opened after it.
+            self._told = os.open("/proc/self/statm", os.O_RDONLY)
+
+    def now(self) -> int:
+        """As of now. A script may have closed what tells."""
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            return int(os.pread(self._told, 100, 0).split()[1]) * (os.sysconf("SC_PAGE_SIZE") // 1024)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss if resource is not None else 0
 
 
 def _protect(directory: str, seconds: float, request: dict[str, Any]) -> tuple[guard.Guard, list[str]]:
@@ -229,7 +241,8 @@ def series(directory: str) -> Callable[[dict[str, Any]], str]:
     A request with `ahead` runs nothing, has the process guarded before that, and is answered by nothing.
     """
     guarded: list[tuple[guard.Guard, list[str]]] = []
-    before = _peak()
+    resident = _Resident()
+    kept = [resident.now()]
 
     def protected(request: dict[str, Any]) -> tuple[guard.Guard, list[str]]:
         if not guarded:
@@ -241,6 +254,7 @@ def series(directory: str) -> Callable[[dict[str, Any]], str]:
         protection.blocked = []
         _steady()
         guard.alarm(float(request["seconds"]))
+        guard.bound(float(request["processor"]))
         return protection, in_force
 
     def one(request: dict[str, Any]) -> str:
@@ -255,8 +269,10 @@ def series(directory: str) -> Callable[[dict[str, Any]], str]:
             return _run(request, lambda: protected_anew(request))
         finally:
             guard.alarm(0)
-            if _peak() - before > _MUCH:
-                gc.collect()  # the next one has the same memory to use
+            guard.bound(0)
+            if resident.now() - kept[-1] > _MUCH:
+                gc.collect()  # the next ones have the same memory to use
+                kept.append(resident.now())
 
     return one
 

@@ -2,15 +2,16 @@
 
 Request: {"script": str, "marks": [{row, end_row, column, end_column}], "alter": {"kind": str, "marks": [int]},
 "seed": int, "seconds": float, "memory": int, "device": str, "quiet": bool, "few": bool, "looks": [str],
-"within": [int], "scout": bool}. Answer: {"end": str, "text": str}, where `end` says how the script's process ended and
-`text` is what it wrote, untouched: only the parent decides whether it is well formed. {"rest": true} is answered when
-every process of a script has been killed. {"ahead": true, "seconds": float, "memory": int, "device": str} gets no
+"within": [int], "scout": bool, "processor": float}, where `seconds` are those of the wall, and `processor` those of the
+processor, 0 for no bound. Answer: {"end": str, "text": str}, where `end` says how the script's process ended and `text`
+is what it wrote, untouched: only the parent decides whether it is well formed. {"rest": true} is answered when every
+process of a script has been killed. {"ahead": true, "seconds": float, "memory": int, "device": str} gets no
 answer: a process is forked and guarded for what comes next. Nor does a request with {"beside": true}, which may come
 while another one runs: it is begun in a second process, and is answered when it is asked without that word.
 
-Scripts that are only tried, to see which inputs get how far, share a process: those with `scout`, until one comes
-without. What is to be judged runs again, and shares one with its altered twins and with what else is judged for the
-same finding, unless a script may leave something behind: that one and its twins run in processes of their own.
+All scripts of a finding share a process: those that are only tried, to see which inputs get how far, with `scout`, what
+is to be judged, which runs again, and its altered twins; unless a script may leave something behind. One that is judged
+then runs in a process of its own, as do its twins, and those that are tried share another one.
 """
 
 from __future__ import annotations
@@ -186,8 +187,9 @@ class _Served:
             return begun
         script = (request["script"], request["seed"])
         twin = bool(request["alter"]["kind"]) and not request["scout"]
-        alone = script != self._judged if twin else not request["scout"] and leaves_traces(request["script"])
-        kind = "scouts" if request["scout"] else "judged"
+        traces = not twin and leaves_traces(request["script"])
+        alone = script != self._judged if twin else not request["scout"] and traces
+        kind = "scouts" if request["scout"] and (traces or self._kind == "scouts") else "judged"
         if alone or self._kind not in ("", kind):
             self.rest()
         if not request["scout"] and not twin:
@@ -305,6 +307,8 @@ class Shared:
         if text:
             return {"end": "answered", "text": text.decode("utf-8", "replace")}
         status = self.end()
+        if end == "answered" and _ran_out(status):
+            end = "timed out"
         return {"end": _death(status) if end == "answered" else end, "text": ""}
 
     def kill(self) -> None:
@@ -417,6 +421,12 @@ def _kill(child: int) -> None:
 def _end(child: int) -> int:
     _kill(child)
     return os.waitpid(child, 0)[1]
+
+
+def _ran_out(status: int) -> bool:
+    """Whether a process was ended by the bound of its processor time."""
+    bound = getattr(signal, "SIGPROF", None)
+    return bound is not None and os.waitstatus_to_exitcode(status) == -bound
 
 
 def _death(status: int) -> str:

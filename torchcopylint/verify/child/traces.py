@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 _SETTERS = ("set_", "use_", "enable_", "disable_", "register_", "manual_", "seterr", "setflags", "setstate", "patch")
 """Beginnings of the names of functions that change how a module behaves. Seeds are set anew for each run."""
 _SEEDS = frozenset({"manual_seed", "manual_seed_all", "set_rng_state", "set_grad_enabled", "setattr"})
-_REFLECTING = frozenset({"exec", "eval", "globals", "vars", "delattr", "compile", "__import__", "__dict__", "modules"})
+_REFLECTING = frozenset({"exec", "eval", "delattr", "compile", "__import__"})
 _STARTING = frozenset({"Thread", "Timer", "Process", "Pool", "ThreadPoolExecutor", "signal", "atexit", "settrace"})
 
 
+@lru_cache(maxsize=8)
 def leaves_traces(script: str) -> bool:
     """Whether a script assigns to what it imports, or calls what sets something for a whole module.
 
@@ -20,19 +22,22 @@ def leaves_traces(script: str) -> bool:
         tree = ast.parse(script)
     except (SyntaxError, ValueError, RecursionError):
         return True
+    nodes = list(ast.walk(tree))
     imported: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             imported |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
-    return any(_traces(node, imported) for node in ast.walk(tree))
+    return any(isinstance(node, _TELLING) and _traces(node, imported) for node in nodes)
 
 
 def _traces(node: ast.AST, imported: set[str]) -> bool:
     if isinstance(node, ast.Name):
-        return node.id in _REFLECTING or node.id in _STARTING
+        return node.id in _REFLECTING or node.id in _STARTING or (node.id == "modules" and node.id in imported)
     if isinstance(node, ast.Attribute):
         root = _root(node)
-        if node.attr == "__dict__" or (root in imported and node.attr in _REFLECTING | _STARTING):
+        if node.attr == "__dict__":
+            return not _is_own(node.value, imported)
+        if root in imported and (node.attr in _REFLECTING or node.attr in _STARTING or node.attr == "modules"):
             return True
         if not isinstance(node.ctx, ast.Load):
             return root in imported
@@ -40,10 +45,20 @@ def _traces(node: ast.AST, imported: set[str]) -> bool:
     if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
         return _root(node) in imported
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        if node.func.id == "vars":
+            return not all(_is_own(given, imported) for given in node.args)
         if node.func.id == "setattr":
             return bool(node.args) and _root(node.args[0]) in {*imported, ""}
         return node.func.id in imported and node.func.id.startswith(_SETTERS) and node.func.id not in _SEEDS
     return False
+
+
+_TELLING = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
+
+
+def _is_own(node: ast.expr, imported: set[str]) -> bool:
+    """Whether something is a name of the script's own, and not of what it imports."""
+    return isinstance(node, ast.Name) and node.id not in imported
 
 
 def _root(node: ast.expr) -> str:
