@@ -46,7 +46,7 @@ class Rule:
     `words` are those of `confirm` that have a predicate, `against` the alterations to compare with, `raises` pairs of
     an exception's type and a regular expression for its message. `conditional`: it is a warning, so it claims to
     happen under a condition. `own`: only a `graph` counts that the code makes itself, or one with a `recording` it
-    counts on itself.
+    counts on itself. `told_apart` is the alteration that took the effect away under another setting: it comes first.
     """
 
     words: tuple[str, ...]
@@ -55,6 +55,7 @@ class Rule:
     blame: Role
     conditional: bool
     own: str = ""
+    told_apart: str = ""
 
     @property
     def looks(self) -> frozenset[str]:
@@ -84,7 +85,8 @@ def rule_of(page: Page, variant: str, confirm: tuple[str, ...] = ()) -> Rule:
 class Outcome:
     """What came of one group: a verdict, its evidence, and the attempt that counted, if any. `branch` as in `Group`.
 
-    `harmless`: the code as it is, with nothing cut away, showed the effect and that it does no harm.
+    `harmless`: the code as it is, with nothing cut away, showed the effect and that it does no harm. `told_apart`: the
+    alteration that took away what is confirmed.
     """
 
     verdict: Verdict
@@ -94,6 +96,7 @@ class Outcome:
     run: Run | None = None
     branch: str = ""
     harmless: bool = False
+    told_apart: str = ""
 
 
 def judge_group(group: Group, rule: Rule, ask: Ask, *, whole: bool = False) -> Outcome:
@@ -217,26 +220,28 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
         # There is nothing to compare.
         return Outcome(Verdict.NOT_TRIGGERED, (*_missed(attempt, run), *blocked), label, attempt, run)
     answers: dict[tuple[str, tuple[int, ...]], Run | None] = {}
+    last = [""]
 
     def asked(kind: str, marks: tuple[int, ...]) -> Run | None:
         # Several words of a rule may ask for the same run.
+        last[:] = [kind]
         if (kind, marks) not in answers:
             answers[kind, marks] = _asked(ask, attempt, run, kind, marks)
         return answers[kind, marks]
 
-    case = Case(run, attempt.marks, rule.blame, rule.against, rule.raises, asked)
+    case = Case(run, attempt.marks, rule.blame, rule.against, rule.raises, asked, rule.told_apart)
     opinions: dict[str, Opinion] = {}
     for word in rule.words:
         opinions[word] = PREDICATES[word](case)
         if opinions[word].seen is Seen.YES:
-            evidence = opinions[word].evidence
+            evidence, apart = opinions[word].evidence, last[0]
             if attempt.unwritten and any(_WRITES_LATER in item.text for item in evidence):
                 attempt = replace(attempt, guessed=True)
             if rule.own and not attempt.guessed and _is_lent(attempt, run, word, rule, ask):
                 attempt, evidence = replace(attempt, guessed=True), (*evidence, Evidence("lent", _LENT[rule.own]))
             if "synchronised" in rule.against:
                 evidence = (*evidence, Evidence("delayed", _DELAYED))
-            return Outcome(Verdict.CONFIRMED, (*evidence, *blocked), label, attempt, run)
+            return Outcome(Verdict.CONFIRMED, (*evidence, *blocked), label, attempt, run, told_apart=apart)
     evidence = tuple(
         item
         for word, opinion in opinions.items()
@@ -335,6 +340,11 @@ def _ending(run: Run) -> tuple[Evidence, ...]:
     error = run.raised[-1] if run.raised else None
     message = error.message.strip().splitlines() if error is not None else []
     return (Evidence("reason", f"the run ended with {run.ended}{': ' + message[0][:160] if message else ''}"),)
+
+
+def leaves_open(outcome: Outcome, rule: Rule) -> bool:
+    """Whether no other group can change the verdict: what an error leaves open under one setting stays open."""
+    return outcome.verdict is Verdict.INCONCLUSIVE and not rule.conditional and outcome.branch != "copies"
 
 
 def combine(outcomes: list[Outcome], rule: Rule) -> tuple[Verdict, tuple[Evidence, ...]]:

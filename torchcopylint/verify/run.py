@@ -13,7 +13,7 @@ from torchcopylint.base.finding import Role
 from torchcopylint.base.verification import Evidence, Verdict, Verification
 from torchcopylint.pages import Page, load_pages
 from torchcopylint.verify.client import Besides, Child, ChildEnded, default_python
-from torchcopylint.verify.judge import EFFECTLESS, SCOUT, Outcome, Rule, combine, judge_group, rule_of
+from torchcopylint.verify.judge import EFFECTLESS, SCOUT, Outcome, Rule, combine, judge_group, leaves_open, rule_of
 from torchcopylint.verify.model import Attempt, Slice
 from torchcopylint.verify.observed import Malformed, Run, read_run
 from torchcopylint.verify.predicates import within
@@ -21,6 +21,9 @@ from torchcopylint.verify.told import as_told, with_files
 
 MEMORY = 1 << 30
 """Bytes that a script may take beyond what torch itself has."""
+_OF_SCOUTS = 5
+"""What is only tried gets a part of the time, in seconds of the processor. Nothing is looked at there: what takes
+longer is not going to end when it is judged, and smaller inputs or less code may."""
 _NEEDS = {"cuda": "a CUDA device", "processes": "sockets between processes"}
 """What a page's `needs` stands for. No script may open sockets."""
 _SETTLED = (Verdict.CONFIRMED, Verdict.REFUTED, Verdict.UNAVAILABLE)
@@ -154,6 +157,9 @@ class Verifier:
             outcome = judge_group(group, rule, self._run, whole=whole)
             if outcome.verdict is Verdict.CONFIRMED or not group.doubts:
                 outcomes.append(outcome)
+            if leaves_open(outcome, rule):
+                break
+            rule = replace(rule, told_apart=outcome.told_apart or rule.told_apart)
         if not outcomes:
             nothing = Evidence("unsupported", "there is nothing to run")
             return Verification(Verdict.UNSUPPORTED, (nothing,))
@@ -236,6 +242,7 @@ class Verifier:
             "quiet": "synchronised" in self._rule.against,
             "few": not attempt.whole,
             "scout": kind == SCOUT,
+            "processor": self._timeout / _OF_SCOUTS if kind == SCOUT else 0.0,
             "looks": [] if kind == SCOUT else sorted(self._rule.looks),
             "within": within(self._rule.words, [m.role for m in attempt.marks], self._rule.blame),
         }

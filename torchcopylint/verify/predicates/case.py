@@ -36,7 +36,8 @@ class Case:
 
     `run` is the code as it is. `ask` runs the script with an alteration at the marks of some roles and returns the run,
     or `None` if that cannot be had. `against` are the alterations that the page names, `expected` the exceptions as
-    (type, beginning or part of the message), `blame` the role that takes the blame.
+    (type, beginning or part of the message), `blame` the role that takes the blame. `first` is an alteration that comes
+    before the others, if any.
     """
 
     run: Run
@@ -45,6 +46,7 @@ class Case:
     against: tuple[str, ...]
     expected: tuple[tuple[str, str], ...]
     ask: Callable[[str, tuple[int, ...]], Run | None]
+    first: str = ""
 
     def at(self, *roles: Role) -> tuple[int, ...]:
         """The indices of the marks with one of these roles."""
@@ -80,6 +82,7 @@ class Case:
         wanted = list(defaults)
         if self.against:
             wanted = [(kind, self._marks_for(kind)) for kind in self.against]
+        wanted.sort(key=lambda pair: pair[0] != self.first)
         for kind, marks in wanted:
             if not marks and kind not in WHOLE_RUN:
                 continue

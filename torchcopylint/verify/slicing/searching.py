@@ -20,11 +20,9 @@ from torchcopylint.verify.slicing.script import Script
 from torchcopylint.verify.slicing.scripting import GRADIENT, Scripting
 from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.skipping import Skipper
-from torchcopylint.verify.slicing.source import (
-    Source,
-)
+from torchcopylint.verify.slicing.source import Source, walked
 from torchcopylint.verify.slicing.things import WEAK
-from torchcopylint.verify.slicing.tries import Heard
+from torchcopylint.verify.slicing.tries import Heard, ends_before
 
 _SIZES = (4, 6)
 _LARGE = 64
@@ -120,13 +118,15 @@ class Search(Scripting):
         tries = self._tries(size, seed)
         wants: list[tuple[Plan, Setting]] = []
         asked: dict[str, int] = {}
+        blind: set[tuple[int, Setting]] = set()
         while True:
             wanted = bool(wants)
             found = wants.pop() if wanted else next(tries, None)
             if found is None:
                 break
             plan, setting = found
-            attempt = self._attempt(plan, setting) if wanted or plan.label not in heard.spent else None
+            in_vain = plan.label in heard.spent or (id(plan), setting) in blind
+            attempt = self._attempt(plan, setting) if wanted or not in_vain else None
             if attempt is not None and attempt.script not in seen:
                 seen.add(attempt.script)
                 self._worked = (plan, setting)
@@ -134,7 +134,9 @@ class Search(Scripting):
                 yield self._with_next(attempt, plan, setting)
                 run = self._heard.get(attempt.script)
                 if run is not None:
-                    heard.add(plan.label, run, len(attempt.marks))
+                    heard.add(plan.label, run, len(attempt.marks), self._row_of_end(run))
+                    if not wanted and ends_before(run):
+                        blind.add((id(plan), replace(setting, grad=True)))
                     again = self._again(plan, setting, run, attempt)
                     if again is not None and asked.get(plan.label, 0) < _ASKED:
                         asked[plan.label] = asked.get(plan.label, 0) + 1
@@ -171,6 +173,13 @@ class Search(Scripting):
         if kinds.items() <= dict(plan.kinds).items():
             return None
         return replace(plan, kinds=tuple({**dict(plan.kinds), **kinds}.items())), setting
+
+    def _row_of_end(self, run: Run) -> int:
+        """The row of the file in which an exception ended the run of the script that was written last, or 0."""
+        if not run.ended or not run.raised or self.script is None:
+            return 0
+        rows = self.script.rows()
+        return next((rows[row] for row in reversed(run.raised[-1].rows) if row in rows), 0)
 
     def _supplied(self, run: Run, script: Script) -> bool:
         """Whether something lacked a key that ended a run, and is now made with it."""
@@ -321,7 +330,7 @@ class Search(Scripting):
         """Numbers in the code around the steps that may be sizes of what it is given, the frequent ones first."""
         counts: dict[int, int] = {}
         for scopes in self.scopes:
-            for node in ast.walk(scopes[0] if scopes else self.source.tree):
+            for node in walked(scopes[0] if scopes else self.source.tree):
                 if isinstance(node, ast.Constant) and type(node.value) is int and 2 <= node.value <= 1024:
                     counts[node.value] = counts.get(node.value, 0) + 1
         return sorted(counts, key=lambda number: (-counts[number], number))

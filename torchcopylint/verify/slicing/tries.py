@@ -12,6 +12,8 @@ _OF_KINDS = frozenset(
 )
 """What such an exception complains of seldom depends on shapes."""
 _ALIKE, _ALIKE_OF_KINDS, _UNSEEN = 4, 2, 2
+_OF_GRAPHS = re.compile(r"grad|graph|leaf|NoneType|numpy|view|in-?place", re.IGNORECASE)
+"""What is said where it matters whether something has a graph."""
 _NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _CONTENT = re.compile(r"tensor\(.*", re.DOTALL)
 
@@ -20,16 +22,18 @@ _CONTENT = re.compile(r"tensor\(.*", re.DOTALL)
 class Heard:
     """What is known of the ways of running under one setting, by their labels.
 
-    `spent` are those of which nothing more is tried: they took too long, ended several times in the same way, or got
-    to the steps twice and left it open.
+    `spent` are those of which nothing more is tried: they took too long, ended several times in the same way, once in
+    the way in which another one did at the same statement of the file, or got to the steps twice and left it open.
     """
 
     spent: set[str] = field(default_factory=set)
     _ends: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    _ended: set[tuple[int, str, str]] = field(default_factory=set)
     _unseen: dict[str, int] = field(default_factory=dict)
 
-    def add(self, label: str, run: Run, marks: int) -> None:
-        """One more attempt of a way of running was made, and another one is asked for."""
+    def add(self, label: str, run: Run, marks: int, row: int = 0) -> None:
+        """One more attempt of a way of running was made, and another one is asked for. `row` is that of the file in
+        which an exception ended it, 0 if none is known."""
         if run.failed:
             # Other inputs will not make it faster, less code may.
             self.spent.add(label)
@@ -38,11 +42,23 @@ class Heard:
             self.spent.add(label)
         elif run.ended and run.raised:
             error = run.raised[-1]
-            key = (label, error.kind, _NUMBERS.sub("0", _CONTENT.sub("", error.message)))
+            said = _NUMBERS.sub("0", _CONTENT.sub("", error.message))
+            key = (label, error.kind, said)
             self._ends[key] = self._ends.get(key, 0) + 1
             if self._ends[key] >= (_ALIKE_OF_KINDS if error.kind in _OF_KINDS else _ALIKE):
+                self._ended |= {(row, error.kind, said)} if row else set()
+                self.spent.add(label)
+            elif (row, error.kind, said) in self._ended:
+                # The same inputs do the same to the same statement.
                 self.spent.add(label)
         elif run.reached(marks):
             self._unseen[label] = self._unseen.get(label, 0) + 1
             if self._unseen[label] >= _UNSEEN:
                 self.spent.add(label)
+
+
+def ends_before(run: Run) -> bool:
+    """Whether an exception that has nothing to do with graphs ended a run before any step: so it does with graphs."""
+    if not run.ended or not run.raised or any(run.passes):
+        return False
+    return not any(_OF_GRAPHS.search(error.message) or error.of_sandbox for error in run.raised)
