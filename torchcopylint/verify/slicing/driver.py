@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from torchcopylint.base.finding import Finding, Role
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.making import Maker
 from torchcopylint.verify.slicing.narrow import FIELD, RENEWED
 from torchcopylint.verify.slicing.plans import Plan
-from torchcopylint.verify.slicing.source import FunctionNode, Scope, is_autograd_function
+from torchcopylint.verify.slicing.source import FunctionNode, Scope, children, is_autograd_function, walked
 from torchcopylint.verify.slicing.things import Thing, kind_of
 from torchcopylint.verify.slicing.world import is_static, method_named
 
@@ -148,7 +149,7 @@ class Driver:
     def _fields_of_context(self, cls: ast.ClassDef, maker: Maker) -> list[str]:
         """Of a function of autograd in the old style, which is its own context, the fields that `__init__` sets."""
         init = method_named(cls, "__init__")
-        inside = list(ast.walk(init)) if init is not None else []
+        inside = list(walked(init)) if init is not None else []
         set_here = {node.attr for node in inside if isinstance(node, ast.Attribute) and not _is_read(node)}
         fields = self._world.self_of(cls.name).attributes
         lines = []
@@ -168,6 +169,7 @@ def _is_cached(function: FunctionNode) -> bool:
     return any("cache" in ast.unparse(decorator) for decorator in function.decorator_list)
 
 
+@lru_cache(maxsize=64)
 def _is_generator(function: FunctionNode) -> bool:
     pending: list[ast.AST] = list(function.body)
     while pending:
@@ -175,7 +177,7 @@ def _is_generator(function: FunctionNode) -> bool:
         if isinstance(node, ast.Yield | ast.YieldFrom):
             return True
         if not isinstance(node, Scope | ast.Lambda):
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(children(node))
     return False
 
 

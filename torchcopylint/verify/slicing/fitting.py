@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchcopylint.verify.slicing.conditions import Value
-from torchcopylint.verify.slicing.source import FunctionNode
+from torchcopylint.verify.slicing.source import FunctionNode, walked
 from torchcopylint.verify.slicing.things import Thing
 
 
@@ -22,9 +22,9 @@ def is_plain(thing: Thing, kind: str, value: Value) -> bool:
 
 def is_filled(function: FunctionNode, name: str) -> bool:
     """Whether a function has something of its own for a parameter that is `None`."""
-    for node in ast.walk(function):
+    for node in walked(function):
         if isinstance(node, ast.If) and ast.unparse(node.test) == f"{name} is None":
-            bound = [part for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+            bound = [part for part in walked(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
             if any(part.id == name for part in bound):
                 return True
     return False

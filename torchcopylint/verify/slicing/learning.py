@@ -11,7 +11,7 @@ from torchcopylint.verify.model import Mark
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.narrow import NOTHING, Without
-from torchcopylint.verify.slicing.source import Scope, bound_by, names_in
+from torchcopylint.verify.slicing.source import Scope, bound_by, names_in, walked
 
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 _QUOTED = re.compile(r"'(\w+)'")
@@ -63,20 +63,20 @@ class Learner:
     def __init__(self, tree: ast.Module, inside: Collection[ast.stmt], rows: Collection[int]) -> None:
         self._rows = rows
         self._spans = [(node.lineno, node.end_lineno or node.lineno) for node in inside]
-        self._blocks = [node for node in ast.walk(tree) if isinstance(node, _BLOCKS)]
+        self._blocks = [node for node in walked(tree) if isinstance(node, _BLOCKS)]
         self._ends = {node.lineno: node.end_lineno or node.lineno for node in self._blocks}
         self._top = tree.body
         self._nodes: dict[int, list[ast.Subscript]] = {}
-        for node in ast.walk(tree):
+        for node in walked(tree):
             if isinstance(node, ast.Subscript):
                 for row in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                     self._nodes.setdefault(row, []).append(node)
         self._at: dict[int, list[ast.stmt]] = {}
         for part in inside or tree.body:
-            for node in ast.walk(part):
+            for node in walked(part):
                 if isinstance(node, ast.stmt):
                     self._at.setdefault(node.lineno, []).append(node)
-        imports = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+        imports = [alias for node in walked(tree) if isinstance(node, ast.Import) for alias in node.names]
         self._arrays = {alias.asname or alias.name for alias in imports if alias.name == "numpy"}
         self._heads = {row: max(map(_end_of_head, nodes)) for row, nodes in self._at.items()}
 
@@ -144,7 +144,7 @@ class Learner:
     def _kinds(self, row: int, message: str) -> tuple[tuple[str, str], ...]:
         """Of which kind the names that a statement passes on should have been, by what refused one of them."""
         if message.startswith(("tensors used as indices", "only integers, slices")):
-            taken = [node.slice for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Subscript)]
+            taken = [node.slice for part in self._at[row] for node in walked(part) if isinstance(node, ast.Subscript)]
             taken = [part for index in taken for part in (index.elts if isinstance(index, ast.Tuple) else [index])]
             return tuple(sorted({(name, "indices") for name in map(_last_name, taken) if name}))
         if message.startswith(("Boolean value of Tensor", "The truth value of an array")):
@@ -152,7 +152,7 @@ class Learner:
         if message.startswith("can't multiply sequence by non-int"):
             return self._repeated(row)
         if _IN_PARTS.match(message):
-            indexed = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Subscript)]
+            indexed = [node for part in self._at[row] for node in walked(part) if isinstance(node, ast.Subscript)]
             named = [_last_name(_whole(node)) for node in indexed if isinstance(node.slice, ast.Tuple)]
             return tuple(sorted((name, "array") for name in named if name))
         if _OF_ARRAYS.search(message):
@@ -184,7 +184,7 @@ class Learner:
         kind = _KINDS.get(wanted["kind"]) if wanted else None
         if wanted is None or kind is None:
             return ()
-        calls = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Call)]
+        calls = [node for part in self._at[row] for node in walked(part) if isinstance(node, ast.Call)]
         keywords = [word for call in calls for word in call.keywords if word.arg == wanted["argument"]]
         passed = [word.value for word in keywords] or [argument for call in calls for argument in call.args]
         names = {part.operand if isinstance(part, ast.UnaryOp) else part for part in passed}
@@ -192,27 +192,27 @@ class Learner:
 
     def _numbers(self, row: int, method: str) -> tuple[tuple[str, str], ...]:
         """The names that a row passes to a function that takes numbers alone, or that these are computed from."""
-        calls = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Call)]
+        calls = [node for part in self._at[row] for node in walked(part) if isinstance(node, ast.Call)]
         calls = [call for call in calls if _last_name(call.func) == method]
         passed = [argument for call in calls for argument in (*call.args, *(word.value for word in call.keywords))]
         return tuple(sorted((name, "number") for name in _computed_from(passed)))
 
     def _repeated(self, row: int) -> tuple[tuple[str, str], ...]:
         """The names that a row multiplies lists by."""
-        products = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.BinOp)]
+        products = [node for part in self._at[row] for node in walked(part) if isinstance(node, ast.BinOp)]
         factors = [side for node in products for side in (node.left, node.right) if isinstance(node.op, ast.Mult)]
         return tuple(sorted((_last_name(side), "number") for side in factors if _last_name(side)))
 
     def _given_to_numpy(self, row: int) -> tuple[tuple[str, str], ...]:
         """The names that a row passes to functions of NumPy."""
-        calls = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Call)]
+        calls = [node for part in self._at[row] for node in walked(part) if isinstance(node, ast.Call)]
         roots = [(call, call.func.value) for call in calls if isinstance(call.func, ast.Attribute)]
         passed = [call.args[0] for call, root in roots if _last_name(root) in self._arrays and call.args]
         return tuple(sorted((name, "array") for name in _computed_from(passed)))
 
     def _handed_on(self, row: int) -> list[tuple[str, str]]:
         """The names that a row passes to functions, as arrays, and those of what they are parts of."""
-        calls = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Call)]
+        calls = [node for part in self._at[row] for node in walked(part) if isinstance(node, ast.Call)]
         names = {_last_name(_whole(argument)) for call in calls for argument in call.args}
         for other in sorted((r for r in self._at if r < row), reverse=True):
             for node in self._at[other]:
@@ -222,7 +222,7 @@ class Learner:
 
     def _asked_for(self, row: int, attribute: str) -> list[str]:
         """The names, of fields the last, that a row asks for an attribute."""
-        inside = [node for part in self._at[row] for node in ast.walk(part) if isinstance(node, ast.Attribute)]
+        inside = [node for part in self._at[row] for node in walked(part) if isinstance(node, ast.Attribute)]
         return sorted({_last_name(_whole(node.value)) for node in inside if node.attr == attribute} - {"", "self"})
 
     def _conditions(self, row: int) -> tuple[tuple[str, str], ...]:
@@ -231,7 +231,7 @@ class Learner:
         for part in self._at[row]:
             test = part.test if isinstance(part, ast.If | ast.While | ast.Assert) else None
             waiting: list[ast.expr] = [test] if test is not None else []
-            waiting += [node.test for node in ast.walk(part) if isinstance(node, ast.IfExp) and node.lineno == row]
+            waiting += [node.test for node in walked(part) if isinstance(node, ast.IfExp) and node.lineno == row]
             while waiting:
                 node = waiting.pop()
                 if isinstance(node, ast.BoolOp):

@@ -26,9 +26,11 @@ from torchcopylint.verify.slicing.source import (
     Source,
     bound_by,
     changed_by,
+    cloned,
     names_in,
     parse,
     scopes_at,
+    walked,
 )
 
 _MOST_FILES = 40
@@ -124,7 +126,7 @@ class _File:
             for name in bound_by(statement) - _imported(statement):
                 self.bound.setdefault(name, []).append(statement)
         words: set[str] = set()
-        for node in ast.walk(self.source.tree):
+        for node in walked(self.source.tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     name = alias.asname or alias.name.split(".")[0]
@@ -325,7 +327,7 @@ class _Linker:
 
     def _mention(self, node: ast.AST) -> None:
         """Take in the methods that something calls by name, or may call."""
-        for part in ast.walk(node):
+        for part in walked(node):
             name = ""
             if isinstance(part, ast.Attribute):
                 name = part.attr
@@ -361,7 +363,7 @@ class _Linker:
     def _renamed(self, file: _File, statement: ast.stmt, *, inside: bool = False) -> ast.stmt:
         """A copy of a statement in which all names are those of the tree. `inside`: it is part of a class."""
         self._mention(statement)
-        made = copy.deepcopy(statement)
+        made = cloned(statement)
         return renamed(made, lambda name, attributes: self._meaning(file, name, attributes), inside=inside)
 
     def _statements(self, file: _File) -> list[ast.stmt]:
@@ -406,7 +408,7 @@ class _Linker:
                 places = linker._project.places(own.filename, own.imports[name][0]) if name in own.imports else ()
                 return bool(places) and name not in used
 
-        if not any(isinstance(node, _IMPORTS) for node in ast.walk(statement)):
+        if not any(isinstance(node, _IMPORTS) for node in walked(statement)):
             return statement
         made = Cutter().visit(statement)
         return None if isinstance(made, ast.Pass) else made
@@ -425,7 +427,7 @@ def _is_guarded(statement: ast.stmt) -> bool:
 
 
 def _imported(statement: ast.stmt) -> set[str]:
-    inside = (node for node in ast.walk(statement) if isinstance(node, _IMPORTS))
+    inside = (node for node in walked(statement) if isinstance(node, _IMPORTS))
     return {alias.asname or alias.name.split(".")[0] for node in inside for alias in node.names}
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.cutting import Cutter, listed
 from torchcopylint.verify.slicing.prune import allowed
-from torchcopylint.verify.slicing.source import FunctionNode, bound_by, changed_by, fields_set, names_in
+from torchcopylint.verify.slicing.source import FunctionNode, bound_by, changed_by, cloned, fields_set, names_in, walked
 from torchcopylint.verify.slicing.switches import gone_through, sets_mode, switched
 
 
@@ -164,7 +164,7 @@ class Narrower:
         """Whether running this would need something from elsewhere, or is known to fail."""
         if isinstance(node, ast.stmt | ast.expr) and node.lineno in self._without.rows:
             return True
-        for part in ast.walk(node):
+        for part in walked(node):
             if isinstance(part, ast.Yield | ast.YieldFrom | ast.Await):
                 return True
             if isinstance(part, ast.Name) and part.id in tables.LOST_BUILTINS and part.id not in self._known:
@@ -199,7 +199,7 @@ class Narrower:
 
     def _whole(self, statement: ast.stmt) -> list[ast.stmt]:
         """A statement without blocks, or a definition without what is known not to run."""
-        made = copy.deepcopy(statement)
+        made = cloned(statement)
         rows = self._without.rows | self._without.taken
         inside = any(statement.lineno < row <= (statement.end_lineno or statement.lineno) for row in rows)
         if not isinstance(statement, FunctionNode) or not inside:
@@ -236,7 +236,7 @@ class Narrower:
         shell.body = inner or [ast.copy_location(ast.Pass(), node)]  # type: ignore[attr-defined]
         if isinstance(node, ast.If | ast.For | ast.While):
             shell.orelse = other if isinstance(node, ast.If) else []  # type: ignore[attr-defined]
-        return [copy.deepcopy(shell)]
+        return [cloned(shell)]
 
     def _branch(self, node: ast.If, inner: list[ast.stmt], other: list[ast.stmt]) -> list[ast.stmt]:
         """The branch with a step in it, or else the first."""
@@ -273,7 +273,7 @@ def narrowed(function: FunctionNode, narrower: Narrower) -> FunctionNode | None:
     made = copy.copy(function)
     made.body = body
     made.decorator_list = [d for d in function.decorator_list if not narrower.hard(d)]
-    made.args = copy.deepcopy(arguments)
+    made.args = cloned(arguments)
     for name in narrower.free:
         made.args.kwonlyargs.append(ast.arg(name))
         made.args.kw_defaults.append(None)
@@ -291,21 +291,19 @@ def _uses(node: ast.AST) -> set[str]:
     """The names that are read in a node; of `self` the fields."""
     fields = {
         f"self.{part.attr}"
-        for part in ast.walk(node)
+        for part in walked(node)
         if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
     }
     written = {
-        part.target.id
-        for part in ast.walk(node)
-        if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
+        part.target.id for part in walked(node) if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
     }
-    asked = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)} & {"grad", "step"}
+    asked = {part.attr for part in walked(node) if isinstance(part, ast.Attribute)} & {"grad", "step"}
     return fields | written | (set(names_in(node)) - {"self"}) | ({_GRADIENTS} if asked else set())
 
 
 def _makes_gradients(statement: ast.stmt) -> set[str]:
     """What a backward pass gives: optimizers and whoever reads `.grad` need it, whatever the loss is called."""
-    inside = ast.walk(statement) if isinstance(statement, ast.Expr) else ()
+    inside = walked(statement) if isinstance(statement, ast.Expr) else ()
     called = {part.func.attr for part in inside if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)}
     return {_GRADIENTS} if "backward" in called else set()
 
@@ -321,13 +319,13 @@ def _given(statement: ast.stmt) -> list[ast.stmt]:
     texts = [f"{field} = {FIELD}{field.removeprefix('self.')}" for field in sorted(fields_set(statement))]
     texts += [f"{name} = renewed({RENEWED}{name})" for name in sorted(bound_by(statement))]
     made = [part for text in texts for part in ast.parse(text).body]
-    for part in (node for top in made for node in ast.walk(top)):
+    for part in (node for top in made for node in walked(top)):
         ast.copy_location(part, statement)
     return made
 
 
 def _names(statement: ast.stmt) -> list[str]:
-    return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    return [node.id for node in walked(statement) if isinstance(node, ast.Name)]
 
 
 def _simple(body: Sequence[ast.AST]) -> list[ast.stmt]:
@@ -378,15 +376,15 @@ def _defined(kept: Sequence[ast.stmt]) -> set[str]:
     """The names that some statements bind: by assignment, as what a loop, `with` or comprehension goes by, or as a
     parameter."""
     defined: set[str] = set()
-    for node in (inner for top in kept for inner in ast.walk(top)):
+    for node in (inner for top in kept for inner in walked(top)):
         if isinstance(node, ast.stmt) and not isinstance(node, _COMPOUND):
             defined |= bound_by(node)
         if isinstance(node, ast.For | ast.AsyncFor):
             defined |= bound_by(ast.Assign([node.target], ast.Constant(0)))
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-            defined |= {inner.id for inner in ast.walk(node.optional_vars) if isinstance(inner, ast.Name)}
+            defined |= {inner.id for inner in walked(node.optional_vars) if isinstance(inner, ast.Name)}
         elif isinstance(node, ast.comprehension | ast.NamedExpr):
-            defined |= {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
+            defined |= {inner.id for inner in walked(node.target) if isinstance(inner, ast.Name)}
         elif isinstance(node, ast.arg):
             defined.add(node.arg)
     return defined

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from torchcopylint.verify.slicing.source import FunctionNode, Scope, Source
+from torchcopylint.verify.slicing.source import FunctionNode, Scope, Source, cloned, walked
 
 _KEEPERS = ("register", "append", "add_", "partial", "wraps")
 """Beginnings of the names of what keeps a function that it is given, and does not call it."""
@@ -61,7 +61,7 @@ class _Opener:
         inner = next((part for part in _inside(node) if self._holds(part)), None)
         if inner is None or not isinstance(inner, ast.FunctionDef) or _is_called(inner, node):
             return node
-        made = copy.deepcopy(node)
+        made = cloned(node)
         again = next(part for part in _inside(made) if part.lineno == inner.lineno)
         assert isinstance(again, ast.FunctionDef)
         opened_inner = self._definition(again)
@@ -74,7 +74,7 @@ class _Opener:
         left = [
             part for part in node.body if isinstance(part, FunctionNode) and not self._holds(part) and _is_left(part)
         ]
-        called = set(map(_own_call, ast.walk(node)))
+        called = set(map(_own_call, walked(node)))
         dropped = [part for part in left if part.name in called and part.name != "forward"]
         self.assumed += [f"`{part.name}` is what another class makes of it" for part in dropped]
         body = [part for part in node.body if part not in dropped]
@@ -122,7 +122,7 @@ def _inside(function: FunctionNode) -> Iterator[Scope]:
 
 def _is_called(inner: FunctionNode, outer: FunctionNode) -> bool:
     """Whether a function calls one that it makes, or hands it to something that does."""
-    for node in ast.walk(outer):
+    for node in walked(outer):
         if not isinstance(node, ast.Call):
             continue
         if isinstance(node.func, ast.Name) and node.func.id == inner.name:
@@ -137,7 +137,7 @@ def _is_called(inner: FunctionNode, outer: FunctionNode) -> bool:
 
 def _insert(outer: FunctionNode, inner: ast.FunctionDef, instead: Scope) -> None:
     """Put a call of a function into the block that it is made in, at the end."""
-    for node in ast.walk(outer):
+    for node in walked(outer):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if isinstance(block, list) and inner in block:
@@ -159,10 +159,10 @@ def _call(function: ast.FunctionDef) -> ast.stmt:
         if default is None
     ]
     call: ast.expr = ast.Call(ast.Name(function.name, ast.Load()), passed, keywords)
-    if any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(function)):
+    if any(isinstance(part, ast.Yield | ast.YieldFrom) for part in walked(function)):
         call = ast.Call(ast.Name("list", ast.Load()), [call], [])
     made = ast.Expr(call)
-    for part in ast.walk(made):
+    for part in walked(made):
         if isinstance(part, ast.expr | ast.stmt | ast.keyword):
             ast.copy_location(part, function)
     return made

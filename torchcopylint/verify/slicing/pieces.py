@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from torchcopylint.verify.slicing.prune import Pruner, foreign, imported
-from torchcopylint.verify.slicing.script import Placed, placed_in
-from torchcopylint.verify.slicing.source import FunctionNode, Source, bound_among, bound_by
+from torchcopylint.verify.slicing.script import Placed, begins_of, placed_in
+from torchcopylint.verify.slicing.source import FunctionNode, Source, bound_among, bound_by, cloned, walked
 
 _ALWAYS_BOUND = frozenset({"np", "torch", "random", "types", "Anything", "few"})
 
@@ -21,13 +20,15 @@ class Piece:
     """One statement of the user's, `nodes` are what became of it.
 
     `text` is how that is written, without a newline at the end, and `placed` says where its nodes stand there (the
-    first row is 1), the outermost first. `binds` are the names that it binds at module level, `bound` those that it
-    binds anywhere, `used` those that it names, in order. `refused`, `helpers` and `replaced` are the pruner's.
+    first row is 1), the outermost first; `begins` is as in `Written`. `binds` are the names that it binds at module
+    level, `bound` those that it binds anywhere, `used` those that it names, in order. `refused`, `helpers` and
+    `replaced` are the pruner's.
     """
 
     nodes: tuple[ast.stmt, ...]
     text: str
     placed: tuple[Placed, ...]
+    begins: dict[int, int]
     binds: frozenset[str]
     bound: frozenset[str]
     used: tuple[str, ...]
@@ -44,7 +45,7 @@ class Pieces:
         self._lines = source.lines
         self._device = device
         self._moved = moved
-        self._known = bound_among(ast.walk(source.tree))
+        self._known = bound_among(walked(source.tree))
         self._foreign = foreign(source.tree, self.imports)
         self._loops = 0
         self._made: dict[ast.stmt, Piece | None] = {}
@@ -60,20 +61,21 @@ class Pieces:
 
     def _new(self, statement: ast.stmt) -> Piece | None:
         pruner = Pruner(self.imports, self._device, self._moved, self._known, self._foreign, self._loops)
-        module: ast.Module = pruner.visit(ast.Module([copy.deepcopy(statement)], []))
+        module: ast.Module = pruner.visit(ast.Module([cloned(statement)], []))
         self._loops = pruner.loops
         module.body = [node for node in module.body if not isinstance(node, ast.Pass)]
         if not module.body and not (pruner.unknown or pruner.helpers or pruner.replaced):
             return None
         text = ast.unparse(module)
         placed = tuple(placed_in(module, text, self._lines))
-        nodes = list(ast.walk(module))
+        nodes = walked(module)
         annotations = _annotation_names(nodes)
         names = [node for node in nodes if isinstance(node, ast.Name) and id(node) not in annotations]
         return Piece(
             nodes=tuple(module.body),
             text=text,
             placed=placed,
+            begins=begins_of(placed),
             binds=frozenset[str]().union(*(bound_by(node) for node in module.body)),
             bound=frozenset(bound_among(nodes) | _received(nodes)),
             used=tuple(dict.fromkeys(name.id for name in names)),
@@ -121,5 +123,5 @@ def _annotation_names(nodes: Iterable[ast.AST]) -> set[int]:
         elif isinstance(node, ast.AnnAssign):
             annotations.append(node.annotation)
         for annotation in annotations:
-            found |= {id(inner) for inner in ast.walk(annotation)}
+            found |= {id(inner) for inner in walked(annotation)}
     return found

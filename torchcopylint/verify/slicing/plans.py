@@ -17,6 +17,7 @@ from torchcopylint.verify.slicing.source import (
     free_in,
     is_autograd_function,
     local_to,
+    walked,
 )
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -193,7 +194,7 @@ class Plans:
         pending = list(wanted)
         while pending:
             method = methods.get(pending.pop())
-            for node in ast.walk(cut.get(id(method), method)) if method is not None else ():
+            for node in walked(cut.get(id(method), method)) if method is not None else ():
                 if isinstance(node, ast.Attribute) and node.attr in methods and node.attr not in wanted:
                     wanted.add(node.attr)
                     pending.append(node.attr)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
 
 from torchcopylint.verify.slicing import tables
-from torchcopylint.verify.slicing.source import local_to
+from torchcopylint.verify.slicing.source import cloned, local_to, walked
 
 _BASES = ("Module", "LightningModule", "PreTrainedModel", "Encoder", "Decoder", "Layer", "Model", "Net", "Network")
 _EMPTY = {"ABC", "abc.ABC", "object"}
@@ -310,7 +309,7 @@ class Pruner(ast.NodeTransformer):
 
 def _name_given(node: ast.ClassDef) -> None:
     """What a class hands to the `__init__` of a base that stands in goes there by its name, so that it is kept."""
-    for call in ast.walk(node):
+    for call in walked(node):
         func = call.func if isinstance(call, ast.Call) else None
         if isinstance(func, ast.Attribute) and func.attr == "__init__" and ast.unparse(func.value).startswith("super("):
             assert isinstance(call, ast.Call)
@@ -324,7 +323,7 @@ def _name_given(node: ast.ClassDef) -> None:
 
 def _method_of(func: ast.Attribute, name: str) -> ast.expr:
     """Another method of what a method is called of."""
-    return ast.copy_location(ast.Attribute(copy.deepcopy(func.value), name, ast.Load()), func)
+    return ast.copy_location(ast.Attribute(cloned(func.value), name, ast.Load()), func)
 
 
 def _to_meta(node: ast.Call, func: ast.Attribute) -> ast.expr:
@@ -345,7 +344,7 @@ def allowed(dotted: str) -> bool:
 def foreign(tree: ast.Module, imports: dict[str, str]) -> frozenset[str]:
     """The names that a file binds to what a call of something from elsewhere gives."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walked(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call | ast.Name):
             root: ast.expr = node.value
             while isinstance(root, ast.Call | ast.Attribute):
@@ -361,7 +360,7 @@ def foreign(tree: ast.Module, imports: dict[str, str]) -> frozenset[str]:
 def imported(tree: ast.Module) -> dict[str, str]:
     """What each imported name of a file stands for, in full."""
     found: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in walked(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 found[alias.asname or alias.name.split(".")[0]] = (
@@ -375,7 +374,7 @@ def imported(tree: ast.Module) -> dict[str, str]:
 
 def _unplace(node: ast.AST) -> None:
     """Nodes that are made have no place in the user's file."""
-    for part in ast.walk(node):
+    for part in walked(node):
         for name in ("end_lineno", "col_offset", "end_col_offset"):
             if hasattr(part, name):
                 delattr(part, name)

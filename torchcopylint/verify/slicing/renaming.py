@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from torchcopylint.verify.slicing.source import FunctionNode, bound_by, local_to
+from torchcopylint.verify.slicing.source import FunctionNode, bound_by, local_to, walked
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class _Renamer(ast.NodeTransformer):
     def visit_ListComp(self, node: ast.AST) -> ast.AST:
         """What a comprehension goes by is its own."""
         outer = self._hidden
-        stored = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        stored = {part.id for part in walked(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         self._hidden = outer | stored
         self.generic_visit(node)
         self._hidden = outer

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from torchcopylint.base.finding import Finding, Span
 from torchcopylint.verify.model import Mark
-from torchcopylint.verify.slicing.source import span_of
+from torchcopylint.verify.slicing.source import children, span_of
 
 _NAMES = re.compile(r"`([^`]+)`")
 _PRELUDE = """\
@@ -64,7 +64,7 @@ def placed_in(module: ast.Module, text: str, lines: tuple[str, ...]) -> Iterator
         there, here = span_of(one, lines), span_of(two, written)
         if there is not None and here is not None:
             yield Placed(there, here)
-        parts, others = list(ast.iter_child_nodes(one)), list(ast.iter_child_nodes(two))
+        parts, others = children(one), children(two)
         if len(parts) == len(others):
             pending.extend(zip(parts, others, strict=True))
 
@@ -79,6 +79,19 @@ class Written(Protocol):
     @property
     def placed(self) -> tuple[Placed, ...]:
         """Rows are those of the text, the first is 1."""
+
+    @property
+    def begins(self) -> Mapping[int, int]:
+        """For rows of the text on which statements begin, the rows of the user's file."""
+
+
+def begins_of(placed: Iterable[Placed]) -> dict[int, int]:
+    """What `Written.begins` is."""
+    found: dict[int, int] = {}
+    for item in placed:
+        # A statement comes before its parts, and is what a row of the script stands for.
+        found.setdefault(item.here.start.row, item.there.start.row)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +117,7 @@ class Script:
 
     def rows(self) -> dict[int, int]:
         """For rows of the script on which statements begin, the rows of the user's file."""
-        found: dict[int, int] = {}
-        for above, part in self.parts():
-            for item in part.placed:
-                # A statement comes before its parts, and is what a row of the script stands for.
-                found.setdefault(item.here.start.row + above, item.there.start.row)
-        return found
+        return {row + above: there for above, part in self.parts() for row, there in part.begins.items()}
 
     def find(self, span: Span) -> Span | None:
         """Where the smallest node that covers a span of the user's file stands in the script."""

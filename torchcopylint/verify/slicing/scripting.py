@@ -23,7 +23,7 @@ from torchcopylint.verify.slicing.pieces import Piece, pieces_of, unknown_in
 from torchcopylint.verify.slicing.plans import Plan, Plans
 from torchcopylint.verify.slicing.script import Script, assemble, marks_of, names_spoken, prelude
 from torchcopylint.verify.slicing.sizes import Setting
-from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Scope, Source, names_in, scopes_at
+from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Scope, Source, names_in, scopes_at, walked
 from torchcopylint.verify.slicing.standins import helpers, layers_guessed
 from torchcopylint.verify.slicing.switches import frozen
 from torchcopylint.verify.slicing.things import USED, Thing, find, is_bare, kind_of
@@ -182,10 +182,10 @@ class Scripting:
     @cached_property
     def _returning(self) -> frozenset[int]:
         """The rows in which functions around the steps give back something that statements with a step in them name."""
-        inside = [node for node in ast.walk(self.source.tree) if isinstance(node, ast.stmt)]
+        inside = [node for node in walked(self.source.tree) if isinstance(node, ast.stmt)]
         spoken = {name for node in inside if node.lineno in self.plans.rows for name in names_in(node)}
         functions = [scope for scopes in self.scopes for scope in scopes if isinstance(scope, FunctionNode)]
-        giving = (node for function in functions for node in ast.walk(function))
+        giving = (node for function in functions for node in walked(function))
         return frozenset(
             node.lineno
             for node in giving
@@ -207,7 +207,7 @@ class Scripting:
         return any(
             (isinstance(node, ast.Attribute) and node.attr in _OF_TRAINING)
             or (isinstance(node, ast.Name) and node.id in _OF_TRAINING)
-            for node in ast.walk(self.source.tree)
+            for node in walked(self.source.tree)
         )
 
     @cached_property
@@ -220,7 +220,7 @@ class Scripting:
         """The names that statements with a step in them run backward over."""
         called = (
             node.func
-            for node in ast.walk(self.source.tree)
+            for node in walked(self.source.tree)
             if isinstance(node, ast.Call) and node.lineno in self.plans.rows and isinstance(node.func, ast.Attribute)
         )
         return {name for func in called if func.attr == "backward" for name in names_in(func.value)}
@@ -230,7 +230,7 @@ class Scripting:
         """The fields of `self` that statements with a step in them name."""
         inside = (
             node
-            for node in ast.walk(self.source.tree)
+            for node in walked(self.source.tree)
             if isinstance(node, ast.Attribute) and node.lineno in self.plans.rows
         )
         return {text for node in inside if _FIELD.fullmatch(text := ast.unparse(node))}
@@ -270,7 +270,7 @@ class Scripting:
     def _dropped_move(self) -> frozenset[tuple[int, int]]:
         """Where a copy on another device is made and dropped: on the one that everything is on, there is none."""
         row = self.finding.span.start.row
-        for node in ast.walk(self.source.tree):
+        for node in walked(self.source.tree):
             if isinstance(node, ast.Expr) and node.lineno == row and isinstance(node.value, ast.Call):
                 func = node.value.func
                 method = func.attr if isinstance(func, ast.Attribute) else ""
@@ -283,7 +283,7 @@ class Scripting:
     def _raised(self) -> frozenset[str]:
         """The names that are raised or caught: what they stand for is an exception, wherever it comes from."""
         found: list[ast.expr] = []
-        for node in ast.walk(self.source.tree):
+        for node in walked(self.source.tree):
             if isinstance(node, ast.Raise) and node.exc is not None:
                 found.append(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
             elif isinstance(node, ast.ExceptHandler) and node.type is not None:
@@ -298,7 +298,7 @@ def _bare_classes(kept: Sequence[Piece], plan: Plan) -> Mapping[str, frozenset[s
         if isinstance(node, ast.ClassDef):
             read = {
                 part.attr
-                for part in ast.walk(node)
+                for part in walked(node)
                 if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
             }
             found[node.name] = frozenset(read)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.slicing.cutting import Cutter, listed
 from torchcopylint.verify.slicing.plans import Plan
+from torchcopylint.verify.slicing.source import cloned
 
 
 class Skipper:
@@ -18,6 +18,7 @@ class Skipper:
     def __init__(self, rows: Collection[int]) -> None:
         self._rows = frozenset(rows)
         self._skipped: dict[int, str] = {}
+        self._cut: dict[tuple[ast.stmt, frozenset[int]], list[ast.stmt]] = {}
 
     def learns(self, run: Run, row_of: Mapping[int, int]) -> bool:
         """Whether a run ended at a statement that can be left out, and will be. `row_of` as for `Learner.after`."""
@@ -34,14 +35,13 @@ class Skipper:
         """The plan without what is left out so far."""
         if not self._skipped:
             return plan
-        cutter = Cutter(self._rows, frozenset(self._skipped))
         kept: list[ast.stmt] = []
         for statement in plan.kept:
-            rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-            if any(row in self._skipped for row in rows):
-                found = cutter.visit(copy.deepcopy(statement))
-                kept += listed(found)
-            else:
-                kept.append(statement)
+            last = statement.end_lineno or statement.lineno
+            rows = frozenset(row for row in self._skipped if statement.lineno <= row <= last)
+            # The same statement each time: what was made of it can then be taken again.
+            if rows and (statement, rows) not in self._cut:
+                self._cut[statement, rows] = listed(Cutter(self._rows, rows).visit(cloned(statement)))
+            kept += self._cut[statement, rows] if rows else [statement]
         told = tuple(f"line {row} is left out: it raised {kind}" for row, kind in sorted(self._skipped.items()))
         return replace(plan, label="what runs of it", kept=tuple(kept), assumed=(*plan.assumed, *told), cut=True)

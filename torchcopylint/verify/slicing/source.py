@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 from torchcopylint.base.finding import Finding, Position, Span
 from torchcopylint.source.notebook import cells
@@ -86,9 +87,45 @@ def scopes_at(tree: ast.Module, row: int, column: int, lines: tuple[str, ...]) -
     return tuple(found)
 
 
+def children(node: ast.AST) -> list[ast.AST]:
+    """What `ast.iter_child_nodes` gives, but for the contexts of names, in a third of the time."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        if name != "ctx":
+            part = getattr(node, name, None)
+            if isinstance(part, ast.AST):
+                found.append(part)
+            elif isinstance(part, list):
+                found += [item for item in part if isinstance(item, ast.AST)]
+    return found
+
+
+def walked(node: ast.AST) -> list[ast.AST]:
+    """What `ast.walk` gives, in its order, but for the contexts of names."""
+    found = [node]
+    for one in found:
+        found += children(one)
+    return found
+
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+
+def cloned(node: _Node) -> _Node:
+    """A copy of a tree that can be changed. Contexts and operators, which have nothing of their own, are shared."""
+    made = node.__class__.__new__(node.__class__)
+    written = made.__dict__
+    for name, part in node.__dict__.items():
+        if isinstance(part, list):
+            written[name] = [cloned(item) if isinstance(item, ast.AST) else item for item in part]
+        else:
+            written[name] = cloned(part) if isinstance(part, ast.AST) and part._fields else part
+    return made
+
+
 def names_in(node: ast.AST) -> Iterator[str]:
     """Every name that is loaded anywhere in a node."""
-    for inner in ast.walk(node):
+    for inner in walked(node):
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
             yield inner.id
 
@@ -106,7 +143,7 @@ def free_in(node: ast.AST) -> set[str]:
         else:
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
                 found.add(inner.id)
-            pending.extend(ast.iter_child_nodes(inner))
+            pending.extend(children(inner))
     return found
 
 
@@ -127,7 +164,7 @@ def bound_by(statement: ast.stmt) -> set[str]:
             found.add(node.id)
         elif isinstance(node, ast.ExceptHandler) and node.name:
             found.add(node.name)
-        pending.extend(ast.iter_child_nodes(node))
+        pending.extend(children(node))
     return found
 
 
@@ -136,7 +173,7 @@ def local_to(function: FunctionNode) -> set[str]:
     arguments = function.args
     found = {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
     found |= {item.arg for item in (arguments.vararg, arguments.kwarg) if item is not None}
-    outer = {name for node in ast.walk(function) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
+    outer = {name for node in walked(function) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
     for statement in function.body:
         if not isinstance(statement, ast.Import | ast.ImportFrom):
             found |= bound_by(statement) - imported_in(statement)
@@ -145,7 +182,7 @@ def local_to(function: FunctionNode) -> set[str]:
 
 def imported_in(node: ast.AST) -> set[str]:
     """The names that imports inside of a node bind."""
-    inside = (part for part in ast.walk(node) if isinstance(part, ast.Import | ast.ImportFrom))
+    inside = (part for part in walked(node) if isinstance(part, ast.Import | ast.ImportFrom))
     return {alias.asname or alias.name.split(".")[0] for part in inside for alias in part.names}
 
 
@@ -168,7 +205,7 @@ def changed_by(statement: ast.stmt) -> set[str]:
     """The names whose objects a statement changes, as far as one can see: by assignment to a part, or by a call of a
     method whose result nobody keeps."""
     found: set[str] = set()
-    for node in ast.walk(statement):
+    for node in walked(statement):
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
             targets = node.targets

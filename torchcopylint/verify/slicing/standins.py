@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from torchcopylint.verify.slicing.conditions import Wanted
 from torchcopylint.verify.slicing.helpers import HELPERS, NEEDS
 from torchcopylint.verify.slicing.sizes import Setting
+from torchcopylint.verify.slicing.source import walked
 
 _LAYERS = frozenset(
     ["conv", "fc", "linear", "layer", "bn", "norm", "encoder", "decoder", "embedding", "classifier", "backbone"]
@@ -36,7 +37,7 @@ def layers_guessed(nodes: Iterable[ast.AST]) -> set[str]:
             own = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
             fields = [
                 part
-                for part in ast.walk(node)
+                for part in walked(node)
                 if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
             ]
             own |= {part.attr for part in fields if isinstance(part.ctx, ast.Store)}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
+from torchcopylint.verify.slicing.source import walked
+
 _SWITCHING = frozenset({"requires_grad_", "detach_"})
 _BLOCKS = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Try)
 """Blocks whose statements run whenever they do."""
@@ -26,7 +28,7 @@ def gone_through(loops: Iterable[ast.stmt]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for node in loops:
         if isinstance(node, ast.For | ast.AsyncFor):
-            for name in ast.walk(node.target):
+            for name in walked(node.target):
                 if isinstance(name, ast.Name):
                     found.setdefault(name.id, set()).update(_roots(node.iter))
     return found

@@ -6,6 +6,8 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator
 
+from torchcopylint.verify.slicing.source import walked
+
 _COMMON = frozenset({"self", "data", "weight", "bias", "grad", "parameters", "state_dict", "torch", "nn", "Parameter"})
 """Names that say nothing of what it is that is shared."""
 _BY_LAYERS = frozenset({"running_mean", "running_var", "num_batches_tracked"})
@@ -24,13 +26,13 @@ def is_written(tree: ast.Module, rows: Collection[int]) -> bool:
     if not shared or shared & _BY_LAYERS:
         return True
     # What comes from other files, with rows below zero, has names of its own.
-    own = (node for top in tree.body if top.lineno > 0 for node in ast.walk(top))
+    own = (node for top in tree.body if top.lineno > 0 for node in walked(top))
     return any(shared & names for node in own for names in _written(node))
 
 
 def _names_at(tree: ast.Module, rows: Collection[int]) -> Iterator[str]:
     """The names in statements on some rows, and in what the loops around them go through."""
-    for node in ast.walk(tree):
+    for node in walked(tree):
         if isinstance(node, ast.For) and any(node.lineno < row <= (node.end_lineno or row) for row in rows):
             yield from _names(node.iter)
         elif isinstance(node, ast.stmt) and node.lineno in rows and not hasattr(node, "body"):
@@ -39,13 +41,13 @@ def _names_at(tree: ast.Module, rows: Collection[int]) -> Iterator[str]:
 
 def _turning(tree: ast.Module, rows: Collection[int]) -> set[str]:
     """The names that loops around some rows go by."""
-    loops = (node for node in ast.walk(tree) if isinstance(node, ast.For))
+    loops = (node for node in walked(tree) if isinstance(node, ast.For))
     around = [node for node in loops if any(node.lineno < row <= (node.end_lineno or row) for row in rows)]
     return set[str]().union(*(_names(node.target) for node in around))
 
 
 def _names(node: ast.AST) -> set[str]:
-    inside = list(ast.walk(node))
+    inside = list(walked(node))
     found = {part.id for part in inside if isinstance(part, ast.Name)}
     return found | {part.attr for part in inside if isinstance(part, ast.Attribute)}
 
