@@ -43,10 +43,13 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
     for write in unit.writes.values():
         if write.form not in DIRECT_FORMS or any(link.site in readonly for link in write.chain):
             continue
-        reads = [read for read in others.get(write.site, []) if how in read.hows]
+        later = others.get(write.site, [])
+        reads = [read for read in later if how in read.hows]
         mine = owns.get(write.site, [])
+        # `for row in array: row[:2] = 0`, and then the array.
+        ours = [*mine, *(read for read in later if how not in read.hows)]
         reads = [read for read in reads if not _filled_on_purpose(read, write, mine, _is_being_filled(unit, write))]
-        reads = [read for read in reads if not _two_of_several(read, write) and not is_meant_for(read, write, mine)]
+        reads = [read for read in reads if not _two_of_several(read, write) and not is_meant_for(read, write, ours)]
         if reads:
             found.append((write, min(reads, key=order_of)))
             if only_shown(reads, mine):
