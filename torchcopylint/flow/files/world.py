@@ -456,14 +456,10 @@ class World(OuterNames):
         """Whether a unit, by its name, converts modules: what it takes over is dropped elsewhere."""
         unit: t.Unit | None = m.unit
         while unit is not None and unit.kind in ("function", "lambda"):
-            if idioms.converts(unit.name) or self._makes_from(unit):
+            if idioms.converts(unit.name):
                 return True
             unit = self.program.units[unit.parent] if unit.parent >= 0 else None
         return False
-
-    def _makes_from(self, unit: t.Unit) -> bool:
-        """Whether a method of a class makes an object of it from another one: `Layer.from_corrected(module)`."""
-        return unit.name.startswith("from_") and "classmethod" in self.decorators(unit.number)
 
     def context(self, m: Machine) -> str:
         """In which idiom a unit stands, for `.data`: see `idioms`."""
