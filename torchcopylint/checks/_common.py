@@ -206,10 +206,12 @@ def edits_openly(unit: UnitFacts, write: Write) -> bool:
     )
 
 
-def is_meant_for(read: ReadAfter, write: Write, owns: Sequence[ReadAfter]) -> bool:
-    """Whether something is written through an alias that nobody looks at any more, while what it was taken from is
-    read: with two memories, the write would have been for nothing. `array = x.numpy(); array[:] = mean`."""
-    plain = write.named and not write.reads_old and not read.element
+def is_meant_for(read: ReadAfter, write: Write, owns: Sequence[ReadAfter], *, partly: bool = False) -> bool:
+    """Whether something is put into all of an alias that nobody looks at any more, while what it was taken from is
+    read: with two memories, the write would have been for nothing. `array = x.numpy(); array[:] = mean`. `partly` is
+    whether a part of it will do, and no content of its own."""
+    whole = not write.partial and (write.form == "item" or write.op == "copy_")
+    plain = write.named and not write.reads_old and (partly or whole) and not read.element
     return plain and not owns and not read.below_read and bool(read.below_written)
 
 

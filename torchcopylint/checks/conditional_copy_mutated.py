@@ -36,7 +36,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             continue
         mine = owns.get(write.site, [])
         reads = [read for read in others.get(write.site, []) if _of_a_source(read)]
-        reads = [read for read in reads if not is_meant_for(read, write, mine)]
+        reads = [read for read in reads if not is_meant_for(read, write, mine, partly=True)]
         if reads:
             found.append((write, min(reads, key=order_of)))
     told = {write.site for write, _ in found}

@@ -118,10 +118,19 @@ def partly_overlap(written: Region, read: Region, *, broadcast: bool) -> bool:
 
 
 def _counted_back(m: Machine, written: Region, read: Region) -> tuple[Region, Region]:
-    """`x[n:] = x[: size - n]`: what is copied is as long as what it is copied onto, so that `size` is all there is."""
-    pairs = [(_from_end(m, one, two), _from_end(m, two, one)) for one, two in zip(written, read, strict=False)]
+    """`x[n:] = x[: size - n]`: what is copied is as long as what it is copied onto, so that `size` is all there is. Or
+    all that counts: `x[n:size] = x[: size - n]`."""
+    matched = [(_open(one, two), _open(two, one)) for one, two in zip(written, read, strict=False)]
+    pairs = [(_from_end(m, one, two), _from_end(m, two, one)) for one, two in matched]
     rest = len(pairs)
     return (*(one for one, _ in pairs), *written[rest:]), (*(two for _, two in pairs), *read[rest:])
+
+
+def _open(late: Part, early: Part) -> Part:
+    """A slice up to what the other one stops short of, by what this one begins with, as a slice to the end."""
+    short = f"({late.upper} - {late.value})"
+    both = late.kind == early.kind == "slice" and early.value in (None, 0)
+    return late._replace(upper=None) if both and isinstance(late.value, str) and early.upper == short else late
 
 
 def _from_end(m: Machine, early: Part, late: Part) -> Part:

@@ -44,8 +44,9 @@ _SHOWING = _named("matplotlib.pyplot", "hist imshow matshow boxplot")
 _MAX_VIEWS = 8
 
 
-def ask(m: Machine, value: Value, site: int, name: str, op: str) -> None:
-    """An array is made of a tensor: refused if that requires grad, on whatever path it comes."""
+def ask(m: Machine, value: Value, site: int, name: str, op: str, *, plainly: bool = True) -> None:
+    """An array is made of a tensor: refused if that requires grad, on whatever path it comes. `plainly` is whether the
+    code says that it is to be an array."""
     objects = [m.state.object(ref) for ref in value.refs]
     # torch asks whether autograd records, too (`Can't call numpy()`, executed under torch 2.13).
     off = m.guards or m.state.mode.recording is Fact.NO
@@ -59,6 +60,9 @@ def ask(m: Machine, value: Value, site: int, name: str, op: str) -> None:
     if obj.requires_grad is not Fact.YES and not hollow.comes_through_known(m, obj) and not runs.ran_at(obj.graph):
         # A network that comes from elsewhere may be frozen, have no parameters, or be of another framework; not one
         # that backward has run over.
+        sure = Sure.HINT
+    if not plainly and obj.requires_grad is not Fact.YES and not m.trains and not runs.ran_at(obj.graph):
+        # Where nothing is trained, whoever draws what a network returns has one without parameters, or a frozen one.
         sure = Sure.HINT
     m.fact(NumpyRefused(site, name, op, m.state.mode.assumed, sure, _detaches_others(m)))
 
@@ -91,13 +95,14 @@ def _of_parameter(m: Machine, obj: Object) -> bool:
 def _ask_of(m: Machine, value: Value, register: int, event: t.Call | t.Invoke, name: str, *, alone: bool) -> None:
     """An array is made of an argument: of what stands in a list, or of a tensor if the function does that `alone`."""
     text = naming.text_of(m, register) if register >= 0 else "..."
+    plainly = m.dotted_of(event) in TO_ARRAY
     if kind_of(value, m.state) in (Kind.LIST, Kind.TUPLE):
         for slot in [slot for ref in value.refs for slot in m.state.slot_names(ref)]:
             cell = m.state.cell(slot)
             if cell is not None:
-                ask(m, Value(cell.refs, cell.kind), event.site, text, f"{name}({text})")
+                ask(m, Value(cell.refs, cell.kind), event.site, text, f"{name}({text})", plainly=plainly)
     elif alone:
-        ask(m, value, event.site, text, f"{name}({text})")
+        ask(m, value, event.site, text, f"{name}({text})", plainly=plainly)
 
 
 def _asking(count: int, *, alone: bool) -> Callable[[Machine, Arguments, t.Call | t.Invoke, str], None]:

@@ -115,7 +115,7 @@ BUFFER_NAMES = frozenset({"running_mean", "running_var", "num_batches_tracked"})
 
 _MODEL_NAME = re.compile(
     r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|critic|actor|policy|backbone"
-    r"|classifier|student|teacher|autoencoder|vae|unet|cnn|mlp)\d?$|^(?:gen|disc)$|^net_?[dg](?:_?[ab])?$",
+    r"|classifier)\d?$|^(?:gen|disc|student|teacher|autoencoder|vae|unet|cnn|mlp)$|^net_?[dg](?:_?[ab])?$",
     re.I,
 )
 _KEY = re.compile(r"""\[["'](\w+)["']\]$""")
