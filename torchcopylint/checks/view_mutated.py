@@ -90,9 +90,6 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         points = (*shared_points(links), written_point(write))
         values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
         yield Report(write.site, points, values, at_most(Confidence.MEDIUM, confidence(write.sure)), "field")
-    for fact in unit.facts:
-        if isinstance(fact, EntryWritten):
-            yield _as_two_entries(fact)
     for write, links in first_of_each(reaching):
         points = (*shared_points(links), written_point(write))
         values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
@@ -102,9 +99,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             sure = Confidence.LOW
         yield Report(write.site, points, values, sure, "caller")
     told = {write.site for write, _ in (*found, *reaching, *edits)}
-    for fact in unit.facts:
-        if isinstance(fact, EntriesEdited) and fact.site not in told:
-            yield _of_copied(fact)
+    yield from _of_entries(unit, told)
     yield from (_of_part(unit, fact) for fact in _parts(unit, owns) if fact.site not in told)
     for write, read in once_a_sharing(found):
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
@@ -185,6 +180,15 @@ def _twins(methods: Sequence[UnitFacts], writes: Sequence[tuple[UnitFacts, Write
         shared = Point(Role.SHARED, fact.site, "shared.name", values)
         sure = at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure))
         yield Report(write.site, (shared, written_point(write)), values, sure)
+
+
+def _of_entries(unit: UnitFacts, told: set[int]) -> Iterator[Report]:
+    """What containers hold that is two entries, or stands in two of them; but for writes that are told of already."""
+    for fact in unit.facts:
+        if isinstance(fact, EntryWritten):
+            yield _as_two_entries(fact)
+        elif isinstance(fact, EntriesEdited) and fact.site not in told:
+            yield _of_copied(fact)
 
 
 def _as_two_entries(fact: EntryWritten) -> Report:

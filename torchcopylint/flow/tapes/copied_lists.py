@@ -165,9 +165,10 @@ def _of_pair(m: Machine, iterable: t.Event | None, position: int) -> int:
     """What the element at a position of each turn comes from: of `enumerate`, `zip`, and what dictionaries hold."""
     if isinstance(iterable, t.Invoke):
         return iterable.base if iterable.name == "items" and position == 1 else -1
-    if not isinstance(iterable, t.Call):
+    arguments = iterable.arguments if isinstance(iterable, t.Call) else ()
+    if not isinstance(iterable, t.Call) or not arguments or any(one.stars for one in arguments):
         return -1
-    called, arguments = m.dotted_of(iterable), iterable.arguments
+    called = m.dotted_of(iterable)
     if called == "builtins.enumerate" and position == 1:
         return arguments[0].register
     if called == "builtins.zip" and 0 <= position < len(arguments):
@@ -194,10 +195,9 @@ def _computing(m: Machine) -> Iterator[tuple[int, tuple[int, ...]]]:
             yield call.site, tuple(argument.register for argument in call.arguments)
     for invoke in m.index.of(t.Invoke):
         if invoke.name not in _REPLACING and not invoke.name.endswith("_"):
-            yield invoke.site, tuple(argument.register for argument in invoke.arguments)
-    for made in m.index.of(t.Invoke):
-        if table.tensor_method(made.name) is not None and made.name not in _SIZES and not made.name.endswith("_"):
-            yield made.site, (made.base,)
+            computes = table.tensor_method(invoke.name) is not None and invoke.name not in _SIZES
+            given = tuple(argument.register for argument in invoke.arguments)
+            yield invoke.site, (invoke.base, *given) if computes else given
 
 
 def _is_whole(m: Machine, register: int, name: str) -> bool:
