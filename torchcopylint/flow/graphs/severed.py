@@ -8,7 +8,7 @@ from torchcopylint.base.finding import Role
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GraphLost
 from torchcopylint.flow.graphs import lone_leaves
-from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Sure, Value
+from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes.way_back import WayBack
 from torchcopylint.flow.values import inside, kinds, naming
@@ -269,15 +269,22 @@ def _behind(m: Machine, event: t.Event, site: int) -> list[int]:
     return [*found, *t.operands(event)]
 
 
+def _network_without_graph(m: Machine, event: t.Call | t.Invoke, register: int) -> Object | None:
+    """The network in a register, if it is one that may be trained, and what the call has made of it has no graph."""
+    networks = [m.state.object(ref) for ref in m.value(register).refs]
+    made = [m.state.object(ref) for ref in m.value(event.out).refs]
+    trained = len(networks) == 1 and networks[0].kind is Kind.MODULE and networks[0].requires_grad is not Fact.NO
+    if not trained or not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
+        return None
+    return networks[0]
+
+
 def _cut_by_mode(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
     """The same for a network that is called where nothing is recorded, or has a method that switches that off."""
     if not isinstance(event, t.Call | t.Invoke):
         return None
     register = event.function if isinstance(event, t.Call) else event.base
-    networks = [m.state.object(ref) for ref in m.value(register).refs]
-    made = [m.state.object(ref) for ref in m.value(event.out).refs]
-    trained = len(networks) == 1 and networks[0].kind is Kind.MODULE and networks[0].requires_grad is not Fact.NO
-    if not trained or not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
+    if _network_without_graph(m, event, register) is None:
         return None
     if isinstance(event, t.Call) or event.name == "forward":
         return (event, register, "torch.no_grad()") if event.site in m.muted else None
@@ -295,12 +302,10 @@ def _cut_by_forward(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | No
     if not isinstance(event, t.Call | t.Invoke) or (isinstance(event, t.Invoke) and event.name != "forward"):
         return None
     register = event.function if isinstance(event, t.Call) else event.base
-    networks = [m.state.object(ref) for ref in m.value(register).refs]
-    made = [m.state.object(ref) for ref in m.value(event.out).refs]
-    trained = len(networks) == 1 and networks[0].kind is Kind.MODULE and networks[0].requires_grad is not Fact.NO
-    if not trained or not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
+    network = _network_without_graph(m, event, register)
+    if network is None:
         return None
-    called = m.world.method_of(networks[0], "forward")
+    called = m.world.method_of(network, "forward")
     helper = m.world.machines.get(called) if called is not None and m.world.is_own(called) else None
     returned = helper.index.of(t.Return) if helper is not None else []
     cuts = [_cut_behind(helper, one.value, one.site + 1) for one in returned] if helper is not None else []
