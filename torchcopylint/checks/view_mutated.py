@@ -68,6 +68,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         if write.form not in _FORMS or (write.blank and not write.reads_old) or _says_so(unit, write):
             continue
         reads = [read for read in others.get(write.site, []) if _plain(read) or _is_kept_by_name(read, write)]
+        # A display that is returned (`return s.x, s.y`) is no holder of its own: it was written by what stands there.
+        reads = [read for read in reads if not (read.consumer == "return" and read.name.startswith("...["))]
         reads = [read for read in reads if not kept_gradient(unit, read) and not read.asked]
         own = owns.get(write.site, [])
         wanted = _wanted(unit, write, reads, own)

@@ -120,8 +120,8 @@ def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: st
 
 def _of_copied(m: Machine, ref: int, slot: Slot) -> Value | None:
     """What a field of a copy holds that nobody has looked at since, if that of the first object is the same still."""
-    source = m.shallow_of.get(ref)
-    if source is None or m.state.cell(slot) is not None:
+    source = slots.copied_from(m, ref) if ref in m.shallow_of and m.state.cell(slot) is None else None
+    if source is None:
         return None
     copied, first = m.state.object(ref).site, m.state.object(source)
     held = m.state.cell((source, slot[1]))

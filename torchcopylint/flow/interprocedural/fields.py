@@ -97,19 +97,8 @@ def _of_several(m: Machine, field: str, site: int, share: Share, obj: Object) ->
     """The state of each of several modules that another field holds: `{k: part.state_dict() for k, part in ...}`."""
     source, sure = _states_of(m, m.unit.definitions[m.index.calls[share.site]] if share.site in m.index.calls else None)
     if source and source != field and OPTIMIZER_STATE not in obj.flags:
-        name = _each_of(m, source)
-        yield Kept(
-            field=field,
-            site=site,
-            shared=share.site,
-            how=How.STATE,
-            source=name,
-            shallow="shallow" in obj.flags,
-            sure=sure,
-            method=m.unit.name,
-            sources=frozenset({name}),
-            calls=uses.own_calls(m),
-        )
+        kept = _of_each(m, field, site, share, _each_of(m, source))
+        yield kept._replace(how=How.STATE, shallow="shallow" in obj.flags, sure=sure)
 
 
 def _of_held(m: Machine, field: str, site: int, share: Share, obj: Object) -> Iterator[Kept]:
@@ -119,21 +108,25 @@ def _of_held(m: Machine, field: str, site: int, share: Share, obj: Object) -> It
     here = {name for name, stores in m.index.stores.items() if any(is_self(m, store.base) for store in stores)}
     source = field_of(m, taken[0].base, here) if len(taken) == 1 else ""
     if source and source != field and m.state.object(share.of).kind is Kind.PARAMETER:
-        name = f"{m.unit.first}.{source}"
         # What a name lets guess, the class knows if it deals in gradients.
         known = max(m.state.object(share.of).sure, Sure.LIKELY if _asks_for_gradients(m) else Sure.HINT)
-        yield Kept(
-            field=field,
-            site=site,
-            shared=share.site,
-            how=share.how,
-            source=name,
-            shallow=True,
-            sure=min(obj.sure, known),
-            method=m.unit.name,
-            sources=frozenset({name}),
-            calls=uses.own_calls(m),
-        )
+        yield _of_each(m, field, site, share, f"{m.unit.first}.{source}")._replace(sure=min(obj.sure, known))
+
+
+def _of_each(m: Machine, field: str, site: int, share: Share, source: str) -> Kept:
+    """That a field keeps something of each of several that a source holds."""
+    return Kept(
+        field=field,
+        site=site,
+        shared=share.site,
+        how=share.how,
+        source=source,
+        shallow=True,
+        sure=Sure.NOT,
+        method=m.unit.name,
+        sources=frozenset({source}),
+        calls=uses.own_calls(m),
+    )
 
 
 def _asks_for_gradients(m: Machine) -> bool:

@@ -98,6 +98,18 @@ def clear(m: Machine, ref: int) -> None:
             m.state.put(slot, None)
 
 
+def copied_from(m: Machine, ref: int) -> int | None:
+    """The dictionary or object that another one is a shallow copy of; `None` also where a loop copies its own copy."""
+    seen, source = {ref}, m.shallow_of.get(ref)
+    first = source
+    while source is not None:
+        if source in seen:
+            return None
+        seen.add(source)
+        source = m.shallow_of.get(source)
+    return first
+
+
 def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value:
     """An element of one container; `key` is a constant, or `None` for any of them."""
     ref = base.refs[0]
@@ -115,8 +127,7 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
         slot = (ref, f"[{key!r}]")
         if m.state.cell(slot) is not None:
             return slot_value(m, slot)
-        if isinstance(key, str) and ref in m.shallow_of:
-            source = m.shallow_of[ref]
+        if isinstance(key, str) and (source := copied_from(m, ref)) is not None:
             same = element(m, Value((source,)), key, site, f"{m.state.object(source).text}[{key!r}]")
             bind_slot(m, slot, same._replace(root=None), site)
             if obj.kind is Kind.UNKNOWN:
