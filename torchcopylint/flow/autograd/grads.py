@@ -132,6 +132,23 @@ def written_by(op: Op, arguments: Arguments) -> Sequence[int | str]:
     return () if training.const is False or untold else op.writes
 
 
+def note_indices(m: Machine, indices: Sequence[Value], results: Sequence[int], at: Site) -> None:
+    """Backward will need the masks and places by which elements were picked or set, as they are now: `index` and
+    `index_put_` save them, as tensors (executed with torch 2.13; NumPy's are made into tensors, which are copies)."""
+    if m.state.mode.recording is Fact.NO:
+        return
+    for ref in results:
+        obj = m.state.object(ref)
+        if obj.kind not in TENSORS or obj.requires_grad <= 0:
+            continue
+        ids: list[int] = []
+        for number, value in enumerate(indices):
+            name = naming.key_text(m, value.root) or "its index"
+            ids += save(m, value, at.site * 8 + number, Saved(at.site, "[...]", "input", name))
+        if ids:
+            m.state.set_object(ref, m.state.object(ref)._replace(graph=obj.graph | frozenset(ids)))
+
+
 def note_output(m: Machine, result: Value, at: Site, keeps: bool) -> None:
     """An operation in place keeps what it has made of its input, or nothing."""
     if keeps and len(result.refs) == 1 and m.state.object(result.refs[0]).requires_grad > 0:

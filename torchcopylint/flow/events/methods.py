@@ -98,6 +98,9 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         return _call_on_unknown(m, base, obj, event, arguments)
     elif obj.type == memory.GENERATOR and (drawn := table.function(f"{memory.GENERATOR}.{name}")) is not None:
         return operations.apply(m, drawn, arguments, Site(event.site, naming.text_of(m, event.base), name))
+    elif obj.type == memory.RANDOM_STATE and (drawn := table.function(f"numpy.random.{name}")) is not None:
+        without = arguments._replace(positional=arguments.positional[1:])
+        return operations.apply(m, drawn, without, Site(event.site, naming.text_of(m, event.base), name))
     elif obj.type == memory.WINDOW and name in ("cast", "toreadonly"):
         return memory.alias(m, base, event.site, How.VIEW, obj._replace(text=naming.text_of(m, event.out)))
     text = naming.text_of(m, event.out).removesuffix("(...)")

@@ -33,7 +33,7 @@ from torchcopylint.flow.program import generators, ownership
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, kept_while_trained, reading, repeating, slots, writing
 from torchcopylint.flow.tapes import numbers, uses
-from torchcopylint.flow.values import imports, memory, naming
+from torchcopylint.flow.values import array_dtypes, imports, memory, naming
 from torchcopylint.flow.values.sites import Arguments, Site
 from torchcopylint.flow.values.state import kind_of
 from torchcopylint.knowledge import table
@@ -81,9 +81,8 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
             made = made._replace(flags=frozenset({NDARRAY}))
         elif all(LONE in obj.flags for v in values for obj in map(m.state.object, v.refs) if obj.kind is Kind.ARRAY):
             made = made._replace(flags=frozenset({LONE}))
-        return memory.fresh(
-            m, event.site, made._replace(dtype="bool" if symbol in COMPARISONS else _dtype(m, symbol, values))
-        )
+        dtype = "bool" if symbol in COMPARISONS else array_dtypes.arithmetic(m, symbol, values)
+        return memory.fresh(m, event.site, made._replace(dtype=dtype))
     if symbol == "*" and any(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
         return _repeat(m, values, kinds, event, operands)
     if symbol == "+" and all(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
@@ -136,14 +135,6 @@ def _unknown_result(m: Machine, values: list[Value], event: t.Operate, symbol: s
         if m.state.mode.recording > 0 and any(obj.requires_grad > 0 for obj in inputs):
             made = made._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO)
     return memory.fresh(m, event.site, made, "arithmetic " + symbol)
-
-
-def _dtype(m: Machine, symbol: str, values: list[Value]) -> str:
-    """The dtype of arithmetic on arrays, where it is that of each operand: not of quotients, nor with fractions."""
-    if symbol == "/" or any(not value.refs and not isinstance(value.const, int) for value in values):
-        return ""
-    dtypes = {m.state.object(ref).dtype for value in values for ref in value.refs}
-    return dtypes.pop() if len(dtypes) == 1 else ""
 
 
 def _on_tensor(

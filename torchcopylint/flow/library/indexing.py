@@ -328,7 +328,9 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
         sure = sure_copy(m, event.subscript)
         sure = min(sure, obj.sure) if kind is not Kind.UNKNOWN else sure
         flags = {Sure.PROVEN: {INDEX_COPY}, Sure.LIKELY: {INDEX_COPY_LIKELY}}.get(sure, set())
-        return memory.fresh(m, event.site, made._replace(flags=made.flags | flags | {ADVANCED}), "item")
+        picked = memory.fresh(m, event.site, made._replace(flags=made.flags | flags | {ADVANCED}), "item")
+        grads.note_indices(m, _picking(m, event.subscript), picked.refs, Site(event.site, text, "[...]", "item"))
+        return picked
     if kind is Kind.BYTES and obj.type != memory.WINDOW:
         reading.read(m, base, event.site, "operand")
         return memory.fresh(m, event.site, made, "item")
@@ -403,6 +405,7 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     )
     refusals.check(m, base, [value], Site(event.site, text, "[...] =", "item"))
     grads.after_write(m, base, [value], Site(event.site, text, "[...] =", "item"), view=True)
+    grads.note_indices(m, _picking(m, event.subscript), base.refs, Site(event.site, text, "[...] =", "item"))
     if sums:
         runs.mark_sum(m, event.site, base)
 
@@ -492,10 +495,17 @@ def write_back(m: Machine, item: t.Item, value: Value, at: Site) -> None:
         overlaps.note_index(m, single, _parts(m, item.subscript), at)
         refusals.check(m, single, [value], at)
         grads.after_write(m, single, [value], at, view=True)
+        grads.note_indices(m, _picking(m, item.subscript), single.refs, at)
 
 
 def _parts(m: Machine, index: t.Index) -> list[Value]:
     return [m.value(part) for part in index if not isinstance(part, t.Slice)]
+
+
+def _picking(m: Machine, index: t.Index) -> list[Value]:
+    """The tensors in an index that surely pick several elements: what has no dimensions is taken for a number."""
+    values = [value for value in _parts(m, index) if kind_of(value, m.state) in TENSORS]
+    return [value for value in values if _is_many(m, value) is Sure.PROVEN]
 
 
 def _is_ellipsis(m: Machine, index: t.Index) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from torchcopylint.flow.autograd import grads, refusals
 from torchcopylint.flow.facts import Saved
-from torchcopylint.flow.library import lone_numbers, picking
+from torchcopylint.flow.library import drawing, lone_numbers, picking
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARGUMENT,
     BLANK,
     BUFFERS,
-    CONTAINERS,
     DIMENSIONS,
     EXPANDED,
     INDEX_COPY,
@@ -33,7 +32,7 @@ from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import slots, writing
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import inquiries, layout
-from torchcopylint.flow.values import callforms, devices, dtypes, memory
+from torchcopylint.flow.values import array_dtypes, callforms, devices, dtypes, memory
 from torchcopylint.flow.values.sites import Arguments, Site
 from torchcopylint.flow.values.state import kind_of
 from torchcopylint.knowledge.several import Outputs, outputs_of
@@ -71,29 +70,6 @@ _CONVERTING = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
 """What they make of a number has no dimensions."""
 _WHOLE_VIEWS = frozenset({"detach", "transpose", "permute", "t", "unsqueeze"})
 """Views of a whole tensor, whose elements stand for as many as they did."""
-SIZED = {
-    "numpy.random.choice": 1,
-    "numpy.random.randint": 2,
-    "numpy.random.Generator.choice": 2,
-    "numpy.random.Generator.integers": 3,
-}
-"""Functions that return a number, or an array where a size is given: at which position."""
-_DRAWS = {
-    "random": 0,
-    "random_sample": 0,
-    "rand": 0,
-    "randn": 0,
-    "standard_normal": 0,
-    "standard_exponential": 0,
-    "standard_cauchy": 0,
-    "normal": 2,
-    "uniform": 2,
-    "laplace": 2,
-    "logistic": 2,
-    "gumbel": 2,
-    "lognormal": 2,
-}
-"""What draws one number, or an array of them if an argument stands at that position, the size."""
 ARRAY_MAKERS = frozenset(
     [
         "torch.Tensor.numpy",
@@ -139,23 +115,18 @@ _RESULT_KINDS = {
 
 def result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inplace: bool) -> Value:
     """What a call of a known operation returns; `inplace` is whether it wrote its first argument instead."""
-    if op.name in SIZED and ("size" in arguments.keywords or len(arguments.positional) > SIZED[op.name]):
-        made = Object(Kind.ARRAY, Sure.PROVEN, text=f"{at.op}(...)", flags=frozenset({NDARRAY}))
-        return memory.fresh(m, at.site, made)
     if op.name.endswith(_CAPSULES) and first.refs:
         return memory.alias(m, first, at.site, How.VIEW, Object(Kind.OTHER, Sure.PROVEN, text=_text(at)))
-    if op.name == "numpy.random.Generator.choice":
-        # Without a size, one of what there is to choose from.
-        return memory.unknown(m, at.site, f"{at.name}.{at.op}")
     if op.name == "torch.load":
         # Whatever has been saved: its use shows what it is.
         return memory.unknown(m, at.site, _text(at))
+    drawn = drawing.draw(m, op, arguments, at)
+    if drawn is not None:
+        return drawn
     if op.result == "size" and len(arguments.positional) > 1:
         return Value(kind=Kind.NUMBER)
     if op.result in _RESULT_KINDS:
         return Value(kind=_RESULT_KINDS[op.result])
-    if op.name.startswith("numpy.random.") and _draws_one(m, op, arguments):
-        return Value(kind=Kind.NUMBER)
     if inplace or (op.shares == "same" and op.of == 0 and not op.when):
         if op.result in ("self", "tensor", "input", "array"):
             return writing.current(m, first)
@@ -181,36 +152,10 @@ def result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inp
     return _shared(m, op, arguments, source, _described(m, op, arguments, source, made, at), at)
 
 
-def _draws_one(m: Machine, op: Op, arguments: Arguments) -> bool:
-    """Whether a call draws one number: no size is given, and no parameter of the distribution is known as an array."""
-    short = op.name.rpartition(".")[2]
-    values = arguments.positional[op.name.startswith("numpy.random.Generator.") :]
-    sized = arguments.keywords.get("size", arguments.keywords.get("out"))
-    if short not in _DRAWS or len(values) > _DRAWS[short] or (sized is not None and sized.kind is not Kind.NONE):
-        return False
-    several = BUFFERS | CONTAINERS
-    return not any(
-        m.state.object(ref).kind in several for v in (*values, *arguments.keywords.values()) for ref in v.refs
-    )
-
-
 def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:
     """The object that an operation returns: its dtype, dimensions, gradient."""
     short = op.name.rpartition(".")[2].partition("(")[0]
-    dtype = dtypes.named(arguments) or op.dtype
-    if not dtype and not dtypes.is_asked_for(short, arguments):
-        dtype = dtypes.made(m, op.name, arguments)
-        if not dtype:
-            dtype = dtypes.chosen(m, arguments) if short in dtypes.CHOOSING else _source_dtype(m, source, op)
-    computed = op.differentiable or made.kind is Kind.ARRAY
-    if dtype in dtypes.INTEGERS and not op.dtype and computed and op.shares == "fresh" and short not in dtypes.CHOOSING:
-        # `integers * 0.5` is not an integer tensor.
-        dtype = dtype if short in dtypes.KEEPING or dtypes.named(arguments) else ""
-    elif dtype in dtypes.INTEGERS and "dtype" in op.when and not op.dtype and not dtypes.named(arguments):
-        # `integers.to(something)`: a device keeps the dtype, another tensor need not.
-        dtype = dtype if all(v.kind is Kind.STRING for v in arguments.positional[1:]) else ""
-    if not dtype and made.kind in TENSORS and dtypes.is_fraction(m, short, arguments):
-        dtype = dtypes.FLOATING
+    dtype = _dtype(m, op, arguments, source, made)
     flags = {BLANK} if short in FACTORIES else set()
     if short in _WITH_DIMENSIONS or (source.refs and kind_of(source, m.state) is Kind.LIST):
         flags.add(DIMENSIONS)
@@ -264,10 +209,41 @@ def _scalar(op: Op, arguments: Arguments) -> Fact:
     return Fact.YES if loss or len(arguments.positional) <= 1 else Fact.UNKNOWN
 
 
-def _source_dtype(m: Machine, source: Value, op: Op) -> str:
+def _dtype(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object) -> str:
+    """The dtype of the result, or what is known of it: as told, as the operation makes it, or that of the source."""
+    short = op.name.rpartition(".")[2].partition("(")[0]
+    told = dtypes.named(arguments) or op.dtype
+    by_itself = ""
+    if not told and not dtypes.is_asked_for(short, arguments):
+        by_itself = dtypes.made(m, op.name, arguments)
+        given = dtypes.chosen(m, arguments) if short in dtypes.CHOOSING else _of_source(m, op, source)
+        told = by_itself or given
+    if by_itself or dtypes.named(arguments) or op.dtype:
+        return by_itself or told
+    if made.kind is Kind.ARRAY and short in array_dtypes.FRACTIONAL:
+        return array_dtypes.fraction(told)
+    computed = op.differentiable or made.kind is Kind.ARRAY
+    if told in dtypes.INTEGERS and computed and op.shares == "fresh" and short not in dtypes.CHOOSING:
+        # `integers * 0.5` is not an integer tensor.
+        told = told if short in dtypes.KEEPING else ""
+    elif told in dtypes.INTEGERS and "dtype" in op.when:
+        # `integers.to(something)`: a device keeps the dtype, another tensor need not.
+        told = told if all(v.kind is Kind.STRING for v in arguments.positional[1:]) else ""
+    fraction = not told and made.kind in TENSORS and dtypes.is_fraction(m, short, arguments)
+    return dtypes.FLOATING if fraction else told
+
+
+def _of_source(m: Machine, op: Op, source: Value) -> str:
+    """The dtype of what an operation is given, or of all that is in the list that it is given."""
     if op.name in _OF_DEFAULT:
         return dtypes.DEFAULT
-    found = {m.state.object(ref).dtype for ref in source.refs}
+    refs = set(source.refs)
+    for ref in source.refs:
+        if m.state.object(ref).kind in (Kind.LIST, Kind.TUPLE):
+            refs.remove(ref)
+            cells = [m.state.cell(slot) for slot in m.state.slot_names(ref)]
+            refs.update(held for cell in cells if cell is not None for held in cell.refs or (ref,))
+    found = {m.state.object(ref).dtype for ref in refs}
     return found.pop() if len(found) == 1 else ""
 
 
@@ -322,7 +298,7 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
         return memory.fresh(m, at.site, made)
     if op.when == "mode" and _drops(op, arguments):
         return memory.fresh(m, at.site, made)
-    before = _source_dtype(m, source, op)
+    before = _of_source(m, op, source)
     when = op.when
     if kind not in (*BUFFERS, Kind.UNKNOWN):
         return memory.fresh(m, at.site, made)

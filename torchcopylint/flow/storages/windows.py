@@ -23,6 +23,11 @@ def _bytes(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
     return memory.fresh(m, event.site, Object(Kind.STRING, Sure.PROVEN, text=f"{name}(...)"))
 
 
+@special("numpy.random.RandomState")
+def _random_state(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    return memory.fresh(m, event.site, Object(Kind.OTHER, Sure.PROVEN, text=f"{name}(...)", type=memory.RANDOM_STATE))
+
+
 @special("numpy.random.default_rng")
 def _default_rng(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     return memory.fresh(m, event.site, Object(Kind.OTHER, Sure.PROVEN, text=f"{name}(...)", type=memory.GENERATOR))

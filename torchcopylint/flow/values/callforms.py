@@ -105,6 +105,8 @@ def _forms(m: Machine, op: Op, base: str, arguments: Arguments) -> list[str]:
         found.append("dim")
     if len(arguments.positional) > 2 and kind not in TENSORS:
         found.append("dim")
+    if _has_axis(m, arguments):
+        found.append("axis")
     if len(arguments.positional) == 1 and not arguments.keywords:
         found.append("condition")
     if "other" in arguments.keywords or kind in TENSORS:
@@ -116,6 +118,14 @@ def _forms(m: Machine, op: Op, base: str, arguments: Arguments) -> list[str]:
     elif first in CONTAINERS or first is Kind.NUMBER:
         found.append("list")
     return found
+
+
+def _has_axis(m: Machine, arguments: Arguments) -> bool:
+    """Whether a function of NumPy is to go along some of the dimensions, so that it makes an array."""
+    axis = arguments.keywords.get("axis", arguments.at(1))
+    kind = kind_of(axis, m.state)
+    told = "axis" in arguments.keywords or _is_number(axis, kind) or kind is Kind.TUPLE
+    return (told and kind is not Kind.NONE) or arguments.flag("keepdims") is True
 
 
 def _repeats_in_group(pattern: str) -> bool:

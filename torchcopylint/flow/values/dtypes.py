@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow.model import ANY_ELEMENT, REPEATS, REPEATS_LIKELY, UNKNOWN, Fact, Kind, Value
 from torchcopylint.flow.tape import Dotted
+from torchcopylint.flow.values import array_dtypes
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -57,7 +58,7 @@ _ARITHMETIC = frozenset(
     {f"__{side}{name}__" for side in ("", "r") for name in ("add", "sub", "mul", "pow")} | {"add", "sub", "mul", "pow"}
 )
 _JOINING = frozenset({"cat", "concat", "concatenate"})
-_DOUBLES = frozenset({"numpy.zeros", "numpy.ones", "numpy.empty"})
+_DOUBLES_OF_SHAPE = frozenset({"numpy.zeros", "numpy.ones", "numpy.empty"})
 """What makes float64 of a shape, where torch would take its default."""
 MAX_LITERAL = 40
 """So many numbers of a literal are looked at."""
@@ -82,19 +83,20 @@ def of_constant(value: Value) -> str:
 
 def made(m: Machine, name: str, arguments: Arguments) -> str:
     """The dtype of what a factory (by its full name) makes without being told a dtype; else an empty text."""
-    short = name.rpartition(".")[2].partition("(")[0]
-    if short in ("randint", "randperm", "one_hot"):
+    name = name.partition("(")[0]
+    short = name.rpartition(".")[2]
+    if short in ("randint", "randperm", "one_hot") or name in array_dtypes.COUNTS:
         return "int64"
-    if short in ("arange", "range"):
-        literal = _literal(m, list(arguments.positional)) if short == "arange" else ""
-        return "float64" if literal == DEFAULT and name.startswith("numpy.") else literal
-    if short in ("tensor", "as_tensor", "array"):
-        return _literal(m, [arguments.at(0)])
-    if name in _DOUBLES and len(arguments.positional) == 1 and not arguments.keywords:
+    if name in array_dtypes.DOUBLES or (name in _DOUBLES_OF_SHAPE and len(arguments.positional) == 1):
         return "float64"
-    if short == "full" and len(arguments.positional) > 1:
-        return _literal(m, [arguments.at(1)])
-    return ""
+    literal = ""
+    if short == "arange":
+        literal = _literal(m, list(arguments.positional))
+    elif short in ("tensor", "as_tensor", "array", "asarray"):
+        literal = _literal(m, [arguments.at(0)])
+    elif short == "full" and len(arguments.positional) > 1:
+        literal = _literal(m, [arguments.at(1)])
+    return "float64" if literal == DEFAULT and name.startswith("numpy.") else literal
 
 
 def is_asked_for(short: str, arguments: Arguments) -> bool:

@@ -177,6 +177,8 @@ WINDOW = "memoryview"
 """The type of bytes whose slices are windows on them: those of a `bytearray` are copies."""
 GENERATOR = "numpy.random.Generator"
 """The type of what `numpy.random.default_rng` makes."""
+RANDOM_STATE = "numpy.random.RandomState"
+"""The type of the older source of random numbers: its methods are what the functions of `numpy.random` are."""
 _OF_ANY_FRAMEWORK = CONTAINERS | {Kind.ARRAY, Kind.BYTES, Kind.NUMBER, Kind.STRING}
 
 

@@ -213,6 +213,20 @@ STRIDE_TRICKS = (
     Group("x, 2, 0", "sliding_window_view", "array"),
 )
 
+_DISTRIBUTIONS = (
+    Group("2.0, 4", "exponential poisson standard_gamma standard_t chisquare rayleigh weibull power pareto", "nothing"),
+    Group("2.0, 4", "zipf", "nothing"),
+    Group("0.5, 4", "geometric logseries", "nothing"),
+    Group("0.0, 1.0, 4", "normal uniform laplace logistic gumbel lognormal", "nothing"),
+    Group("0.5, 2.0, 4", "beta gamma f wald vonmises", "nothing"),
+    Group("3, 0.5, 4", "binomial negative_binomial", "nothing"),
+    Group("0.0, 1.0, 2.0, 4", "triangular", "nothing"),
+    Group("3, 3, 2, 4", "hypergeometric", "nothing"),
+    Group("(1.0, 2.0), 4", "dirichlet", "nothing"),
+    Group("3, (0.5, 0.5), 4", "multinomial", "nothing"),
+    Group("(0.0, 0.0), ((1.0, 0.0), (0.0, 1.0)), 4", "multivariate_normal", "nothing"),
+)
+
 RANDOM = (
     Group("x", "shuffle permutation", "array"),
     Group(
@@ -221,13 +235,13 @@ RANDOM = (
         "nothing",
     ),
     Group("5", "randint", "nothing"),
-    Group("0.0, 1.0, 4", "normal uniform laplace logistic gumbel lognormal", "nothing"),
+    *_DISTRIBUTIONS,
 )
 
 GENERATOR = (
     Group("x", "shuffle permutation permuted choice", "array"),
-    Group("4", "bytes random standard_normal standard_exponential integers", "nothing"),
-    Group("0.0, 1.0, 4", "normal uniform", "nothing"),
+    Group("4", "bytes random standard_normal standard_exponential standard_cauchy integers", "nothing"),
+    *_DISTRIBUTIONS,
 )
 """Methods of `numpy.random.Generator`; the recipe spells the arguments after the generator, which is argument 0."""
 
