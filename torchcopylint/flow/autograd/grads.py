@@ -95,7 +95,8 @@ def _is_unseen(m: Machine, value: Value) -> bool:
 
 def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site) -> None:
     """Backward will need some of an operation's inputs, or its output, as they are now."""
-    if not op.saves or len(result.refs) != 1 or m.state.mode.recording is Fact.NO:
+    factor = op.name.rpartition(".")[2] in FACTORS and _is_by_number(arguments)
+    if not (op.saves or factor) or len(result.refs) != 1 or m.state.mode.recording is Fact.NO:
         return
     outcome = m.state.object(result.refs[0])
     if outcome.requires_grad <= 0:
@@ -115,10 +116,26 @@ def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site
             continue
         name = at.name if kept.argument == 0 else naming.key_text(m, value.root) or "its result"
         ids += save(m, value, at.site * 8 + number, Saved(at.site, at.op, kept.what, name))
+    if factor and not ids and len(arguments.at(0).refs) == 1:
+        ids = _register(m, arguments.at(0).refs[0], at.site * 8, Saved(at.site, at.op, FACTOR, at.name))
     if ids:
         ref = result.refs[0]
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
+
+
+FACTOR = "factor"
+"""What is saved of a number that a tensor is multiplied with: nobody can write it, but backward lets it go as well."""
+FACTORS = frozenset(
+    {"mul", "multiply", "div", "divide", "true_divide", "__mul__", "__rmul__", "__truediv__", "__rtruediv__"}
+)
+"""Operations that save a number which they are given, as a tensor, or their result beside it. Executed in the tests."""
+
+
+def _is_by_number(arguments: Arguments) -> bool:
+    """Whether a tensor is multiplied with, or divided by, what is surely a number."""
+    other = arguments.at(1)
+    return not other.refs and other.kind is Kind.NUMBER and "rounding_mode" not in arguments.keywords
 
 
 def written_by(op: Op, arguments: Arguments) -> Sequence[int | str]:
@@ -170,13 +187,7 @@ def save(m: Machine, value: Value, number: int, saved: Saved, part: Region = ())
         # Refused at once, by the operation itself, which takes tensors alone.
         m.fact(InferenceMisused(saved.site, saved.name, saved.op, kept.site, "saved", max(kept.sure, Sure.LIKELY)))
         return []
-    if m.in_loop:
-        m.saved_in_loop.append(number)
-        if number in m.saves:
-            last_turn.retire(m, number)
-    m.saves[number] = saved
-    m.saved_objects[number] = value.refs[0]
-    m.state.put(f"@spoilt{number}", frozenset())
+    _register(m, value.refs[0], number, saved)
     for share in m.state.object(value.refs[0]).shares:
         if not share.sure and share.how is not How.OWN:
             continue
@@ -188,9 +199,21 @@ def save(m: Machine, value: Value, number: int, saved: Saved, part: Region = ())
     return [number]
 
 
+def _register(m: Machine, ref: int, number: int, saved: Saved) -> list[int]:
+    """Something of an object is saved under a number, which is returned."""
+    if m.in_loop:
+        m.saved_in_loop.append(number)
+        if number in m.saves:
+            last_turn.retire(m, number)
+    m.saves[number] = saved
+    m.saved_objects[number] = ref
+    m.state.put(f"@spoilt{number}", frozenset())
+    return [number]
+
+
 def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *, view: bool = False) -> None:
     """A tensor was written in place: refused on a leaf that requires grad; else its history goes on."""
-    _check_leaf(m, target, at, view)
+    check_leaf(m, target, at, view)
     if m.state.mode.recording is Fact.NO:
         return
     inputs = tensors_in(m, sources)
@@ -239,7 +262,7 @@ def _graph_bases(m: Machine, ref: int) -> list[int]:
     return bases
 
 
-def _check_leaf(m: Machine, target: Value, at: Site, view: bool) -> None:
+def check_leaf(m: Machine, target: Value, at: Site, view: bool) -> None:
     """Whichever of its objects the target is: the write is refused."""
     mode = m.state.mode
     if mode.recording <= 0 or mode.inference > 0:

@@ -52,7 +52,7 @@ from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.storages import aliasing, field_uses, own_entries, reading, renewing, replacing, slots, writing
 from torchcopylint.flow.tapes import outer
 from torchcopylint.flow.values import inside, memory, naming
-from torchcopylint.flow.values.sites import STATISTICS, Arguments
+from torchcopylint.flow.values.sites import STATISTICS, Arguments, Site
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -189,6 +189,10 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
         cause=f"{name}(...)",
         also=also,
     )
+    if item.in_graph and m.state.mode.recording > 0:
+        m.graph_writes.add(site)
+        at = Site(site, naming.key_text(m, target.root), f"{name}(...)", item.form)
+        grads.check_leaf(m, target, at, view=item.form == "item")
     if m.state.mode.recording is not Fact.NO and item.versioned and _brings_graph(m, bound, item.parameter):
         grads.may_require_grad(m, target)
     return fact is not None

@@ -103,6 +103,8 @@ def saved_arguments(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -
         return ()
     found: dict[str, None] = {}
     for number in sorted(m.state.object(m.returned[0].refs[0]).graph & m.saves.keys()):
+        if m.saves[number].what == grads.FACTOR:
+            continue
         obj = m.state.object(m.saved_objects[number])
         shares = [share for share in obj.shares if share.storage in paths and share.how in _SAME]
         surely = len(shares) == 1 and shares[0].sure and not shares[0].when

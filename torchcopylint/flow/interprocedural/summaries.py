@@ -40,7 +40,7 @@ from torchcopylint.flow.model import (
     Sure,
 )
 from torchcopylint.flow.storages import field_uses, renewing, replacing
-from torchcopylint.flow.tapes import outer, undone
+from torchcopylint.flow.tapes import exclusion, outer, undone
 from torchcopylint.flow.values import inside, kinds
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class ArgumentWrite(NamedTuple):
     `on_request` is whether it may do so only if it is told to write in place, by a parameter of such a name; `tensor`
     whether the function shows that it is a tensor, and `module` that it is a module. `refused` is whether torch refuses
     the write while autograd records, so that nothing is written. `at` is where it does so, for the file that it is in.
+    `in_graph` is whether autograd sees the write each time that the function runs, and would refuse it on a leaf.
     """
 
     parameter: str
@@ -74,6 +75,7 @@ class ArgumentWrite(NamedTuple):
     module: bool = False
     refused: bool = False
     at: Inside | None = None
+    in_graph: bool = False
 
 
 class Flag(NamedTuple):
@@ -229,12 +231,24 @@ def _argument_writes(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], 
                     tensor=write.kind in TENSORS and write.sure > Sure.HINT,
                     module=owner.kind is Kind.MODULE and (owner.sure > Sure.HINT or (asked and write.sure > Sure.HINT)),
                     refused=any(isinstance(fact, ViewRefused) for fact in m.facts.get(write.site, ())),
+                    in_graph=_is_in_graph(m, write),
                 )
                 at = m.world.place(write.site) or ((file, write.site) if file else None)
                 here = (Place(*at, m.unit.name, write.cause or write.op),) if at is not None else ()
                 within = None if file else inside.innermost(m, write.site, Role.WRITTEN, write.op, storage)
                 writes.setdefault(item, ((*here, *m.elsewhere.get(write.site, ())), within))
     return tuple(item._replace(places=places[:MAX_PLACES], at=at) for item, (places, at) in writes.items())
+
+
+_SEEN = frozenset({"method", "augmented", "item", "out", "activation"})
+_PARTS = frozenset({None, How.VIEW, How.INDEX, How.ROW, How.FIELD, How.PARAMETERS})
+
+
+def _is_in_graph(m: Machine, write: Write) -> bool:
+    """Whether autograd sees a write whenever the unit runs: of the argument or a part of it, with grad mode as it is."""
+    seen = write.form in _SEEN or write.site in m.graph_writes
+    plain = write.versioned and len(write.storages) == 1 and all(link.how in _PARTS for link in write.chain)
+    return seen and plain and write.recording > 0 and not exclusion.is_aside(m, write.site)
 
 
 def _as_declared(m: Machine, returned: tuple[Returned, ...], result: Object) -> tuple[tuple[Returned, ...], Object]:

@@ -391,7 +391,9 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
         overlaps.note(m, base, () if whole else region, [value], written)
     overlaps.note_index(m, base, _parts(m, event.subscript), Site(event.site, text, "[...] =", "item"))
     if _is_that_part(m, base, value, region):
-        refusals.check(m, base, [value], Site(event.site, text, "[...] =", "item"))
+        at = Site(event.site, text, "[...] =", "item")
+        refusals.check(m, base, [value], at)
+        grads.check_leaf(m, base, at, view=True)
         return
     writing.write(
         m,

@@ -148,6 +148,8 @@ class Machine:
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.taken_away: set[int] = set()
         self.argument_writes: dict[int, tuple[int, str, bool, str, tuple[str, ...]]] = {}
+        self.graph_writes: set[int] = set()
+        """The calls in which autograd sees a write."""
         self.part_writes: dict[int, tuple[int, str, tuple[str, ...]]] = {}
         self.gradients: set[int] = set()
         self.unexplained_gradients: set[int] = set()
