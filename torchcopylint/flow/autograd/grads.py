@@ -229,7 +229,7 @@ def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *
         source = next((obj.text for obj in facts if obj.text and "..." not in obj.text), "a computed value")
         keeping.note_written(m, target, source, at.site)
     for ref in target.refs:
-        for base in {ref, *_graph_bases(m, ref)}:
+        for base in _graph_family(m, ref):
             obj = m.state.object(base)
             if obj.dtype in dtypes.INTEGERS:
                 # Whatever is put among integers, they require no gradient.
@@ -247,6 +247,13 @@ def may_require_grad(m: Machine, target: Value) -> None:
             obj = m.state.object(base)
             if obj.kind in TENSORS and obj.requires_grad is Fact.NO and obj.dtype not in dtypes.INTEGERS:
                 m.state.set_object(base, obj._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN))
+
+
+def _graph_family(m: Machine, ref: int) -> set[int]:
+    """An object, what it is a view of, and the other views of that: they have one history, whichever is written."""
+    bases = {ref, *_graph_bases(m, ref)}
+    views = {other for base in bases for other in m.state.sharers.get(base, ()) if not other & 1}
+    return bases | {view for view in views if bases.intersection(_graph_bases(m, view))}
 
 
 def _graph_bases(m: Machine, ref: int) -> list[int]:
@@ -309,7 +316,8 @@ def _leaf_written(m: Machine, ref: int, at: Site, view: bool) -> LeafWritten | N
     while current not in seen:
         seen.add(current)
         above = [s for s in m.state.object(current).shares if s.of != current]
-        if len({s.of for s in above}) != 1 or above[0].how not in (How.VIEW, How.INDEX, How.ROW) or not above[0].sure:
+        if len({s.of for s in above}) != 1 or above[0].how not in (How.VIEW, How.INDEX) or not above[0].sure:
+            # One of several views that come at once is refused as that, see `refusals`.
             return None
         share: Share = above[0]
         base = m.state.object(share.of)

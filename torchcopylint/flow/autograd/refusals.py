@@ -100,16 +100,11 @@ def _refused(m: Machine, ref: int, sources: Sequence[Value], at: Site) -> ViewRe
     if why == "custom" and needs is Fact.UNKNOWN:
         # Who writes a function of its own for autograd hands it tensors that require grad.
         needs, tensor, base = Fact.LIKELY, True, base._replace(sure=Sure.LIKELY)
-    if not why or needs <= 0 or not tensor or (why == "multi" and _is_leaf(base)):
+    if not why or needs <= 0 or not tensor:
         return None
     sure = base.sure if needs is Fact.YES else min(base.sure, Sure.LIKELY)
     local = base.owner in ("", LOCAL)
     return ViewRefused(at.site, at.name, at.op, why, base.text, viewed, m.state.mode.assumed, local, sure)
-
-
-def _is_leaf(base: Object) -> bool:
-    """A view of a leaf is refused for that reason already."""
-    return base.leaf is Fact.YES and base.requires_grad > 0
 
 
 def check_inference(m: Machine, target: Value, at: Site, least: Sure = Sure.NOT) -> None:

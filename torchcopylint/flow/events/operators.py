@@ -79,7 +79,7 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
         made = Object(Kind.ARRAY, min(m.state.object(r).sure for v in values for r in v.refs[:1]), text="...")
         if any(NDARRAY in m.state.object(r).flags for v in values for r in v.refs):
             made = made._replace(flags=frozenset({NDARRAY}))
-        elif all(LONE in obj.flags for v in values for obj in map(m.state.object, v.refs) if obj.kind is Kind.ARRAY):
+        elif not any(_is_surely_array(m.state.object(ref)) for v in values for ref in v.refs):
             made = made._replace(flags=frozenset({LONE}))
         dtype = "bool" if symbol in COMPARISONS else array_dtypes.arithmetic(m, symbol, values)
         return memory.fresh(m, event.site, made._replace(dtype=dtype))
@@ -109,6 +109,11 @@ def _united(m: Machine, values: list[Value], event: t.Operate) -> Value:
         # What stands there is told, so that all other keys are those of the first.
         containers.note_copy(m, made.refs[0], values[0].refs[0])
     return made
+
+
+def _is_surely_array(obj: Object) -> bool:
+    """Whether an array is no number: neither what NumPy has made of something unknown, nor an element of an array."""
+    return obj.kind is Kind.ARRAY and LONE not in obj.flags and any(share.sure for share in obj.shares)
 
 
 def _is_tensor(m: Machine, value: Value) -> bool:

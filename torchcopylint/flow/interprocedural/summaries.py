@@ -34,6 +34,7 @@ from torchcopylint.flow.interprocedural.returned import (
 )
 from torchcopylint.flow.model import (
     TENSORS,
+    Fact,
     How,
     Kind,
     Object,
@@ -231,7 +232,7 @@ def _argument_writes(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], 
                     tensor=write.kind in TENSORS and write.sure > Sure.HINT,
                     module=owner.kind is Kind.MODULE and (owner.sure > Sure.HINT or (asked and write.sure > Sure.HINT)),
                     refused=any(isinstance(fact, ViewRefused) for fact in m.facts.get(write.site, ())),
-                    in_graph=_is_in_graph(m, write),
+                    in_graph=owner.requires_grad is not Fact.NO and _is_in_graph(m, write),
                 )
                 at = m.world.place(write.site) or ((file, write.site) if file else None)
                 here = (Place(*at, m.unit.name, write.cause or write.op),) if at is not None else ()

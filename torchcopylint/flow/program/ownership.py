@@ -124,6 +124,9 @@ def _check_leaf(m: Machine, obj: Object, ref: int, site: int, name: str) -> None
     when = next((share.when for share in obj.shares if share.when), "")
     text = obj.text if "..." not in obj.text else "a parameter"
     m.fact(NonleafKept(site, text, obj.site, "", when, f"{name}(...)", sure))
+    if not when:
+        # The optimizer refuses it. What follows is looked at as if it were put right.
+        m.state.set_object(ref, obj._replace(leaf=Fact.YES, graph=frozenset()))
 
 
 def note_field(m: Machine, event: t.StoreAttribute, value: Value, text: str) -> None:
