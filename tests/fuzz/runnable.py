@@ -3,7 +3,8 @@
 They are put together statement by statement, and each statement is executed at once: most of those that torch refuses
 are left out again, and some end the program. So they are long enough to mean something, and what really happened is
 known. Left out are the few forms in which what the engine says is known to be less than exact: conversions that return
-the very object (`x.contiguous()`), of which a later `requires_grad_()` speaks, and `detach_()`.
+the very object (`x.contiguous()`), of which a later `requires_grad_()` speaks, `detach_()`, and views that are made
+while grad mode is off, which torch calls leaves that require grad, though no gradient reaches them.
 """
 
 from __future__ import annotations
@@ -29,28 +30,18 @@ def turned(x):
     return x.t()
 lin = nn.Linear(3, 3)
 opt = torch.optim.SGD(lin.parameters(), lr=0.1)
+lin(torch.rand(2, 3)).sum().backward()
 """
-SQUARES = (
+NEW = (
     *("{a}.exp()", "{a} * {b}", "{a} + {b}", "{a} @ {b}", "{a}.sigmoid()", "torch.relu({a})", "F.softmax({a}, dim=-1)"),
-    *(
-        "{a} / ({b} + 2)",
-        "{a} ** 2",
-        "{a}.clone()",
-        "{a}.detach()",
-        "{a}.t()",
-        "{a}.view(3, 3)",
-        "{a}[:]",
-        "{a}.tanh()",
-    ),
-    *("{a} * 2", "{a} + 1", "torch.where({a} > 0.5, {a}, {b})", "torch.cat([{a}[:1], {b}[1:]])", "lin({a})"),
-    *(
-        "torch.stack([{a}[0], {b}[1], {a}[2]])",
-        "{a}.detach().clone()",
-        "{a}.abs()",
-        "F.relu({a})",
-        "{a}.clamp(min=0.1)",
-    ),
-    *("{a}.mul({b})", "{a} - {a}.mean()", "-{a}", "act({a})", "bump({a})", "turned({a})", "[{a}, {b}][0]"),
+    *("{a} / ({b} + 2)", "{a} ** 2", "{a}.clone()", "{a}.tanh()", "{a} * 2", "{a} + 1", "lin({a})", "{a}.abs()"),
+    *("torch.where({a} > 0.5, {a}, {b})", "torch.cat([{a}[:1], {b}[1:]])", "torch.stack([{a}[0], {b}[1], {a}[2]])"),
+    *("{a}.detach().clone()", "F.relu({a})", "{a}.clamp(min=0.1)", "{a}.mul({b})", "{a} - {a}.mean()", "-{a}"),
+    *("act({a})",),
+)
+SQUARES = (
+    *NEW,
+    *("{a}.detach()", "{a}.t()", "{a}.view(3, 3)", "{a}[:]", "bump({a})", "turned({a})", "[{a}, {b}][0]"),
 )
 ROWS = (
     *("{a}[0]", "{a}[:, 1]", "{a}.sum(0)", "{a}.diagonal()", "{a}.mean(dim=1)", "{a}[1].clone()", "{a}.select(0, 2)"),
@@ -58,24 +49,11 @@ ROWS = (
 )
 WRITES = (
     *("{t}.add_(1)", "{t}.mul_(0.5)", "{t} += 1", "{t} *= 2", "{a}.add_({b})", "{a}.mul_({b})", "{a} += {b}"),
-    *(
-        "{a}[0] = 0",
-        "{a}[0] = {v}",
-        "{t}.zero_()",
-        "{t}.relu_()",
-        "{t}.sigmoid_()",
-        "{a}.sub_({b})",
-        "{t}.clamp_(0, 1)",
-    ),
-    *("F.relu({a}, inplace=True)", "{a}[:, 0] += 1"),
+    *("{a}[0] = 0", "{a}[0] = {v}", "{t}.zero_()", "{t}.relu_()", "{t}.sigmoid_()", "{a}.sub_({b})"),
+    *("{t}.clamp_(0, 1)", "F.relu({a}, inplace=True)", "{a}[:, 0] += 1"),
 )
 LOSSES = (
-    "{a}.sum()",
-    "{a}.mean()",
-    "({a} * {b}).sum()",
-    "F.mse_loss({a}, {b})",
-    "{a}.pow(2).mean()",
-    "{a}.exp().sum()",
+    *("{a}.sum()", "{a}.mean()", "({a} * {b}).sum()", "F.mse_loss({a}, {b})", "{a}.pow(2).mean()", "{a}.exp().sum()"),
 )
 MADE = ("torch.rand(3, 3)", "torch.rand(3, 3, requires_grad=True)", "nn.Parameter(torch.rand(3, 3))")
 COMMON = ("leaf Variable", "does not require grad")
@@ -155,8 +133,14 @@ class _Writer:
             return self.simple()
         if drawn > 0.10:
             return self._split()
-        head = "with torch.no_grad():" if drawn > 0.05 else "for i in range(2):"
-        return "\n    ".join([head, *(self.simple() for _ in range(self.random.randint(1, 2)))])
+        count = range(self.random.randint(1, 2))
+        if drawn > 0.05:
+            return "\n    ".join(["with torch.no_grad():", *(self._quiet() for _ in count)])
+        return "\n    ".join(["for i in range(2):", *(self.simple() for _ in count)])
+
+    def _quiet(self) -> str:
+        """A statement for where grad mode is off."""
+        return self._filled(WRITES) if self.random.random() < 0.5 else self._bound("t", NEW, self.squares)
 
     def names(self) -> tuple[list[str], ...]:
         """The names that are bound so far, to go back to."""
@@ -167,13 +151,13 @@ def program(seed: int) -> Program:
     """The program of a seed, executed."""
     writer = _Writer(seed)
     torch.manual_seed(seed)
-    lines = HEADER.splitlines() + [writer.made(), writer.made()]
+    lines = [*HEADER.splitlines(), writer.made(), writer.made()]
     space: dict[str, Any] = {}
     exec("\n".join(lines), space)
     for _ in range(writer.random.randint(6, 16)):
         before = writer.names()
         statement = writer.statement()
-        message, line = _run(statement, space)
+        message, _ = _run(statement, space)
         if message and (any(said in message for said in COMMON) or not _is_of_autograd(message)):
             refused = writer.random.random() < 0.97
         else:

@@ -88,6 +88,11 @@ class Op(NamedTuple):
     reason: str = ""
     """For rows written by hand: why."""
 
+    @property
+    def short(self) -> str:
+        """The last part of the name, without the call form: `max` of `torch.Tensor.max(dim)`."""
+        return self.name.partition("(")[0].rpartition(".")[2]
+
 
 class ModuleOp(NamedTuple):
     """What a call of an instance of one module class does. The input is the first argument of `forward`."""

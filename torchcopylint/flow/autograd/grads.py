@@ -95,7 +95,7 @@ def _is_unseen(m: Machine, value: Value) -> bool:
 
 def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site) -> None:
     """Backward will need some of an operation's inputs, or its output, as they are now."""
-    factor = op.name.rpartition(".")[2] in FACTORS and _is_by_number(arguments)
+    factor = op.short in FACTORS and _is_by_number(arguments)
     if not (op.saves or factor) or len(result.refs) != 1 or m.state.mode.recording is Fact.NO:
         return
     outcome = m.state.object(result.refs[0])
@@ -115,7 +115,12 @@ def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site
         ):
             continue
         name = at.name if kept.argument == 0 else naming.key_text(m, value.root) or "its result"
-        ids += save(m, value, at.site * 8 + number, Saved(at.site, at.op, kept.what, name))
+        saved = save(m, value, at.site * 8 + number, Saved(at.site, at.op, kept.what, name))
+        if kept.argument == 1 and written and saved and value.refs == arguments.at(0).refs and not value.refs[0] & 1:
+            # `x *= x` has overwritten at once what it needs.
+            m.state.put(f"@spoilt{saved[0]}", frozenset({at.site}))
+            m.met.add((saved[0], at.site))
+        ids += saved
     if factor and not ids and len(arguments.at(0).refs) == 1:
         ids = _register(m, arguments.at(0).refs[0], at.site * 8, Saved(at.site, at.op, FACTOR, at.name))
     if ids:
@@ -252,7 +257,8 @@ def may_require_grad(m: Machine, target: Value) -> None:
 def _graph_family(m: Machine, ref: int) -> set[int]:
     """An object, what it is a view of, and the other views of that: they have one history, whichever is written."""
     bases = {ref, *_graph_bases(m, ref)}
-    views = {other for base in bases for other in m.state.sharers.get(base, ()) if not other & 1}
+    storages = {share.storage for share in m.state.object(ref).shares}
+    views = {other for storage in storages for other in m.state.sharers.get(storage, ()) if not other & 1}
     return bases | {view for view in views if bases.intersection(_graph_bases(m, view))}
 
 

@@ -64,7 +64,7 @@ def check_shape(m: Machine, target: Value, sources: Sequence[Value], at: Site) -
 
 def check_out(m: Machine, op: Op, inputs: Sequence[Value], out: Value, at: Site) -> None:
     """`out=` may be an operand of what works element by element. These read it again after they have begun to write."""
-    short = op.name.rpartition(".")[2]
+    short = op.short
     first = _READING_AGAIN.get(short)
     if first is None or not out.refs or any(ref & 1 for ref in out.refs):
         # What earlier turns of a loop have made is several objects under one number.

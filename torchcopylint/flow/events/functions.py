@@ -39,7 +39,7 @@ def _combines(op: Op, arguments: Arguments) -> bool:
 
     Nobody takes `torch.mm(a, b)` for a change of `a`: whoever drops that wants the work to be done, as in a benchmark.
     """
-    twin = table.tensor_method(f"{op.name.rpartition('.')[2]}_")
+    twin = table.tensor_method(f"{op.short}_")
     return op.shares == "fresh" and twin is None and sum(bool(value.refs) for value in arguments.positional) > 1
 
 
@@ -56,7 +56,7 @@ def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invok
         _shows_tensor(m, op, arguments)
     pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
     pure = pure and not arguments.keywords.keys() & WRITING_KEYWORDS and not _combines(op, arguments)
-    pure = pure and op.name.rpartition(".")[2] not in callforms.CHECKING
+    pure = pure and op.short not in callforms.CHECKING
     if pure and _has_tensor(m, arguments):
         m.pure_calls[event.out] = (receiver, name, False, _sure_tensor(m, arguments))
     return result
@@ -90,7 +90,7 @@ def _shows_tensor(m: Machine, op: Op, arguments: Arguments) -> None:
         memory.evidence_tensor(m, callforms.argument(op, arguments, 1))
     if not first.refs or kind_of(first, m.state) is not Kind.UNKNOWN or not op.name.startswith("torch."):
         return
-    short = op.name.rpartition(".")[2].partition("(")[0]
+    short = op.short
     alike = short.endswith("_like") or op.arguments[:2] in table.PAIRS or op.name.startswith(table.OF_TENSORS)
     if alike or table.tensor_method(short) is not None:
         memory.evidence_tensor(m, first)

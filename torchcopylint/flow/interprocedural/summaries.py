@@ -246,7 +246,7 @@ _PARTS = frozenset({None, How.VIEW, How.INDEX, How.ROW, How.FIELD, How.PARAMETER
 
 
 def _is_in_graph(m: Machine, write: Write) -> bool:
-    """Whether autograd sees a write whenever the unit runs: of the argument or a part of it, with grad mode as it is."""
+    """Whether autograd sees a write whenever the unit runs: of the argument or a part of it, in whatever grad mode."""
     seen = write.form in _SEEN or write.site in m.graph_writes
     plain = write.versioned and len(write.storages) == 1 and all(link.how in _PARTS for link in write.chain)
     return seen and plain and write.recording > 0 and not exclusion.is_aside(m, write.site)

@@ -26,7 +26,7 @@ def draw(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value | None:
     if not op.name.startswith(_PREFIX):
         return None
     method = op.name.startswith(_GENERATOR)
-    short = op.name.rpartition(".")[2]
+    short = op.short
     values = arguments.positional[method:]
     size = arguments.keywords.get("size", arguments.keywords.get("out"))
     if short not in _SIZE_AT:

@@ -29,7 +29,7 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     """What a call of a known operation does and returns."""
     first = callforms.argument(op, arguments, 0)
     for position, value in enumerate(arguments.positional):
-        if (not op.reads or op.overwrites) if position == 0 else op.name.rpartition(".")[2] in inquiries.SHAPED:
+        if (not op.reads or op.overwrites) if position == 0 else op.short in inquiries.SHAPED:
             continue
         consumer = "operand" if op.differentiable else "look"
         reading.read(m, value, at.site, consumer, at.op)

@@ -154,7 +154,7 @@ def result(m: Machine, op: Op, arguments: Arguments, first: Value, at: Site, inp
 
 def _described(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object, at: Site) -> Object:
     """The object that an operation returns: its dtype, dimensions, gradient."""
-    short = op.name.rpartition(".")[2].partition("(")[0]
+    short = op.short
     dtype = _dtype(m, op, arguments, source, made)
     flags = {BLANK} if short in FACTORIES else set()
     if short in _WITH_DIMENSIONS or (source.refs and kind_of(source, m.state) is Kind.LIST):
@@ -211,7 +211,7 @@ def _scalar(op: Op, arguments: Arguments) -> Fact:
 
 def _dtype(m: Machine, op: Op, arguments: Arguments, source: Value, made: Object) -> str:
     """The dtype of the result, or what is known of it: as told, as the operation makes it, or that of the source."""
-    short = op.name.rpartition(".")[2].partition("(")[0]
+    short = op.short
     told = dtypes.named(arguments) or op.dtype
     by_itself = ""
     if not told and not dtypes.is_asked_for(short, arguments):
@@ -253,7 +253,7 @@ def _shared(m: Machine, op: Op, arguments: Arguments, source: Value, made: Objec
     if op.shares == "fresh" or not source.refs or _is_size(op, arguments, kind) or _contracts(op, arguments):
         return memory.fresh(m, at.site, made)
     if op.shares in ("view", "same", "multi"):
-        short = op.name.rpartition(".")[2]
+        short = op.short
         made = layout.permuted(made, short, arguments, m.state.object(source.refs[0]))
         return picking.part(m, source, short, arguments, _how(op, made, kind), made, at.site)
     if op.shares == "unversioned":
@@ -274,7 +274,7 @@ def _contracts(op: Op, arguments: Arguments) -> bool:
 
 
 def _how(op: Op, made: Object, source: Kind) -> How:
-    short = op.name.rpartition(".")[2].partition("(")[0]
+    short = op.short
     if made.kind in TENSORS and (source in (Kind.ARRAY, Kind.BYTES) or (short in _IMPORTING and source not in TENSORS)):
         return How.FROM_NUMPY
     if made.kind is Kind.ARRAY and source in TENSORS:
@@ -307,7 +307,7 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
         return memory.fresh(m, at.site, made)
     if layout.is_spread(m, op.name, source):
         return memory.fresh(m, at.site, made)
-    short = op.name.rpartition(".")[2]
+    short = op.short
     if layout.asks_for_another(arguments):
         if layout.is_dense(m, source) and not layout.has_unit(m, source):
             return memory.fresh(m, at.site, made)
@@ -418,7 +418,7 @@ def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) 
         how = How.INDEX if op.apart else How.ROW
         return memory.alias(m, source, at.site, how, made._replace(flags=frozenset({PARTS})))
     value = memory.fresh(m, at.site, made)
-    if op.name.rpartition(".")[2].partition("(")[0] in callforms.PLACES:
+    if op.short in callforms.PLACES:
         _found_at(m, op, value.refs[0], described, at)
         return value
     known = outputs_of(op.name)
@@ -448,7 +448,7 @@ def _each_apart(m: Machine, several: int, known: Outputs, described: Object, at:
 
 
 def _is_unsafe(op: Op) -> bool:
-    return op.name.rpartition(".")[2].startswith("unsafe_")
+    return op.short.startswith("unsafe_")
 
 
 def _found_at(m: Machine, op: Op, several: int, described: Object, at: Site) -> None:
@@ -461,7 +461,7 @@ def _found_at(m: Machine, op: Op, several: int, described: Object, at: Site) -> 
         dtype="int64",
         flags=described.flags & {INFERENCE},
     )
-    short = op.name.rpartition(".")[2].partition("(")[0]
+    short = op.short
     if short in _ORDERING:
         described = described._replace(flags=described.flags | {INDEX_COPY})
     made = []

@@ -61,7 +61,7 @@ def _clone(m: Machine, before: t.Event, value: Value, event: t.Invoke, text: str
     op = _operation(m, before)
     # Backward keeps the output of `relu`: writing to it takes a copy, though it has no name.
     if op is not None and not op.writes and op.shares == "fresh" and "output" not in op.saves:
-        said = before.name if isinstance(before, t.Invoke) else op.name.rpartition(".")[2]
+        said = before.name if isinstance(before, t.Invoke) else op.short
         m.fact(Redundant(event.site, text, "clone", said, "copy", _sure(m, value)))
 
 

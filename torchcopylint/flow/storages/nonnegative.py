@@ -50,7 +50,7 @@ def note(m: Machine, site: int, name: str) -> None:
 
 
 def _plain(name: str) -> str:
-    return name.rpartition(".")[2].replace("_", "").lower()
+    return name.partition("(")[0].rpartition(".")[2].replace("_", "").lower()
 
 
 def _is_so(m: Machine, register: int, depth: int) -> bool:

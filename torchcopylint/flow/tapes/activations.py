@@ -23,7 +23,7 @@ PASSED_ON = "..."
 
 def is_twin(op: Op) -> bool:
     """Whether an operation is the in-place spelling of a function that accepts `inplace=`: `relu_`, `F.elu_`."""
-    short = op.name.rpartition(".")[2]
+    short = op.short
     if not short.endswith("_") or short.endswith("__"):
         return False
     twin = table.function(_FUNCTIONAL + short[:-1])
@@ -47,7 +47,8 @@ def keeps_output(name: str) -> bool:
 
     Those without a function of their own (`silu`) keep a copy of their input, so nothing that can be written.
     """
-    op = _twins().get(name.rpartition(".")[2].replace("_", "").lower())
+    short = name.partition("(")[0].rpartition(".")[2]
+    op = _twins().get(short.replace("_", "").lower())
     return op is not None and "output" in op.saves
 
 

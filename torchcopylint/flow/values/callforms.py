@@ -75,7 +75,7 @@ def inplace_by_name(op: Op, arguments: Arguments) -> Arguments:
     given = arguments.positional
     if not op.inplace_keyword or len(given) < 2 or given[-1].const is not True:
         return arguments
-    last = op.name.rpartition(".")[2].partition("(")[0]
+    last = op.short
     before = 3 if "dropout" in last else 4 if last == "rrelu" else len(given) - 1
     if len(given) - 1 != before:
         return arguments

@@ -120,7 +120,7 @@ def _flags(m: Machine, source: Value, how: How, obj: Object) -> frozenset[str]:
         if how is How.CONDITIONAL and inherits and m.state.mode.inference > 0:
             return flags | {INFERENCE}
         return flags - {INFERENCE} if INFERENCE in flags else flags
-    if m.state.mode.recording is Fact.NO and (obj.kind in TENSORS or PARTS in flags):
+    if how is not How.DETACH and m.state.mode.recording is Fact.NO and (obj.kind in TENSORS or PARTS in flags):
         flags |= {NO_GRAD_VIEW}
     return flags | {INFERENCE} if inherits else flags - {INFERENCE}
 
