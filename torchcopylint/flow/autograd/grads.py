@@ -93,8 +93,16 @@ def _is_unseen(m: Machine, value: Value) -> bool:
     return any(m.state.object(ref).kind in CONTAINERS and not m.state.slot_names(ref) for ref in value.refs)
 
 
-def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site) -> None:
-    """Backward will need some of an operation's inputs, or its output, as they are now."""
+def needs_gradient(m: Machine, value: Value) -> Fact:
+    """Whether any of the tensors that a value may be, or holds, requires grad."""
+    return max((obj.requires_grad for obj in tensors_in(m, [value])), default=Fact.NO)
+
+
+def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site, receiver: Fact | None = None) -> None:
+    """Backward will need some of an operation's inputs, or its output, as they are now.
+
+    `receiver` is whether argument 0 required grad before the operation wrote it, if it did.
+    """
     factor = op.short in FACTORS and _is_by_number(arguments)
     if not (op.saves or factor) or len(result.refs) != 1 or m.state.mode.recording is Fact.NO:
         return
@@ -109,9 +117,8 @@ def note_saved(m: Machine, op: Op, arguments: Arguments, result: Value, at: Site
             continue
         value = result if kept.argument == -1 else callforms.argument(op, arguments, kept.argument)
         if kept.needed_by and not any(
-            obj.requires_grad > 0
+            (needs_gradient(m, callforms.argument(op, arguments, which)) if which or receiver is None else receiver) > 0
             for which in kept.needed_by
-            for obj in tensors_in(m, [callforms.argument(op, arguments, which)])
         ):
             continue
         name = at.name if kept.argument == 0 else naming.key_text(m, value.root) or "its result"

@@ -250,10 +250,11 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
         at = Site(event.site, name, event.symbol, "augmented")
         if kind in TENSORS or not isinstance(item, t.Item):
             numbers.note_arithmetic(m, target, value, event.symbol, event.site, name)
+        before = grads.needs_gradient(m, target)
         operations.write_through(m, target, [value], at, reads_old=True, versioned=kind in TENSORS)
         if kind in TENSORS:
             op = table.inplace_operator(event.symbol)
-            grads.note_saved(m, op, Arguments([target, value], {}), target, at)
+            grads.note_saved(m, op, Arguments([target, value], {}), target, at, before)
         return writing.current(m, target)
     if kind in CONTAINERS and event.symbol == "+=":
         ownership.note_grown(m, target, value, event.site)

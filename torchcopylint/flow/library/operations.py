@@ -43,6 +43,7 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     if inplace:
         written = [first]
         activations.known_tensor(m, first)
+    before = grads.needs_gradient(m, first) if written else None
     sources = [value for value in (*arguments.positional[1:], *arguments.keywords.values()) if value.refs]
     if not op.metadata_only:
         # What a function writes beside what it returns are statistics, which take no graph: `F.batch_norm`.
@@ -78,7 +79,7 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     if inplace:
         grads.note_output(m, result, at, activations.keeps_output(op.name))
     elif op.differentiable:
-        grads.note_saved(m, op, arguments, result, at)
+        grads.note_saved(m, op, arguments, result, at, before)
     return result
 
 
