@@ -13,17 +13,17 @@ ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
-    """Report each switch that torch refuses: off for a computed tensor, on for an integer one."""
+    """Report each switch that torch refuses: off for a computed tensor, on for an integer one, as an attribute either for a computed one."""
     for fact in unit.facts:
         if not isinstance(fact, RequiresGradRefused):
             continue
         names = {"name": fact.name, "op": fact.dtype}
-        made = "here.computed" if fact.form == "nonleaf" else "here.integer"
+        made = "here.integer" if fact.form == "integer" else "here.computed"
         earlier = (Point(Role.HERE, fact.made, made, names),) if 0 <= fact.made != fact.site else ()
         yield Report(
             site=fact.site,
             points=(*earlier, Point(Role.WRITTEN, fact.site, "written.requires_grad", names)),
             values=names,
             confidence=confidence(fact.sure),
-            variant="" if fact.form == "nonleaf" else "integer",
+            variant="" if fact.form == "nonleaf" else fact.form,
         )

@@ -13,6 +13,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FIELD,
     GRADLESS,
+    HANDED,
     INFERENCE,
     LOCAL,
     OUTPUT,
@@ -483,8 +484,10 @@ def retain_grad(m: Machine, value: Value) -> None:
         m.state.set_object(ref, obj._replace(flags=obj.flags | {RETAINS}))
 
 
-def note_switched(m: Machine, ref: int, wanted: bool | None, site: int, name: str) -> bool:
+def note_switched(m: Machine, ref: int, wanted: bool | None, site: int, name: str, *, stored: bool = False) -> bool:
     """`requires_grad` is set: torch refuses to switch it off for what is computed, and on for integers.
+
+    As an attribute (`stored`) it is refused for what is computed, whatever it is set to; `requires_grad_()` is not.
 
     Whether it is surely left as it was: who catches that, or goes on in the next cell, has what was there before.
     """
@@ -499,6 +502,9 @@ def note_switched(m: Machine, ref: int, wanted: bool | None, site: int, name: st
         sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
         m.fact(RequiresGradRefused(site, name, "nonleaf", obj.site, "", sure))
         # On its other turns, a loop comes to others of the kind.
+        return m.in_loop
+    if stored and wanted and obj.leaf is Fact.NO and obj.requires_grad is Fact.YES and HANDED not in obj.flags:
+        m.fact(RequiresGradRefused(site, name, "set", obj.site, "", obj.sure))
         return m.in_loop
     if wanted is True and obj.dtype in dtypes.INTEGERS:
         m.fact(RequiresGradRefused(site, name, "integer", obj.site, obj.dtype, obj.sure))

@@ -179,7 +179,8 @@ def _set_requires_grad(m: Machine, event: t.StoreAttribute, ref: int, obj: Objec
         return
     # Of several elements that it may be, nobody knows which it is.
     apart = len({m.state.object(each).dtype for each in m.value(event.base).refs}) > 1
-    if apart or not grads.note_switched(m, ref, wanted, event.site, text):
+    apart = apart and (obj.leaf is not Fact.NO or wanted is not True)
+    if apart or not grads.note_switched(m, ref, wanted, event.site, text, stored=True):
         set_requires_grad(m, ref, wanted)
         frozen.note_loop(m, wanted, event.site)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.base.finding import Role
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GraphLost
-from torchcopylint.flow.graphs import lone_leaves
+from torchcopylint.flow.graphs import batches, lone_leaves
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes.way_back import WayBack
@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
     from torchcopylint.flow.running.machine import Machine
 
-_CUTTING = frozenset({"detach", "item", "tolist", "numpy", "argmax", "argmin"})
+_CUTTING = frozenset({"detach", "item", "tolist", "numpy", "argmax", "argmin", "argsort", "long", "int", "bool"})
+_CUTTING_FUNCTIONS = frozenset({"argmax", "argmin", "argsort", "detach", "eq", "ne", "gt", "ge", "lt", "le"})
+"""The same of torch's functions: what picks a place or compares gives whole numbers, which have no gradient."""
 _WRAPPING = frozenset({"torch.tensor", "torch.from_numpy", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor"})
+_VARIABLE = "torch.autograd.Variable"
+"""Makes a new leaf of what has a graph. Of what may have none, it made what was learnt from before tensors could be."""
 _NUMBERS = frozenset({"builtins.float", "builtins.int"})
 """What these make of a tensor is a number of Python, and so is what the functions of `math` return."""
 _COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
@@ -40,6 +44,8 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
         # A method is called on each of the objects that its receiver may be: this is about all of them.
         value = m.value(register)
     bare, wrapped = _ends_here(m, value)
+    if not bare and not wrapped and register >= 0 and kinds.named_loss(name):
+        bare = batches.are_all_that_requires_grad(m, register)
     whole = register
     reduced = not bare and not wrapped
     if reduced:
@@ -58,7 +64,8 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
         wrapped = cut is not None
     if cut is not None:
         event, source, op = cut
-        sure = min(Sure.LIKELY, *(obj.sure for obj in found)) if wrapped else min(obj.sure for obj in found)
+        known = [obj.sure for obj in found if obj.kind in TENSORS] or [Sure.LIKELY]
+        sure = min(Sure.LIKELY, *known) if wrapped else min(known)
         m.fact(GraphLost(site, name, naming.spelling(m, source), event.site, op, wrapped, sure))
 
 
@@ -118,9 +125,9 @@ def _wrapped_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int,
     for event in way:
         if isinstance(event, t.Load):
             way.go_on(_bound_before(m, event.name, site)[-1:])
-        if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in _WRAPPING:
-            taken = event.arguments[0].register
-            return None if _is_constant(m, taken) else (event, taken, m.dotted_of(event))
+        if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in (*_WRAPPING, _VARIABLE):
+            taken, op = event.arguments[0].register, m.dotted_of(event)
+            return None if _is_constant(m, taken) or (op == _VARIABLE and _is_bare(m, taken)) else (event, taken, op)
         if isinstance(event, t.Invoke) and not event.arguments:
             # `torch.tensor(losses, requires_grad=True).mean()`
             way.go_on([event.base])
@@ -145,7 +152,10 @@ def _wrapped_by_helper(m: Machine, register: int, site: int) -> tuple[t.Event, i
     taken = [one.register for one in event.arguments] or ([event.base] if isinstance(event, t.Invoke) else [])
     returned = helper.index.of(t.Return)
     behind = [
-        _wrapped_behind(helper, one.value, one.site + 1) or _computed_from_leaves(helper, one.value) for one in returned
+        _wrapped_behind(helper, one.value, one.site + 1)
+        or _cut_behind(helper, one.value, one.site + 1)
+        or _computed_from_leaves(helper, one.value)
+        for one in returned
     ]
     made = [cut for cut in behind if cut is not None]
     if not taken or not returned or len(made) < len(behind):
@@ -175,6 +185,12 @@ def _called(m: Machine, event: t.Call | t.Invoke) -> int | None:
     if obj is None or number is None:
         return None
     return m.world.method(number, "forward" if obj.kind is Kind.MODULE else "__call__")
+
+
+def _is_bare(m: Machine, register: int) -> bool:
+    """Whether a register holds what surely has no graph, or nothing that anybody knows."""
+    found = [m.state.object(ref) for ref in m.value(register).refs]
+    return not found or any(obj.kind not in TENSORS or obj.requires_grad is Fact.NO for obj in found)
 
 
 def _is_constant(m: Machine, register: int) -> bool:
@@ -334,6 +350,10 @@ def _stored_before(m: Machine, text: str, site: int) -> list[int]:
 
 def _cuts(m: Machine, event: t.Event) -> tuple[int, str] | None:
     """What an event takes and gives back without a graph, if it is of the kind that does so."""
+    if isinstance(event, t.Invoke | t.Call) and event.arguments:
+        dotted = m.dotted_of(event)
+        if dotted.startswith("torch.") and dotted.count(".") == 1 and dotted[6:] in _CUTTING_FUNCTIONS:
+            return event.arguments[0].register, f"{dotted}()"
     if isinstance(event, t.Invoke) and event.name in _CUTTING:
         return event.base, f"{event.name}()"
     if isinstance(event, t.Attribute) and event.name == "data":
@@ -344,7 +364,7 @@ def _cuts(m: Machine, event: t.Event) -> tuple[int, str] | None:
             return event.arguments[0].register, f"{dotted.removeprefix('builtins.')}()"
     if isinstance(event, t.Operate) and event.symbol in _COMPARISONS:
         return next((o for o in event.operands if carries(m, o)), event.operands[0]), event.symbol
-    if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in _WRAPPING:
+    if isinstance(event, t.Invoke | t.Call) and event.arguments and m.dotted_of(event) in (*_WRAPPING, _VARIABLE):
         return event.arguments[0].register, m.dotted_of(event)
     return None
 
