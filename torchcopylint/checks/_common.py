@@ -334,14 +334,19 @@ def refused_view(unit: UnitFacts, fact: ViewRefused, shared: str) -> Iterator[Re
     if mode is None:
         return
     names = {"name": fact.name, "op": fact.op, "source": fact.base}
+    base = fact.used >= 0
+    used = (Point(Role.READ, fact.used, "read.operand", {**names, "target": ""}),) if base else ()
+    written = "written.cause" if base else "written.leaf"
     yield Report(
         site=fact.site,
         points=(
             Point(Role.SHARED, fact.viewed, shared, names),
-            Point(Role.WRITTEN, fact.site, "written.leaf", names),
+            Point(Role.WRITTEN, fact.site, written, {**names, "cause": fact.op}),
+            *used,
         ),
         values=names,
         confidence=at_most(mode, confidence(fact.sure)),
+        variant="base" if base else "",
     )
 
 

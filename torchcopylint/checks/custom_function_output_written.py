@@ -16,4 +16,4 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for fact in unit.facts:
         if isinstance(fact, ViewRefused) and fact.why in ("custom", "hook", "chain"):
             for report in refused_view(unit, fact, "shared.custom" if fact.why == "custom" else "shared.hook"):
-                yield report._replace(variant="" if fact.why == "custom" else fact.why)
+                yield report._replace(variant=report.variant if fact.why == "custom" else fact.why)

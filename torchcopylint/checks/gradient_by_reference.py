@@ -62,5 +62,8 @@ def _in_state(fact: GradientKept) -> Report:
         Point(Role.KEPT, fact.site, "kept.gradient", {"name": fact.source}),
         Point(Role.READ, fact.read, "read.operand", values),
     )
+    if fact.written >= 0:
+        written = Point(Role.WRITTEN, fact.written, "written.cause", values)
+        return Report(fact.site, (kept, written, read), values, Confidence.MEDIUM, "state")
     # Since torch 2.0 they are not, unless one asks for it.
     return Report(fact.site, (kept, read), values, Confidence.LOW, "state")

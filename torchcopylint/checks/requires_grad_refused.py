@@ -13,7 +13,8 @@ ACROSS_CALLS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
-    """Report each switch that torch refuses: off for a computed tensor, on for an integer one, as an attribute either for a computed one."""
+    """Report each switch that torch refuses: off for a computed tensor, or either way as an attribute, and on for an
+    integer one."""
     for fact in unit.facts:
         if not isinstance(fact, RequiresGradRefused):
             continue

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow.autograd import grads
 from torchcopylint.flow.facts import ExpandedWritten, InferenceMisused, OutAliases, ViewRefused
+from torchcopylint.flow.graphs import stale_views
 from torchcopylint.flow.model import (
-    CUSTOM_VIEW,
     EXPANDED,
     INFERENCE,
     LOCAL,
-    NO_GRAD_VIEW,
     PARTS,
     TENSORS,
     WHOLE,
@@ -38,8 +37,6 @@ _READING_AGAIN = {"mm": 0, "matmul": 0, "bmm": 0, "mv": 0, "addmm": 1, "addmv": 
 """Products, and from which operand on `out=` must not be one; those that add take their first one as a start."""
 _FILLING = frozenset({"fill_", "zero_"})
 """These give every element the same value, so it does not matter how often they meet it."""
-_VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW})
-MAX_VIEWS = 12
 
 
 def check(m: Machine, target: Value, sources: Sequence[Value], at: Site) -> None:
@@ -78,24 +75,9 @@ def check_out(m: Machine, op: Op, inputs: Sequence[Value], out: Value, at: Site)
 
 
 def _refused(m: Machine, ref: int, sources: Sequence[Value], at: Site) -> ViewRefused | None:
-    why, viewed, current, seen = "", -1, ref, {ref}
-    needs = m.state.object(ref).requires_grad
-    for _ in range(MAX_VIEWS):
-        obj = m.state.object(current)
-        if NO_GRAD_VIEW in obj.flags and not why:
-            why, viewed = "no_grad", obj.site
-        if CUSTOM_VIEW in obj.flags and not why:
-            why, viewed = "custom", obj.site
-        above = [s for s in obj.shares if s.of != current]
-        if len({s.of for s in above}) != 1 or above[0].how not in _VIEWS or not above[0].sure or above[0].of in seen:
-            break
-        if above[0].how is How.ROW and not why:
-            why, viewed = "multi", above[0].site
-        current = above[0].of
-        seen.add(current)
-    base = m.state.object(current)
+    why, viewed, base = stale_views.made(m, ref)
     inputs = [obj.requires_grad for obj in grads.tensors_in(m, sources) if obj.kind in TENSORS]
-    needs = max(needs, base.requires_grad, *inputs)
+    needs = max(m.state.object(ref).requires_grad, base.requires_grad, *inputs)
     tensor = base.kind in TENSORS or PARTS in base.flags
     if why == "custom" and needs is Fact.UNKNOWN:
         # Who writes a function of its own for autograd hands it tensors that require grad.

@@ -326,7 +326,8 @@ def _getattr(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: s
         return attributes.attribute(m, arguments.at(0), attribute, event.site, receiver_text(m, event))
     if kinds.are_optimizers(base):
         return kinds.ANY_OPTIMIZER
-    return memory.unknown(m, event.site, f"{name}(...)")
+    level = attributes.numbered(m, arguments.at(0), event.site, f"{name}(...)")
+    return level or memory.unknown(m, event.site, f"{name}(...)")
 
 
 @special("builtins.print")

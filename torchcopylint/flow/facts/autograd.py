@@ -137,7 +137,7 @@ class ViewRefused(NamedTuple):
     `why` is `multi` (one of several views that one operation made), `no_grad` (made while grad mode was off), `custom`
     (returned by a custom Function, or by a module with a full backward hook), `hook` (the input of such a module) or
     `chain` (what such a module takes or gives within the `Sequential` that is called `name`). For `assumed` and
-    `local`, see `LeafWritten`.
+    `local`, see `LeafWritten`. With a `used`, `op` writes the base, and the view, `name`, is used there later.
     """
 
     site: int
@@ -149,6 +149,7 @@ class ViewRefused(NamedTuple):
     assumed: bool
     local: bool
     sure: Sure
+    used: int = -1
 
 
 class FunctionInput(NamedTuple):

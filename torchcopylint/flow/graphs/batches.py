@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import TENSORS, Fact, Kind, Object, Value
 from torchcopylint.flow.references import FunctionReference
-from torchcopylint.flow.storages import slots
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.way_back import WayBack
 from torchcopylint.flow.values import naming
@@ -126,4 +125,4 @@ def _of_call(m: Machine, event: t.Invoke | t.Call) -> Sequence[int] | None:
 def _in_field(m: Machine, event: t.Invoke) -> Value:
     """What a field holds that is called: `self.criterion(out, y)`."""
     owners = m.value(event.base).refs
-    return slots.slot_value(m, (owners[0], f".{event.name}")) if len(owners) == 1 else Value()
+    return Value(m.state.refs_of((owners[0], f".{event.name}"))) if len(owners) == 1 else Value()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GradientKept, Kept
+from torchcopylint.flow.graphs import zeroing
 from torchcopylint.flow.model import How, Kind, Sure
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
@@ -29,12 +30,16 @@ def found(m: Machine) -> Iterator[GradientKept]:
     methods = [unit for unit in m.world.program.units if unit.owner == m.unit.owner]
     if any(store.name == "grad" for unit in methods for store in m.world.index(unit).of(t.StoreAttribute)):
         return
+    written = -1
     for event in m.index.of(t.StoreItem):
         key = _key(m, event)
         gradient = _gradient(m, event.value) if key is not None and _is_state(m, event.base) else ""
         read = next((at for unit in methods if (at := _read(m.world.index(unit), key)) >= 0), -1) if gradient else -1
         if read >= 0:
-            yield GradientKept(event.site, f"{naming.text_of(m, event.base)}[{key!r}]", gradient, read, Sure.LIKELY)
+            if written < 0 and not zeroing.drops_gradients(m.world):
+                written = zeroing.filled(m.world)
+            name = f"{naming.text_of(m, event.base)}[{key!r}]"
+            yield GradientKept(event.site, name, gradient, read, Sure.LIKELY, written)
 
 
 def parameters(m: Machine) -> Iterator[Kept]:
@@ -117,14 +122,33 @@ def _gradient(m: Machine, register: int) -> str:
     if len(value.refs) != 1:
         return ""
     shares = m.state.object(value.refs[0]).shares
-    if len(shares) != 1 or shares[0].how not in _ALIKE or not shares[0].sure or shares[0].when or shares[0].region:
+    if not shares or any(one.how not in _ALIKE or one.when or one.region for one in shares):
         return ""
     held = {one | 1 for ref in m.gradients for one in m.state.refs_of((ref, ".grad"))}
-    if shares[0].storage | 1 not in held:
+    on = {one.storage | 1 for one in shares}
+    # On later turns of a loop it is that of this turn or of an earlier one.
+    if len(on) != 1 or not on <= held or not (len(shares) > 1 or shares[0].sure):
         return ""
     made = _behind(m, register)
     text = naming.text_of(m, made.out) if isinstance(made, t.Attribute) else ""
     return text if text.endswith(".grad") else ".grad"
+
+
+def _named(index: UnitIndex, register: int) -> list[t.Event | None]:
+    """What made an operand, or, where that is a name, what the name is bound to: one by one, or among others."""
+    definitions = index.unit.definitions
+    made = definitions[register] if register >= 0 else None
+    if not isinstance(made, t.Load):
+        return [made]
+    found: list[t.Event | None] = []
+    for bind in index.binds.get(made.name, ()):
+        one = definitions[bind.value] if bind.value >= 0 and bind.site < made.site else None
+        several = definitions[one.value] if isinstance(one, t.Unpack) else None
+        if isinstance(one, t.Unpack) and isinstance(several, t.Make) and not any(several.stars):
+            found += [definitions[item] for item in several.items[one.position : one.position + 1]]
+        else:
+            found.append(one)
+    return found
 
 
 def _read(index: UnitIndex, key: str | None) -> int:
@@ -138,7 +162,7 @@ def _read(index: UnitIndex, key: str | None) -> int:
             operands += (event.base,) if isinstance(event, t.Invoke) else ()
         else:
             continue
-        for made in (definitions[register] for register in operands if register >= 0):
+        for made in (one for register in operands for one in _named(index, register)):
             part = made.subscript[0] if isinstance(made, t.Item) and len(made.subscript) == 1 else None
             named = definitions[part] if isinstance(part, int) and part >= 0 else None
             if isinstance(named, t.Const) and named.value == key:

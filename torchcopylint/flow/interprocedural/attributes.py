@@ -222,6 +222,17 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
     return known
 
 
+def numbered(m: Machine, base: Value, site: int, text: str) -> Value | None:
+    """What `getattr(rnn, f"weight_hh_l{i}")` asks a recurrent layer for: one of the parameters of its levels."""
+    obj = m.state.object(base.refs[0]) if len(base.refs) == 1 else Object()
+    row = _row(m, obj) if obj.kind is Kind.MODULE else None
+    if row is None or not any(name.endswith("_l0") for name in row.parameters):
+        return None
+    trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.YES
+    sure = min(obj.sure, Sure.LIKELY)
+    return memory.fresh(m, site, Object(Kind.PARAMETER, sure, leaf=Fact.YES, requires_grad=trained, text=text))
+
+
 def _row(m: Machine, obj: Object) -> table.ModuleOp | None:
     """What is known of the class of `torch.nn` that a module is made of, or that its class inherits from."""
     row = table.module_class(obj.type) if obj.type else None

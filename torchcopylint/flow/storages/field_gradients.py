@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GradientKept
+from torchcopylint.flow.graphs import zeroing
 from torchcopylint.flow.model import CONTAINERS, TENSORS, How, Kind, Sure
 from torchcopylint.flow.storages.field_uses import is_self
 
 if TYPE_CHECKING:
-    from torchcopylint.flow.files.world import World
     from torchcopylint.flow.running.machine import Machine
 
 _ALIKE = frozenset({How.OWN, How.DETACH, How.DATA})
@@ -24,7 +24,7 @@ def found(m: Machine) -> Iterator[GradientKept]:
     if m.unit.owner < 0 or not m.gradients or m.world.class_kind(m.unit.owner)[0] is Kind.OPTIMIZER:
         return
     stores = [event for event in m.index.of(t.StoreAttribute) if is_self(m, event.base) and _keeps_gradients(m, event)]
-    if not stores or _drops_gradients(m.world):
+    if not stores or zeroing.drops_gradients(m.world):
         return
     for event in stores:
         overwritten = _read_behind(m, event)
@@ -54,26 +54,6 @@ def _is_gradient(m: Machine, ref: int, held: set[int]) -> bool:
     return plain and share.storage | 1 in held
 
 
-def _drops_gradients(world: World) -> bool:
-    """Whether some code of the file sets `.grad`, or calls `zero_grad()` as it is by default."""
-    for unit in world.program.units:
-        index = world.index(unit)
-        if any(event.name == "grad" and not event.augmented for event in index.of(t.StoreAttribute)):
-            return True
-        if any(event.name == "zero_grad" and not _fills(unit, event) for event in index.of(t.Invoke)):
-            return True
-        if any(event.name == "grad" for event in index.of(t.DeleteItem)):
-            return True
-    return False
-
-
-def _fills(unit: t.Unit, event: t.Invoke) -> bool:
-    """Whether a call of `zero_grad` says that gradients are filled with zeros where they stand."""
-    given = [one.register for one in event.arguments if one.keyword in ("", "set_to_none")]
-    told = unit.definitions[given[0]] if given and given[0] >= 0 else None
-    return isinstance(told, t.Const) and told.value is False
-
-
 def _read_behind(m: Machine, store: t.StoreAttribute) -> tuple[int, str, int] | None:
     """Where a method of the class writes gradients, how, and where it reads the field behind that, still as the method
     that keeps them has left it."""
@@ -96,7 +76,7 @@ def _read_behind(m: Machine, store: t.StoreAttribute) -> tuple[int, str, int] | 
 
 
 def _writes_gradients(unit: t.Unit, event: t.Invoke) -> bool:
-    return event.name == "backward" or (event.name == "zero_grad" and _fills(unit, event))
+    return event.name == "backward" or (event.name == "zero_grad" and zeroing.fills(unit, event))
 
 
 def _is_test(m: Machine, unit: t.Unit, look: t.Attribute) -> bool:

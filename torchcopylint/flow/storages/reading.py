@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Link, ReadAfter, ReadAfterCut, Write
+from torchcopylint.flow.graphs import stale_views
 from torchcopylint.flow.model import (
     CONTAINERS,
     LOCAL,
@@ -131,6 +132,8 @@ def _report_reads(
                     aside = kept_while_trained.is_put_aside(m, holder or value.root, mark.write, site)
                     fact = fact._replace(aside=aside)
                 m.fact(fact._replace(site=site, consumer=consumer, target=target, put=put))
+                if consumer == "operand" and not mark.own and fact.certain:
+                    stale_views.note_use(m, ref, fact.name, write, site)
                 if fact.kind is not Kind.STATE_DICT:
                     # Of snapshots, each was taken at a place of its own, all of which are to be put right.
                     break

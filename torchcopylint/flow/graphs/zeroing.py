@@ -1,0 +1,47 @@
+"""How the gradients of a file are zeroed: dropped, or filled with zeros where they stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchcopylint.flow import tape as t
+
+if TYPE_CHECKING:
+    from torchcopylint.flow.files.world import World
+
+
+def drops_gradients(world: World) -> bool:
+    """Whether some code of the file sets `.grad`, or calls `zero_grad()` as it is by default."""
+    for unit in world.program.units:
+        index = world.index(unit)
+        if any(event.name == "grad" and not event.augmented for event in index.of(t.StoreAttribute)):
+            return True
+        if any(event.name == "zero_grad" and not fills(unit, event) for event in index.of(t.Invoke)):
+            return True
+        if any(event.name == "grad" for event in index.of(t.DeleteItem)):
+            return True
+    return False
+
+
+def filled(world: World) -> int:
+    """Where some code of the file fills gradients with zeros in place: `opt.zero_grad(set_to_none=False)`,
+    `p.grad.zero_()`."""
+    for unit in world.program.units:
+        for event in world.index(unit).of(t.Invoke):
+            if (event.name == "zero_grad" and fills(unit, event)) or (event.name == "zero_" and _is_grad(unit, event)):
+                return event.site
+    return -1
+
+
+def _is_grad(unit: t.Unit, event: t.Invoke) -> bool:
+    made = unit.definitions[event.base]
+    if isinstance(made, t.Attribute) and made.name == "data":
+        made = unit.definitions[made.base]
+    return isinstance(made, t.Attribute) and made.name == "grad"
+
+
+def fills(unit: t.Unit, event: t.Invoke) -> bool:
+    """Whether a call of `zero_grad` says that gradients are filled with zeros where they stand."""
+    given = [one.register for one in event.arguments if one.keyword in ("", "set_to_none")]
+    told = unit.definitions[given[0]] if given and given[0] >= 0 else None
+    return isinstance(told, t.Const) and told.value is False
