@@ -322,7 +322,7 @@ def mode_is_on(
         return Confidence.MEDIUM
     if unit.class_name and unit.name in ("__init__", "training_step"):
         return Confidence.MEDIUM
-    if unit.class_name and unit.name == "forward" and not aside:
+    if unit.class_name and (unit.name == "forward" or unit.serves_forward) and not aside:
         return Confidence.MEDIUM
     return Confidence.LOW
 
@@ -360,5 +360,6 @@ def returns_to_training(unit: UnitFacts) -> bool:
     Other methods of modules are often written for inference alone, where writing in place is right. Who takes the step
     of an optimizer inside has run backward already.
     """
-    trained = unit.name in TRAINED and unit.class_kind is Kind.MODULE and unit.called_without_grad is not Fact.YES
+    serves = unit.name in TRAINED or unit.serves_forward
+    trained = serves and unit.class_kind is Kind.MODULE and unit.called_without_grad is not Fact.YES
     return trained and not any(write.form == "step" for write in unit.writes.values())

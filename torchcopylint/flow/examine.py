@@ -71,6 +71,7 @@ from torchcopylint.flow.program import (
     named_apart,
     restoring,
     rewrapped,
+    serving,
 )
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.running import (  # noqa: F401  (each registers what its events mean)
@@ -321,6 +322,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         feeds_backward=_feeds_backward(world, unit.number, MAX_CALLERS),
         optional=frozenset(parameter.name for parameter in unit.parameters if parameter.has_default),
         parameters=frozenset(parameter.name for parameter in unit.parameters),
+        serves_forward=serving.serves_forward(world, unit.number),
     )
 
 

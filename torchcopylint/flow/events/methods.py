@@ -250,7 +250,7 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         if op.shares == "maybe" and dtypes.same(obj.dtype, dtypes.named(arguments) or op.dtype) is Fact.NO:
             return memory.fresh(m, event.site, made)
         when = results.condition(op.when) if op.shares == "maybe" else ""
-        result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when=when or "if it is a tensor")
+        result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when=when or memory.IF_TENSOR)
         if event.name == "to":
             result = transfers.to_host(m, arguments, result, event, naming.text_of(m, event.base))
         return result

@@ -129,7 +129,8 @@ class UnitFacts(NamedTuple):
     autograd calls it: `forward` or `backward` of a `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap`
     maps its parameter `x`. `given_away` are the parameters for which every call in the file passes what nobody else
     holds. `feeds_backward` is whether a function of the file that runs backward calls it while autograd records.
-    `optional` are the parameters that have a default, `parameters` all of them.
+    `optional` are the parameters that have a default, `parameters` all of them. `serves_forward` is whether the
+    `forward` of its class calls it.
     """
 
     qualname: str
@@ -154,6 +155,7 @@ class UnitFacts(NamedTuple):
     feeds_backward: bool = False
     optional: frozenset[str] = frozenset()
     parameters: frozenset[str] = frozenset()
+    serves_forward: bool = False
 
 
 class Place(NamedTuple):

@@ -8,6 +8,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads, refusals
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.graphs import runs
+from torchcopylint.flow.library.bounds import bound
 from torchcopylint.flow.model import (
     ADVANCED,
     BUFFERS,
@@ -246,15 +247,6 @@ def region_of(m: Machine, index: t.Index) -> Region:
         else:
             parts.append(named(m, part))
     return tuple(parts)
-
-
-def bound(m: Machine, register: int) -> object:
-    """A bound of a slice: a number, a text of names and numbers, or untold."""
-    value = m.value(register)
-    if isinstance(value.const, int):
-        return int(value.const)
-    text = naming.formula(m, register)
-    return text if "..." not in text and "()" not in text else Bound.UNTOLD
 
 
 def named(m: Machine, register: int) -> Part:

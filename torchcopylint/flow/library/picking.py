@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.library import indexing
+from torchcopylint.flow.library.bounds import bound
 from torchcopylint.flow.model import Bound, How, Object, Part, Region, Value
 from torchcopylint.flow.values import memory
 
@@ -56,7 +57,7 @@ def _region(m: Machine, name: str, arguments: Arguments, site: int) -> Region:
     told = _told(event, name, method=len(arguments.positional) > plain)
     if name in ("as_strided", "diagonal"):
         place = told.get(_PLACES[name][-1])
-        return () if place is None or isinstance(indexing.bound(m, place), int) else (Part("?"),)
+        return () if place is None or isinstance(bound(m, place), int) else (Part("?"),)
     if len(told) < len(_PLACES[name]):
         # Who passes on what he was given (`*args`) takes some part or other.
         return (Part("?"),)
@@ -83,7 +84,7 @@ def _selected(m: Machine, index: int) -> Part:
 
 
 def _narrowed(m: Machine, start: int, length: int) -> Part:
-    lower, size = indexing.bound(m, start), indexing.bound(m, length)
+    lower, size = bound(m, start), bound(m, length)
     if isinstance(lower, int) and isinstance(size, int):
         end = lower + size
         return Part("slice", lower, end if lower >= 0 else end or None)

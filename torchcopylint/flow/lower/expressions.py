@@ -161,6 +161,8 @@ def _call(b: UnitBuilder, node: Node) -> int:
         base = lower_expression(b, function.value)
         if kind(function.value) == "Name":
             more = function.attr.value in arity.BARE and any(not one.keyword and not one.star for one in node.args)
+            # No tensor runs backward over something else.
+            more = more or (function.attr.value in _BACKWARD and _is_loss(node.args))
             b.use(function.value.value, t.HANDED_TO + t.WITH_MORE if more else f"{function.attr.value}()")
             if any(one.keyword and one.keyword.value == t.KEEPDIM for one in node.args):
                 b.use(function.value.value, t.HANDED_TO + t.KEEPDIM)
@@ -170,6 +172,7 @@ def _call(b: UnitBuilder, node: Node) -> int:
         if function.attr.value == t.FROM_NUMPY and node.args and kind(node.args[0].value) == "Name":
             b.use(node.args[0].value.value, t.HANDED_TO + t.FROM_NUMPY)
         _hand(b, node)
+        _run_backward(b, node)
         arguments = lower_arguments(b, node.args)
         return b.define(t.Invoke, node, base, function.attr.value, arguments)
     if kind(function) == "Name" and function.value == "map" and _are_plain(node.args) and "map" not in b.bound:
@@ -192,6 +195,25 @@ def _hand(b: UnitBuilder, node: Node) -> None:
         b.use(first.value.value, t.HANDED_TO + t.ASKED)
     elif dotted.startswith("torch.") and table.refuses_others(table.canonical(dotted)):
         b.use(first.value.value, t.HANDED_TO + t.OF_TENSOR)
+
+
+_BACKWARD = frozenset({"backward", "manual_backward"})
+
+
+def _run_backward(b: UnitBuilder, node: Node) -> None:
+    """`accelerator.backward(loss)`, `scaler.scale(loss).backward()`: backward runs over what is called a loss."""
+    if node.func.attr.value not in _BACKWARD:
+        return
+    behind = node.func.value
+    scaled = kind(behind) == "Call" and kind(behind.func) == "Attribute" and behind.func.attr.value == "scale"
+    given = behind.args if scaled and not node.args else node.args
+    if _is_loss(given):
+        b.use(given[0].value.value, "backward()")
+
+
+def _is_loss(arguments: Sequence[Node]) -> bool:
+    named = len(arguments) == 1 and kind(arguments[0].value) == "Name" and not arguments[0].keyword
+    return named and "loss" in arguments[0].value.value.lower()
 
 
 def _are_plain(arguments: Sequence[Node]) -> bool:

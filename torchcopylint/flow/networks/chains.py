@@ -12,7 +12,7 @@ from torchcopylint.flow.model import ANY_ELEMENT, Fact, Kind, Object, Sure, Valu
 from torchcopylint.flow.networks import hooked_parts
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import nonnegative
-from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes import activations, uses
 from torchcopylint.flow.values import naming
 from torchcopylint.knowledge import table
 
@@ -27,6 +27,8 @@ def keep(m: Machine, function: Value, obj: Object, first: Value, result: Value, 
     if made is None or made.kind is not Kind.TENSOR or made.requires_grad <= 0:
         return
     layers = classes(m, function, site)
+    if layers and layers[0] is not None and layers[0].output != "tensors":
+        activations.known_tensor(m, first)
     entry = next((row for row in layers if row is None or row.shares not in _SHARING), None)
     last = layers[-1] if layers else None
     needed = any(given.requires_grad > 0 for given in grads.tensors_in(m, [first]))

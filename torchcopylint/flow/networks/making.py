@@ -24,6 +24,7 @@ from torchcopylint.flow.program import generators, ownership
 from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import aliasing, reading, slots
+from torchcopylint.flow.tapes import by_default
 from torchcopylint.flow.values import dtypes, memory
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.knowledge import losses, table
@@ -41,7 +42,7 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
     if row is not None and row.inplace_keyword and arguments.positional and arguments.positional[-1].const is True:
         config = (*config, ("inplace", True))
     elif row is not None and row.inplace_keyword and "inplace" in arguments.keywords and "inplace" not in dict(config):
-        config = (*config, ("inplace", "told by somebody else"))
+        config = (*config, ("inplace", _is_told_by_default(m, site) or "told by somebody else"))
     if statistics.renormalises(table.canonical(dotted), arguments):
         config = (*config, (statistics.MAX_NORM, True))
     made = memory.fresh(
@@ -58,6 +59,13 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
         obj = m.state.object(made.refs[0])
         m.state.set_object(made.refs[0], obj._replace(flags=obj.flags | {WRITES_INPUT}))
     return made
+
+
+def _is_told_by_default(m: Machine, site: int) -> bool:
+    """`nn.ReLU(inplace=inplace)`, where that is a parameter which is `True` unless somebody passes something else."""
+    call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    given = call.arguments if isinstance(call, t.Call | t.Invoke) else ()
+    return any(one.keyword == "inplace" and by_default.holds(m, one.register) is True for one in given)
 
 
 def _write_input(m: Machine, chain: Sequence[Value]) -> bool:

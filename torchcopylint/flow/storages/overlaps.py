@@ -130,7 +130,8 @@ def _open(late: Part, early: Part) -> Part:
     """A slice up to what the other one stops short of, by what this one begins with, as a slice to the end."""
     short = f"({late.upper} - {late.value})"
     both = late.kind == early.kind == "slice" and early.value in (None, 0)
-    return late._replace(upper=None) if both and isinstance(late.value, str) and early.upper == short else late
+    start = isinstance(late.value, str) or (isinstance(late.value, int) and late.value > 0)
+    return late._replace(upper=None) if both and start and early.upper == short else late
 
 
 def _from_end(m: Machine, early: Part, late: Part) -> Part:
@@ -138,6 +139,8 @@ def _from_end(m: Machine, early: Part, late: Part) -> Part:
     start, cut = late.value, early.upper
     if early.kind != "slice" or late.kind != "slice" or late.upper is not None or early.value not in (None, 0):
         return early
+    if isinstance(start, int) and start > 0 and isinstance(cut, str) and cut.endswith(f" - {start})"):
+        return early._replace(upper=-start)
     if not isinstance(start, str) or not isinstance(cut, str):
         return early
     if cut.isidentifier():

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 VIEWS = frozenset({How.VIEW, How.INDEX, How.ROW, How.DETACH})
 
 
+IF_TENSOR = "if it is a tensor"
+"""The condition under which a method that others have as well returns a view."""
+
+
 def fresh(m: Machine, site: int, obj: Object, tag: str = "") -> Value:
     """A new object with a storage of its own (rule 1)."""
     ref = m.made_at(site, tag)
@@ -203,10 +207,24 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", flag:
             m.state.set_object(ref, obj._replace(kind=kind, sure=sure, flags=flags, **changes))  # type: ignore[arg-type]
             if kind is Kind.TENSOR:
                 _note_data_of_tensor(m, obj, sure)
+                _note_view(m, ref, sure)
             if obj.kind is Kind.UNKNOWN and kind in BUFFERS:
                 _note_written(m, ref, kind, sure)
                 if kind is Kind.TENSOR and ref in m.dropped:
                     _note_dropped(m, ref, sure, by)
+
+
+def _note_view(m: Machine, ref: int, sure: Sure) -> None:
+    """What is a view if its source is a tensor turns out to be a tensor, and so is that: `y = x.transpose(1, 2)`."""
+    obj = m.state.object(ref)
+    views = [share for share in obj.shares if share.when == IF_TENSOR]
+    if not views or len({share.of for share in views}) != 1:
+        return
+    source = m.state.object(views[0].of)
+    certain = {share.storage for share in source.shares if share.sure}
+    shares = tuple(s._replace(how=How.VIEW, when="", sure=s.storage in certain) for s in views)
+    m.state.set_object(ref, obj._replace(shares=shares))
+    refine(m, Value((views[0].of,)), Kind.TENSOR, sure)
 
 
 def evidence_array(m: Machine, value: Value) -> None:
