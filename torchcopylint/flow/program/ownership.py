@@ -412,11 +412,15 @@ def note_taken_over(m: Machine, module: int, text: str, site: int) -> bool:
 
 
 def note_rebound(m: Machine, before: Cell, value: Value, name: str, site: int) -> None:
-    """A name that was bound to a leaf gets another one that requires grad: an optimizer goes on with the first one."""
+    """A name that was bound to a leaf gets another one that requires grad: an optimizer goes on with the first one.
+
+    So it does where a module is made anew under the name of the one that it was built over.
+    """
     if len(before.refs) != 1 or len(value.refs) != 1 or before.refs == value.refs:
         return
     old, new = m.state.object(before.refs[0]), m.state.object(value.refs[0])
-    if not (_is_leaf_to_train(old) and _is_leaf_to_train(new)):
+    anew = old.kind is Kind.MODULE and _is_made_anew(m, before.refs[0], value.refs[0], name, site)
+    if not anew and not (_is_leaf_to_train(old) and _is_leaf_to_train(new)):
         return
     own = {storage for storage, _ in parts_of(new)}
     if any(own & {storage for storage, _ in built.parts} for built in m.optimizers.values()):
@@ -425,6 +429,26 @@ def note_rebound(m: Machine, before: Cell, value: Value, name: str, site: int) -
         if meet(m, parts_of(old), built.parts):
             m.lateness[site] = (name, built.site, min(old.sure, new.sure))
             _make_stale(m, number, site)
+
+
+def _is_made_anew(m: Machine, old: int, new: int, name: str, site: int) -> bool:
+    """Whether a module is one of its own, with parameters, made of nothing that has to do with the one whose name it
+    gets, unless it is a copy of that, and whether nobody else holds that one: who does may train it.
+
+    Who makes a new one on a condition may make a new optimizer with it.
+    """
+    obj = m.state.object(new)
+    if obj.kind is not Kind.MODULE or not _has_parameters(m, obj) or any(s.how is not How.OWN for s in obj.shares):
+        return False
+    if site in m.index.on_arms or set(m.state.holders.get(old, ())) - {name}:
+        return False
+    bound = next((event.value for event in m.index.binds.get(name, ()) if event.site == site), t.NO_REGISTER)
+    made = m.unit.definitions[bound] if bound >= 0 else None
+    if not isinstance(made, t.Call | t.Invoke):
+        return False
+    events = uses.expression(m, bound, name)
+    copied = any(isinstance(one, t.Call | t.Invoke) and m.dotted_of(one) == "copy.deepcopy" for one in events)
+    return copied or not any(isinstance(one, t.Load) and one.name == name for one in events)
 
 
 def _is_leaf_to_train(obj: Object) -> bool:
