@@ -52,6 +52,8 @@ def ask(m: Machine, value: Value, site: int, name: str, op: str, *, plainly: boo
     off = m.guards or m.state.mode.recording is Fact.NO
     if off or not objects or any(o.kind not in TENSORS or o.requires_grad <= 0 for o in objects):
         return
+    if _is_asked_for(m, name):
+        return
     obj = min(objects, key=lambda o: (o.requires_grad, o.sure))
     sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
     if obj.requires_grad is not Fact.YES and _of_parameter(m, obj):
@@ -65,6 +67,17 @@ def ask(m: Machine, value: Value, site: int, name: str, op: str, *, plainly: boo
         # Where nothing is trained, whoever draws what a network returns has one without parameters, or a frozen one.
         sure = Sure.HINT
     m.fact(NumpyRefused(site, name, op, m.state.mode.assumed, sure, _detaches_others(m)))
+
+
+def _is_asked_for(m: Machine, name: str) -> bool:
+    """Whether a unit tests if what a name holds requires grad: `x.detach().numpy() if x.requires_grad else x.numpy()`."""
+    root = name.partition("(")[0].rpartition(".")[0] if "(" in name else name
+    asked = (event for event in m.index.of(t.Attribute) if event.name == "requires_grad")
+    texts = [naming.text_of(m, event.base) for event in asked if isinstance(m.consumer_of(event.out), _TESTS)]
+    return any(root == text or root.startswith(f"{text}.") or name == text for text in texts)
+
+
+_TESTS = (t.Test, t.Assume, t.Logic)
 
 
 def _detaches_others(m: Machine) -> bool:
