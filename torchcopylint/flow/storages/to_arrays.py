@@ -70,7 +70,7 @@ def ask(m: Machine, value: Value, site: int, name: str, op: str, *, plainly: boo
 
 
 def _is_asked_for(m: Machine, name: str) -> bool:
-    """Whether a unit tests if what a name holds requires grad: `x.detach().numpy() if x.requires_grad else x.numpy()`."""
+    """Whether a unit tests if a value requires grad: `x.detach().numpy() if x.requires_grad else x.numpy()`."""
     root = name.partition("(")[0].rpartition(".")[0] if "(" in name else name
     asked = (event for event in m.index.of(t.Attribute) if event.name == "requires_grad")
     texts = [naming.text_of(m, event.base) for event in asked if isinstance(m.consumer_of(event.out), _TESTS)]
