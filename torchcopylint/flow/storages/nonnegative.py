@@ -122,8 +122,10 @@ def chain_in_field(m: Machine, event: t.Invoke) -> list[str]:
     if made is None or not is_self(m, event.base) or m.world.setters(event.name):
         return []
     stores = made.index.stores.get(event.name, ())
-    built = made.unit.definitions[stores[0].value] if len(stores) == 1 and stores[0].value >= 0 else None
-    return layers_of(made, built)
+    if not stores or any(store.site in made.index.on_arms for store in stores):
+        return []
+    last = stores[-1].value
+    return layers_of(made, made.unit.definitions[last] if last >= 0 else None)
 
 
 def layers_of(m: Machine, built: t.Event | None) -> list[str]:
@@ -131,5 +133,16 @@ def layers_of(m: Machine, built: t.Event | None) -> list[str]:
     for another event."""
     if not isinstance(built, t.Call | t.Invoke) or m.dotted_of(built) != _SEQUENTIAL:
         return []
-    layers = [m.unit.definitions[one.register] if one.register >= 0 else None for one in built.arguments]
+    layers = [_layer_behind(m, one.register, built.site) for one in built.arguments]
     return [m.dotted_of(one) if isinstance(one, t.Call | t.Invoke) else "" for one in layers]
+
+
+def _layer_behind(m: Machine, register: int, site: int) -> t.Event | None:
+    """What made a layer that a chain is given: also one that a field of `self` holds by then."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(made, t.Attribute) or not is_self(m, made.base):
+        return made
+    stores = [store for store in m.index.stores.get(made.name, ()) if store.site < site]
+    if not stores or stores[-1].site in m.index.on_arms or stores[-1].value < 0:
+        return None
+    return m.unit.definitions[stores[-1].value]
