@@ -70,11 +70,15 @@ def ask(m: Machine, value: Value, site: int, name: str, op: str, *, plainly: boo
 
 
 def _is_asked_for(m: Machine, name: str) -> bool:
-    """Whether a unit tests if a value requires grad: `x.detach().numpy() if x.requires_grad else x.numpy()`."""
+    """Whether a unit tests if a value requires grad, and detaches it where it does: `x.detach().numpy() if
+    x.requires_grad else x.numpy()`."""
     root = name.partition("(")[0].rpartition(".")[0] if "(" in name else name
+    if not root.replace(".", "").isidentifier():
+        return False
     asked = (event for event in m.index.of(t.Attribute) if event.name == "requires_grad")
-    texts = [naming.text_of(m, event.base) for event in asked if isinstance(m.consumer_of(event.out), _TESTS)]
-    return any(root == text or root.startswith(f"{text}.") or name == text for text in texts)
+    texts = {naming.text_of(m, event.base) for event in asked if isinstance(m.consumer_of(event.out), _TESTS)}
+    cut = {naming.text_of(m, event.base) for event in m.index.of(t.Invoke) if event.name == "detach"}
+    return any(root == text or root.startswith(f"{text}.") for text in texts & cut)
 
 
 _TESTS = (t.Test, t.Assume, t.Logic)
