@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import SampleEdited
 from torchcopylint.flow.interprocedural import records
+from torchcopylint.flow.library import indexing
 from torchcopylint.flow.model import CONTAINERS, Kind, Sure
 from torchcopylint.flow.program import transform_orders
 from torchcopylint.flow.tapes import uses
@@ -36,13 +37,15 @@ MAX_STEPS = 24
 class Handed(NamedTuple):
     """At `site`, a dataset hands to a transform, as its argument at `position`, what it keeps in the field `source`.
 
-    `shallow` is whether it does so in a container that is new.
+    `shallow` is whether it does so in a container that is new. Of a display (`(self.images[i], label)`) it is what
+    stands at the place, or under the key, that `part` says.
     """
 
     site: int
     position: int
     source: str
     shallow: bool
+    part: object = None
 
 
 def found(world: World) -> dict[int, list[SampleEdited]]:
@@ -74,19 +77,51 @@ def _given(m: Machine) -> list[Handed]:
             kept = _kept(m, argument.register, me)
             if kept is not None:
                 found.append(Handed(event.site, position, *kept))
+                continue
+            for part, one in _parts_of(m, argument.register):
+                kept = _kept(m, one, me)
+                if kept is not None:
+                    found.append(Handed(event.site, position, *kept, part))
     return found
 
 
-def _kept(m: Machine, register: int, me: str) -> tuple[str, bool] | None:
-    """The element of a field that a value is, as text, and whether in a shallow copy; `None` of anything else."""
-    shallow, position = False, -1
-    for _ in range(MAX_STEPS):
+def _parts_of(m: Machine, register: int) -> Iterator[tuple[object, int]]:
+    """The places or keys of the display that a value is, and what stands there: `(self.images[i], self.labels[i])`."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(event, t.Load):
+        bound = uses.bindings_before(m, event)
+        event = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    if isinstance(event, t.Make) and not any(event.stars) and len(event.keys) in (0, len(event.items)):
+        for place, one in enumerate(event.items):
+            key = _constant(m, event.keys[place]) if event.keys else place
+            if key is not None:
+                yield key, one
+
+
+def _constant(m: Machine, register: int) -> object:
+    made = m.unit.definitions[register] if register >= 0 else None
+    return made.value if isinstance(made, t.Const) else None
+
+
+def _kept(
+    m: Machine, register: int, me: str, position: int = -1, shallow: bool = False, steps: int = MAX_STEPS
+) -> tuple[str, bool] | None:
+    """The element of a field that a value is, as text, and whether in a shallow copy; `None` of anything else.
+
+    Of a name that is bound on several arms, what one of them leads to: `if self.resize: img = self.resize(img)`.
+    """
+    for step in range(steps):
         event = m.unit.definitions[register] if register >= 0 else None
         match event:
             case t.Load():
                 bound = uses.bindings_before(m, event)
                 if not bound:
                     return None
+                left = (steps - step) // 2
+                for other in bound[1:]:
+                    kept = _kept(m, other, me, position, shallow, left)
+                    if kept is not None:
+                        return kept
                 register = bound[0]
             case t.Unpack():
                 register, position = event.value, event.position
@@ -98,8 +133,8 @@ def _kept(m: Machine, register: int, me: str) -> tuple[str, bool] | None:
                 register, shallow = event.base, True
             case t.Attribute() if _is_field(m, event.name):
                 register = event.base
-            case t.Invoke() if _lent(m, event, me, position):
-                return _lent(m, event, me, position), shallow
+            case t.Invoke() if lent := _lent(m, event, me, position, (steps - step) // 2):
+                return lent, shallow
             case t.Item():
                 field = m.unit.definitions[event.base]
                 owner = m.unit.definitions[field.base] if isinstance(field, t.Attribute) else None
@@ -118,7 +153,7 @@ def _is_field(m: Machine, name: str) -> bool:
     return known and not m.world.is_method(name)
 
 
-def _lent(m: Machine, event: t.Invoke, me: str, position: int) -> str:
+def _lent(m: Machine, event: t.Invoke, me: str, position: int, steps: int) -> str:
     """The element of a field that a method of the dataset hands out, alone or at a position of a tuple, as text."""
     base = m.unit.definitions[event.base] if event.base >= 0 else None
     number = m.world.method(m.unit.owner, event.name) if isinstance(base, t.Load) and base.name == me else None
@@ -127,7 +162,19 @@ def _lent(m: Machine, event: t.Invoke, me: str, position: int) -> str:
         return ""
     lent = summary.lent or next((part.lent for part in summary.parts if part.slot == f"[{position}]"), "")
     field = lent.partition("[")[0].rpartition(".")[2]
-    return lent if field and _is_in_memory(m, field) else ""
+    if field and _is_in_memory(m, field):
+        return lent
+    reader = m.world.machines.get(number) if number is not None else None
+    return _returned(reader, position, steps) if reader is not None else ""
+
+
+def _returned(m: Machine, position: int, steps: int) -> str:
+    """The same, of what has been taken apart there: `name, boxes = self.data[i]; return read(name), boxes`."""
+    found = set()
+    for event in m.index.of(t.Return):
+        kept = _kept(m, event.value, m.unit.first, position, steps=steps)
+        found.add(kept[0] if kept is not None and not kept[1] else "")
+    return found.pop() if len(found) == 1 else ""
 
 
 def _is_in_memory(m: Machine, field: str) -> bool:
@@ -158,8 +205,13 @@ def edits(m: Machine, handed: list[Handed], skipped: int = 1) -> Iterator[Sample
         base, value = _written(event)
         element, parameter = _part_of(m, base, names) if base >= 0 else (False, "")
         mine = [one for one in handed if parameter and one.position == names[parameter]]
+        if any(one.part is not None for one in mine):
+            key = _first_key(m, base, names)
+            mine = [one for one in mine if one.part is None or (key is not None and one.part == key)]
+        # What is a copy itself is nobody's; what stands in it may be.
+        mine = [one for one in mine if not one.shallow or (element if one.part is None else _is_deeper(m, base, names))]
         write = m.writes.get(event.site)
-        if not mine:
+        if not mine or any(_is_choice(m, one) for one in _items_to(m, base, names)[:-1] if one.out != base):
             continue
         if write is not None:
             if write.reads_old or write.partial or write.form == "item":
@@ -168,8 +220,12 @@ def edits(m: Machine, handed: list[Handed], skipped: int = 1) -> Iterator[Sample
         elif isinstance(event, t.Augment) and (_has_elements(m, base, value) or _is_numeric(m, event)):
             given, text = mine[0], naming.text_of(m, base)
             yield SampleEdited(event.site, text, event.symbol, given.site, given.source, Sure.LIKELY)
+        elif isinstance(event, t.StoreItem) and event.augmented:
+            if element and _is_array_index(event.subscript) and _is_taken_plainly(m, base, names):
+                given, text = mine[0], f"{naming.text_of(m, base)}[{naming.index_text(m, event.subscript)}]"
+                yield SampleEdited(event.site, text, "[...] =", given.site, given.source, Sure.LIKELY)
         elif isinstance(event, t.StoreItem) and not element and _is_made_of_itself(m, event, value):
-            for given in [one for one in mine if not one.shallow][:1]:
+            for given in [one for one in mine if not one.shallow and one.part is None][:1]:
                 text = f"{naming.text_of(m, base)}[{naming.index_text(m, event.subscript)}]"
                 yield SampleEdited(event.site, text, "[...] =", given.site, given.source, Sure.LIKELY)
 
@@ -183,13 +239,82 @@ def _has_elements(m: Machine, base: int, value: int) -> bool:
 
 
 def _is_numeric(m: Machine, event: t.Augment) -> bool:
-    """`x[None]` and `x /= y`: what has items, or a shape, and can be divided or subtracted from, changes in place."""
+    """`x[None]` and `x /= y`: what has items, or a shape, and can be divided or subtracted from, changes in place.
+
+    What has a shape does so whatever is done to it.
+    """
     text = naming.text_of(m, event.target)
-    if event.symbol not in ("-=", "/="):
-        return False
-    items = [naming.text_of(m, one.base) for one in m.index.of(t.Item)]
     shapes = [naming.text_of(m, one.base) for one in m.index.of(t.Attribute) if one.name in ("shape", "dtype", "ndim")]
+    if event.symbol not in ("-=", "/="):
+        return text in shapes and event.symbol in ("+=", "*=")
+    items = [naming.text_of(m, one.base) for one in m.index.of(t.Item)]
     return text in items or text in shapes
+
+
+def _is_array_index(subscript: t.Index) -> bool:
+    """`boxes[:, 0]`: only arrays and tensors are asked for several dimensions, one of them a slice."""
+    return len(subscript) > 1 and any(isinstance(one, t.Slice) for one in subscript)
+
+
+def _is_taken_plainly(m: Machine, register: int, names: Collection[str]) -> bool:
+    """Whether a part of a parameter was taken out by what cannot be a mask or a list of places, which make a copy."""
+    return all(_is_plain(m, one) for one in _items_to(m, register, names)[:-1])
+
+
+def _is_plain(m: Machine, event: t.Event) -> bool:
+    if not isinstance(event, t.Item):
+        return True
+    return all(isinstance(one, t.Slice) or _constant(m, one) is not None for one in event.subscript)
+
+
+def _is_choice(m: Machine, event: t.Event) -> bool:
+    """`boxes[boxes[:, 0] > 1]`, `boxes[sample["keep"]]`: what a mask takes out is a copy."""
+    index = event.subscript[0] if isinstance(event, t.Item) and len(event.subscript) == 1 else None
+    if not isinstance(index, int) or index < 0:
+        return False
+    match m.unit.definitions[index]:
+        case t.Item(subscript=(int() as key,)) if isinstance(_constant(m, key), str):
+            return True
+    return indexing.is_mask(m, index)
+
+
+def _is_deeper(m: Machine, register: int, names: Collection[str]) -> bool:
+    return len(_items_to(m, register, names)) > 1
+
+
+def _first_key(m: Machine, register: int, names: Collection[str]) -> object:
+    """The place or the key of a parameter that a value has been taken out of; `None` if it is not known."""
+    taken = _items_to(m, register, names)
+    match taken[-1] if taken else None:
+        case t.Unpack() as part:
+            return part.position if part.position >= 0 else None
+        case t.Item() as part if len(part.subscript) == 1 and not isinstance(part.subscript[0], t.Slice):
+            return _constant(m, part.subscript[0])
+    return None
+
+
+def _items_to(m: Machine, register: int, names: Collection[str]) -> list[t.Item | t.Unpack | t.Iterate]:
+    """What a value has been taken out of a parameter by, the last step first."""
+    taken: list[t.Item | t.Unpack | t.Iterate] = []
+    for _ in range(MAX_STEPS):
+        event = m.unit.definitions[register] if register >= 0 else None
+        match event:
+            case t.Load():
+                bound = uses.bindings_before(m, event)
+                if len(bound) != 1:
+                    return taken if not bound and event.name in names else []
+                register = bound[0]
+            case t.Item():
+                register = event.base
+                taken.append(event)
+            case t.Unpack() | t.Iterate():
+                register = event.value if isinstance(event, t.Unpack) else event.iterable
+                taken.append(event)
+            case t.Invoke() if event.name in _VIEWS or event.name in ("values", "detach"):
+                register = event.base
+            case _:
+                return []
+    return []
 
 
 def _written(event: t.Event) -> tuple[int, int]:
@@ -199,7 +324,7 @@ def _written(event: t.Event) -> tuple[int, int]:
             return event.base, -1
         case t.Augment():
             return event.target, event.value
-        case t.StoreItem() if not event.augmented:
+        case t.StoreItem():
             return event.base, event.value
     return -1, -1
 
