@@ -29,6 +29,7 @@ _LOOKING = re.compile(
     r"|add_scalars?|set_postfix\w*|set_description\w*|save|dump|dumps|savez|savetxt|plot|len)$"
 )
 """Functions and methods, by the last part of their names, that look at a number or write it down."""
+_KEYED = frozenset({"items", "keys", "values", "get", "copy"})
 _CHOOSING = frozenset({"min", "max", "sum", "abs"})
 _JOINING = frozenset({"torch.stack", "torch.cat", "torch.hstack", "torch.vstack"})
 _GROWING = frozenset({"append", "extend", "clear"})
@@ -42,12 +43,14 @@ class Looks:
     """Follows a name through one unit: `is_figure` says whether it ends as a number wherever it is used.
 
     `looked` are the sites where it does, `returned` the places in what the unit returns at which it goes to the caller:
-    -1 for all of it, else the position in a tuple.
+    -1 for all of it, else the position in a tuple. `keyed` is the name of a dictionary, which may be asked for its keys
+    and set entry by entry.
     """
 
-    def __init__(self, unit: t.Unit, m: Machine) -> None:
+    def __init__(self, unit: t.Unit, m: Machine, keyed: str = "") -> None:
         self.unit = unit
         self.m = m
+        self.keyed = keyed
         self.looked: set[int] = set()
         self.returned: set[int] = set()
         self._names: set[str] = set()
@@ -82,7 +85,7 @@ class Looks:
             case t.Collect():
                 return self.ends(event.container)
             case t.StoreItem():
-                return event.value == register and self._ends_in(event.base)
+                return self._is_keyed(register) if event.base == register else self._ends_in_entry(register, event)
             case t.Operate():
                 return self._ends_in_operator(register, event)
             case t.Attribute():
@@ -94,6 +97,16 @@ class Looks:
             case t.Invoke() | t.Call():
                 return self._ends_in_call(register, event)
         return False
+
+    def _is_keyed(self, register: int) -> bool:
+        made = self.unit.definitions[register] if register >= 0 else None
+        return bool(self.keyed) and isinstance(made, t.Load) and made.name == self.keyed
+
+    def _ends_in_entry(self, register: int, event: t.StoreItem) -> bool:
+        """Put into a container of numbers; as a key of the dictionary, it has been one of its keys."""
+        if event.value == register:
+            return self._ends_in(event.base)
+        return self._is_keyed(event.base)
 
     def _ends_in_operator(self, register: int, event: t.Operate) -> bool:
         made = self.unit.definitions[event.operands[0]]
@@ -116,6 +129,8 @@ class Looks:
         return isinstance(use, t.Call | t.Invoke) and self._ends_in_call(event.out, use)
 
     def _ends_in_call(self, register: int, event: t.Call | t.Invoke) -> bool:
+        if isinstance(event, t.Invoke) and event.base == register and self._is_keyed(register):
+            return event.name in _KEYED and self.ends(event.out)
         if isinstance(event, t.Invoke) and event.base == register:
             self.looked.update([event.site] if event.name in _NUMBERS else [])
             return event.name in _NUMBERS | _GROWING or (event.name in _SAME and self.ends(event.out))

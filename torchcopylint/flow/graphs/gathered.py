@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Accumulated
-from torchcopylint.flow.graphs import passes
+from torchcopylint.flow.graphs import own_elements, passes
 from torchcopylint.flow.graphs.earlier import is_begun_on_arms
 from torchcopylint.flow.graphs.figures import Looks, is_figure_for_callers
 from torchcopylint.flow.model import PART, TENSORS, Fact, Kind, Object, Sure, Value
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from torchcopylint.flow.facts import Relation
     from torchcopylint.flow.running.machine import Machine
+
+_DICTIONARIES = frozenset({"dict", "defaultdict", "OrderedDict", "Counter"})
 
 
 def note(m: Machine, site: int, own: int, value: Value, source: str, form: str = "figure") -> None:
@@ -52,21 +54,39 @@ def found(m: Machine, known: set[int]) -> Iterator[Relation]:
     """The sums and lists of a unit that nobody uses but as numbers; not those at the sites `known`."""
     loops = Loops(m.unit.tape) if m.gathered else None
     for site, (own, fact) in sorted(m.gathered.items()):
-        loaded = m.unit.definitions[own] if own >= 0 else None
-        if loops is None or site in known or not isinstance(loaded, t.Load) or not fact.name.isidentifier():
+        made = m.unit.definitions[own] if own >= 0 else None
+        loaded = made if fact.name.isidentifier() else _dictionary(m, made)
+        if loops is None or site in known or not isinstance(loaded, t.Load):
             continue
         if is_begun_on_arms(m, site, loaded.name):
             continue
-        if not passes.outlives_turn(m, fact, loops.around(site)) or _ends_loop(m.unit.tape, site):
+        around = own_elements.adds_again(m, loops, loops.around(site), fact.name, (site,))
+        if not passes.outlives_turn(m, fact, around) or _ends_loop(m.unit.tape, site):
             continue
-        if fact.form != "figures" and _is_taken_apart(m, loaded.name):
+        if fact.form != "figures" and loaded is made and _is_taken_apart(m, loaded.name):
             continue
-        looks = Looks(m.unit, m)
+        looks = Looks(m.unit, m, "" if loaded is made else loaded.name)
         if not looks.is_figure(loaded.name) or not (looks.looked or looks.returned):
             continue
         if looks.returned and not is_figure_for_callers(m.world, m.unit.number, looks.returned):
             continue
         yield fact._replace(ran=min((s for s in looks.looked if s > site), default=-1))
+
+
+def _dictionary(m: Machine, event: t.Event | None) -> t.Load | None:
+    """The dictionary of sums that a sum is an entry of, where the unit has begun it: `totals = {"a": 0, "b": 0}`."""
+    loaded = m.unit.definitions[event.base] if isinstance(event, t.Item) and event.base >= 0 else None
+    bound = uses.bindings_before(m, loaded) if isinstance(loaded, t.Load) else []
+    begun = [m.unit.definitions[register] if register >= 0 else None for register in bound]
+    if not isinstance(loaded, t.Load) or not begun or not loaded.name.isidentifier():
+        return None
+    return loaded if all(_is_new_dictionary(m, one) for one in begun) else None
+
+
+def _is_new_dictionary(m: Machine, event: t.Event | None) -> bool:
+    if isinstance(event, t.Make):
+        return event.kind == "dict"
+    return isinstance(event, t.Call) and naming.text_of(m, event.function).rpartition(".")[2] in _DICTIONARIES
 
 
 def _is_taken_apart(m: Machine, name: str) -> bool:
