@@ -169,7 +169,23 @@ def from_before(m: Machine, loop: t.Loop, through: frozenset[int]) -> t.Bind | N
         and not event.name.startswith(("%", "."))
         and "#" not in event.name
     ]
-    return before[-1] if before else None
+    return before[-1] if before else _field_from_before(m, inside, through)
+
+
+def _field_from_before(m: Machine, inside: list[t.Event], through: frozenset[int]) -> t.Bind | None:
+    """The same of a field: `self.loss = f(x)` before a loop that reads it, and in which nothing can set it."""
+    first = min((event.site for event in inside), default=-1)
+    calls = {naming.text_of(m, event.base) for event in inside if isinstance(event, t.Invoke)}
+    stored = {event.name for event in inside if isinstance(event, t.StoreAttribute)}
+    read = {(naming.text_of(m, event.base), event.name) for event in inside if isinstance(event, t.Attribute)}
+    for event in reversed(m.index.of(t.StoreAttribute)):
+        owner = naming.text_of(m, event.base)
+        if event.site not in through or event.site >= first or (owner, event.name) not in read:
+            continue
+        elsewhere = owner in calls and m.world.setters(event.name) - {m.unit.number}
+        if event.name not in stored and not elsewhere and owner.isidentifier():
+            return t.Bind(f"{owner}.{event.name}", event.value, event.site)
+    return None
 
 
 def _goes_on(m: Machine, register: int, name: str) -> bool:
