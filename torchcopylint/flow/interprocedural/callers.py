@@ -33,9 +33,12 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
         dropped = m.index.dropped if m.argument_writes else frozenset()
         for site in sorted(m.facts) if m.argument_writes else ():
             for fact in m.facts[site]:
-                if not isinstance(fact, ReadAfter) or not fact.own or not fact.certain or site == fact.write:
+                if not isinstance(fact, ReadAfter) or not fact.certain or site == fact.write:
                     continue
-                if fact.write in m.argument_writes and _goes_back(m, fact.write):
+                aside = _put_aside(m, fact) if not fact.own else ""
+                if not fact.own and not aside:
+                    continue
+                if fact.own and fact.write in m.argument_writes and _goes_back(m, fact.write):
                     continue
                 unit, parameter, returned, passed, path = m.argument_writes.get(fact.write, _NOTHING)
                 handed_on = _handed_on(world, unit, parameter) if not path else None
@@ -47,7 +50,7 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
                     continue
                 for_effect = (fact.write in dropped and handed_on is None) or _is_left(m, fact.write)
                 write = _first_write(callee, parameter, path) if callee is not None and not for_effect else None
-                if callee is None or write is None or (passed and fact.name != passed):
+                if callee is None or write is None or (passed and fact.own and fact.name != passed):
                     # A call that writes two of its arguments is told of the one whose parameter is known.
                     continue
                 worked = not path and not _is_filled(m, fact) and _is_worked_on(callee, write, parameter)
@@ -57,7 +60,8 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
                     wrote = m.writes.get(fact.write)
                     sure = min(write.sure, max(fact.sure, wrote.sure) if wrote is not None else fact.sure)
                     name = f"{parameter}{''.join(path)}"
-                    suffers = CallerSuffers(write.site, name, write.op, fact.write, fact.name, site, sure, second)
+                    kept = aside or fact.name
+                    suffers = CallerSuffers(write.site, name, write.op, fact.write, kept, site, sure, second)
                     suffers = suffers._replace(worked=worked and not (returned or second))
                     found.setdefault(unit, []).append(suffers)
         for call in sorted(m.argument_writes) if m.unit.name == "__init__" else ():
@@ -65,6 +69,24 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
             if told is not None:
                 found.setdefault(m.argument_writes[call][0], []).append(told)
     return found
+
+
+def _put_aside(m: Machine, fact: ReadAfter) -> str:
+    """The second name that is read, if it was given to the very thing before it was passed, which goes on as what the
+    call returns: `raw = x; x = scale(x)`. Of `x if done else raw`, the one that is read on its arm."""
+    write = m.writes.get(fact.write)
+    if fact.element or fact.asked or not fact.hows <= {None} or write is None or not write.name.isidentifier():
+        return ""
+    name, bound = fact.name, fact.bound
+    hidden = next((one for one in m.index.of(t.Bind) if one.site == bound and one.name.startswith("%")), None)
+    load = m.unit.definitions[hidden.value] if hidden is not None and hidden.value >= 0 else None
+    if isinstance(load, t.Load):
+        values = uses.bindings_before(m, load)
+        sites = [one.site for one in m.index.of(t.Bind) if one.value in values and one.name == load.name]
+        name, bound = load.name, max(sites, default=-1)
+    taken = m.consumer_of(m.index.calls.get(fact.write, t.NO_REGISTER))
+    goes_on = not _goes_back(m, fact.write) or isinstance(taken, t.Bind)
+    return name if goes_on and name.isidentifier() and name != write.name and 0 <= bound < fact.write else ""
 
 
 def parts(world: World) -> dict[int, list[PartSuffers]]:
