@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import COMPARISONS
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.files.world import World
@@ -80,7 +81,10 @@ class Looks:
             case t.Return():
                 self.returned.add(-1)
                 return True
-            case t.Logic() | t.Augment() | t.Unpack() | t.Item() | t.Iterate():
+            case t.Unpack():
+                parts = [one for one in self.m.index.of(t.Unpack) if one.value == register]
+                return all(self.ends(part.out) for part in parts if part.position or not self._is_paired(register))
+            case t.Logic() | t.Augment() | t.Item() | t.Iterate():
                 return self.ends(event.out)
             case t.Collect():
                 return self.ends(event.container)
@@ -97,6 +101,14 @@ class Looks:
             case t.Invoke() | t.Call():
                 return self._ends_in_call(register, event)
         return False
+
+    def _is_paired(self, register: int) -> bool:
+        """`for key, total in totals.items():`, `for i, total in enumerate(totals):`: what comes first is no sum."""
+        turn = self.unit.definitions[register] if register >= 0 else None
+        pairs = self.unit.definitions[turn.iterable] if isinstance(turn, t.Iterate) and turn.iterable >= 0 else None
+        if isinstance(pairs, t.Invoke):
+            return pairs.name == "items"
+        return isinstance(pairs, t.Call) and naming.text_of(self.m, pairs.function) == "enumerate"
 
     def _is_keyed(self, register: int) -> bool:
         made = self.unit.definitions[register] if register >= 0 else None
