@@ -256,6 +256,12 @@ def _swap(op: Op) -> None:
 # Copies.
 
 calls("copy.copy(tensor)", lambda: watch(copy.copy, _ones(2)), lambda: watch(copy.copy, _grad()))
+calls("numpy.squeeze(tensor)", lambda: watch(np.squeeze, torch.ones(2, 1)), lambda: watch(np.squeeze, _grad()))
+calls(
+    "numpy.swapaxes(tensor)",
+    lambda: watch(lambda x: np.swapaxes(x, 0, 1), torch.ones(2, 3)),
+    lambda: watch(lambda x: np.swapaxes(x, 0, 1), _ones(2, 3, grad=True)),
+)
 calls("copy.copy(array)", lambda: watch(copy.copy, _array()))
 calls(
     "copy.copy",
