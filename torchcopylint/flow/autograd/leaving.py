@@ -145,15 +145,16 @@ def _is_within_result(m: Machine, field: str, stores: list[t.StoreAttribute]) ->
 def take(m: Machine, items: tuple[Left, ...], bound: dict[str, Value], site: int, look: Look) -> None:
     """A call leaves what the function computes; under `no_grad`, without a graph. `look` reads an attribute."""
     for item in items:
-        if m.state.mode.recording <= 0 and not item.cut:
+        cut = item.cut or m.state.mode.recording is Fact.NO
+        if m.state.mode.recording <= 0 and not cut:
             continue
         keeper = bound.get(item.keeper, Value())
         *way, last = item.slot[1:].split(".")
         for name in way:
             if len(keeper.refs) == 1:
                 keeper = look(m, keeper, name, site, m.state.object(keeper.refs[0]).text, -1)
-        trained = _require_grad(m, item.hangs, bound) if item.hangs else Fact.NO if item.cut else Fact.LIKELY
-        if len(keeper.refs) != 1 or (trained is Fact.NO and not item.cut):
+        trained = Fact.NO if cut else _require_grad(m, item.hangs, bound) if item.hangs else Fact.LIKELY
+        if len(keeper.refs) != 1 or (trained is Fact.NO and not cut):
             continue
         held = m.state.object(keeper.refs[0])
         if _other_setters(m, held, last) - {item.method} and not _all_tell(m, held, last):
@@ -162,7 +163,7 @@ def take(m: Machine, items: tuple[Left, ...], bound: dict[str, Value], site: int
         made = Object(
             Kind.TENSOR,
             min(item.sure, Sure.LIKELY),
-            leaf=Fact.NO if trained > 0 else Fact.YES if item.cut else Fact.UNKNOWN,
+            leaf=Fact.NO if trained > 0 else Fact.YES if cut else Fact.UNKNOWN,
             requires_grad=trained,
             text=f"{m.state.object(keeper.refs[0]).text}.{last}",
             site=site,
