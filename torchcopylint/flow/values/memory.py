@@ -205,7 +205,8 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", flag:
         ):
             flags = obj.flags - {EITHER} | ({flag} if flag else frozenset())
             m.state.set_object(ref, obj._replace(kind=kind, sure=sure, flags=flags, **changes))  # type: ignore[arg-type]
-            if kind is Kind.TENSOR:
+            if kind is Kind.TENSOR and len({one | 1 for one in value.refs}) == 1:
+                # Of what is one of several, the others may show it.
                 _note_data_of_tensor(m, obj, sure)
                 _note_view(m, ref, sure)
             if obj.kind is Kind.UNKNOWN and kind in BUFFERS:
