@@ -21,7 +21,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.tapes import left
+from torchcopylint.flow.tapes import exclusion, left
 from torchcopylint.flow.tapes.loops import Loops, displayed
 from torchcopylint.flow.values import naming
 
@@ -113,14 +113,18 @@ def outlives_turn(m: Machine, fact: Accumulated, loop: t.Loop | None, ran: int =
     """Whether a sum or a container goes on from one turn of a loop to the next, instead of beginning anew in each.
 
     What is emptied under a condition, every hundred turns, has kept a hundred graphs by then; but not where the
-    condition is that for adding to it as well, nor where backward at the site `ran` runs every hundred turns, too.
+    condition is that for adding to it as well, or asked again there, nor where backward at the site `ran` runs every hundred turns, too.
     """
     if loop is None:
         return False
     names = {fact.name, fact.name.replace("[", ".").partition(".")[0]}
     seldom = any(branch.site in m.index.counting and _holds(branch, ran) for branch in m.index.of(t.Branch))
     events = t.events(loop.body) if seldom else _unconditional(loop.body, beside=fact.site)
-    return not any(_empties(m, event, names) for event in events if event.site != fact.site)
+    if any(_empties(m, event, names) for event in events if event.site != fact.site):
+        return False
+    # `if use_critic: values = []`, and further on `if use_critic: values.append(critic(x))`.
+    emptied = (event.site for event in t.events(loop.body) if event.site != fact.site and _empties(m, event, names))
+    return not any(exclusion.goes_with(m, site, fact.site) for site in emptied)
 
 
 def _holds(branch: t.Branch, site: int) -> bool:
