@@ -449,7 +449,9 @@ def _op(name: str) -> Op | None:
         out_keyword="out=" in flags,
         scalar="scalar" in flags,
         dtype=dtype,
-        differentiable=result in _CARRIERS and "no-graph" not in flags and (result == "tensor" or not name.startswith("numpy.")),
+        differentiable=result in _CARRIERS
+        and "no-graph" not in flags
+        and (result == "tensor" or not name.startswith("numpy.")),
         tensor_only="tensor-only" in flags,
         pair=_pair(name),
         arguments=tuple(arguments.split()),

@@ -113,7 +113,8 @@ def outlives_turn(m: Machine, fact: Accumulated, loop: t.Loop | None, ran: int =
     """Whether a sum or a container goes on from one turn of a loop to the next, instead of beginning anew in each.
 
     What is emptied under a condition, every hundred turns, has kept a hundred graphs by then; but not where the
-    condition is that for adding to it as well, or asked again there, nor where backward at the site `ran` runs every hundred turns, too.
+    condition is that for adding to it as well, or asked again there, nor where backward at the site `ran` runs every
+    hundred turns, too.
     """
     if loop is None:
         return False

@@ -24,7 +24,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.storages import aliasing
+from torchcopylint.flow.storages import aliasing, renewed
 from torchcopylint.flow.storages.field_uses import field_of, from_earlier_call, is_self, item_from_earlier_call
 from torchcopylint.flow.tapes import entries, uses
 from torchcopylint.flow.tapes.loops import Loops
@@ -89,8 +89,8 @@ def kept(m: Machine) -> list[Kept]:
                             optimizer=how is How.STATE and OPTIMIZER_STATE in obj.flags,
                         )
                     )
-    renewed = calling_order.behind(m) if found else frozenset[str]()
-    return [one._replace(renewed=renewed) for one in dict.fromkeys(found)]
+    behind = calling_order.behind(m) if found else frozenset[str]()
+    return [one._replace(renewed=behind) for one in dict.fromkeys(found)]
 
 
 def _of_several(m: Machine, field: str, site: int, share: Share, obj: Object) -> Iterator[Kept]:
@@ -345,6 +345,8 @@ def _names_of(m: Machine, ref: int) -> frozenset[str]:
             field = isinstance(key, tuple) and key[1].startswith(".") and m.state.object(key[0]).owner == "self"
             if field and m.state.refs_of(key) == (one,):
                 names.add(naming.key_text(m, key))
+    if m.state.object(ref).kind is Kind.TENSOR:
+        names = {name for name in names if not renewed.is_exchanged(m, name.removeprefix(f"{m.unit.first}."))}
     return frozenset(names)
 
 

@@ -32,7 +32,7 @@ def note_write(m: Machine, value: Value, write: Write) -> None:
                 if naming.is_asked(m, write.root, owner.text, links):
                     continue
                 if owner.owner == FIELD and owner.text == write.root:
-                    # `self.x = self.x.to(device)`: nobody has the one before, and it is this field that is to be written.
+                    # `self.x = self.x.to(device)`: nobody has the one before, and this field is to be written.
                     continue
                 m.fact(
                     ConditionalWrite(

@@ -31,6 +31,35 @@ def is_renewed(m: Machine, fact: DataShared) -> bool:
     return kept and any(_gives_other_memory(one, source) for one in methods)
 
 
+def is_exchanged(m: Machine, field: str) -> bool:
+    """Whether other methods of the class set a field of `self` to what they compute, and nobody there changes in place
+    what it holds, or puts it into a list, for an optimizer: who keeps what it held keeps the values of that time."""
+    exchanged = False
+    for unit in m.world.program.units:
+        if unit.owner < 0 or not unit.parameters or unit.owner not in m.world.lineage(m.unit.owner):
+            continue
+        index = m.world.index(unit)
+        mine = {event.out for event in index.of(t.Attribute) if event.name == field and _is_first(unit, event.base)}
+        for store in index.stores.get(field, ()):
+            if not _is_first(unit, store.base):
+                continue
+            if store.augmented:
+                return False
+            made = unit.definitions[store.value] if store.value >= 0 else None
+            exchanged |= unit.number != m.unit.number and isinstance(made, t.Operate | t.Call | t.Invoke)
+        if any(
+            _written(event) in mine or (isinstance(event, t.Make) and mine & {*t.operands(event)})
+            for event in index.events
+        ):
+            return False
+    return exchanged
+
+
+def _is_first(unit: t.Unit, register: int) -> bool:
+    made = unit.definitions[register] if register >= 0 else None
+    return isinstance(made, t.Load) and made.name == unit.first
+
+
 def _field(m: Machine, register: int) -> str:
     """The field of `self` of whose parameters a value is one, if it is one of one field."""
     found = {_root(m, whole) for whole in mixing.origins(m, register)}
