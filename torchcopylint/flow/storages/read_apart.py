@@ -31,21 +31,37 @@ def are_apart(m: Machine, fact: ReadAfter, site: int) -> bool:
     late = site <= fact.write and _shared_at_last(m, fact)
     if late or _on_other_ways(m, fact, site) or _shared_last_of_all(m, fact, site):
         return True
-    return not fact.own and _is_of_next_index(m, fact, site)
+    return _is_of_next_index(m, fact, site)
 
 
 def _is_of_next_index(m: Machine, fact: ReadAfter, site: int) -> bool:
     """Whether a loop reads a part by what it counts with, and writes that part afterwards: on the next turn it reads
     the next one. Where a loop around it comes round to the same, what is read has to be made anew there."""
     around = uses.loops_around(m, fact.write)
-    if site > fact.write or not around or uses.loops_around(m, site)[: len(around)] != around:
+    if not around or uses.loops_around(m, site)[: len(around)] != around:
+        return False
+    if site > fact.write and not _turns_back(m, fact.write, site):
         return False
     parts = zip(m.regions[fact.write].get(fact.place[0], ()), fact.place[1], strict=False)
     names = [str(one.value) for one, other in parts if one == other and one.kind == "name"]
     if not any(_counts(m, name, around) for name in names):
         return False
     outer = around[:-1]
+    if fact.own and outer:
+        # What it is bound to there may be the same memory again: `start = upper`.
+        return False
     return not outer or (fact.bound >= 0 and uses.loops_around(m, fact.bound)[: len(outer)] == outer)
+
+
+def _turns_back(m: Machine, write: int, site: int) -> bool:
+    """Whether the arm of a condition with a write ends its turn of the loop, so that what is behind the condition is
+    read on another one: `if few: mask[i] = False; continue`."""
+    for branch in m.index.of(t.Branch):
+        if branch.site >= 0 and not any(one.site == site for one in t.events((branch,))):
+            for arm in branch.arms:
+                if arm and isinstance(arm[-1], t.Continue) and any(one.site == write for one in t.events(arm)):
+                    return True
+    return False
 
 
 def _counts(m: Machine, name: str, around: tuple[int, ...]) -> bool:
