@@ -154,8 +154,10 @@ def _field_of(m: Machine, source: str) -> str:
 
 
 def _called_together(m: Machine, name: str, other: str) -> list[int]:
-    """Where a method calls both of two fields."""
-    sites = []
+    """Where a method calls both of two fields; what is one field, which each of several ways sets, is one network."""
+    sites: list[int] = []
+    if name == other:
+        return sites
     for unit in m.world.program.units:
         if unit.owner != m.unit.owner or unit.kind != "function" or unit.number == m.unit.number:
             continue
