@@ -30,7 +30,7 @@ from torchcopylint.flow.running import special
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import conversions, queues, reading, sharing, slots, transfers
 from torchcopylint.flow.tape import Dotted
-from torchcopylint.flow.tapes import pictures, uses
+from torchcopylint.flow.tapes import callees, pictures, uses
 from torchcopylint.flow.values import imports, kinds, memory, naming, packages
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.knowledge import table
@@ -227,6 +227,9 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
             two_modes.note_called(m, function, event.site)
         made = unknowns.call_unknown(m, arguments, event.site, name)
         return layers.output_of_one(m, function, arguments, made, event.site, name)
+    if isinstance(event, t.Call):
+        for number in callees.handed_out(m, event.function):
+            m.world.called(number, m.unit.number, m.state.mode)
     return unknowns.call_unknown(m, arguments, event.site, name)
 
 

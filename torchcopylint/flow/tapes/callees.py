@@ -29,6 +29,26 @@ def function_in(m: Machine, register: int, known: Mapping[str, int]) -> int | No
     return number if number is not None and _is_ready(m.world, number) else None
 
 
+def handed_out(m: Machine, register: int) -> list[int]:
+    """The functions of the file of which one is what a register holds, because a function of the file, or a method of
+    this object, hands out one or the other: `update = self.pick(kind)`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Load):
+        bound = uses.bindings_before(m, made)
+        made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
+    picking: int | None = None
+    if isinstance(made, t.Call):
+        reference = m.value(made.function).const
+        picking = reference.unit if isinstance(reference, FunctionReference) else None
+    elif isinstance(made, t.Invoke):
+        me = m.unit.definitions[made.base] if made.base >= 0 else None
+        of_self = isinstance(me, t.Load) and m.unit.owner >= 0 and me.name == m.unit.first
+        picking = m.world.method(m.unit.owner, made.name) if of_self else None
+    machine = m.world.machines.get(picking) if picking is not None else None
+    constants = [value.const for value in machine.returned] if machine is not None else []
+    return [one.unit for one in constants if isinstance(one, FunctionReference)]
+
+
 def passed_functions(
     m: Machine, event: t.Call | t.Invoke | t.Attribute, known: Mapping[str, int] = NOTHING_KNOWN
 ) -> list[int]:
