@@ -9,6 +9,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARGUMENT,
     BUFFERS,
+    BY_OTHERS,
     CONTAINERS,
     OUTPUT,
     PART,
@@ -117,7 +118,8 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
     made = Object(text=f"{text}[...]", flags=obj.flags & {OUTPUT})
     if made.flags:
         # Each of the outputs of a network hangs on its graph.
-        made = made._replace(requires_grad=obj.requires_grad, graph=obj.graph, flags=made.flags | {PART})
+        flags = made.flags | {PART} | (obj.flags & {BY_OTHERS})
+        made = made._replace(requires_grad=obj.requires_grad, graph=obj.graph, flags=flags)
     return memory.fresh(m, site, made, f"element{tag}")
 
 

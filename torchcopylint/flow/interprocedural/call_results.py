@@ -15,6 +15,7 @@ from torchcopylint.flow.interprocedural.returned import (
     keep,
 )
 from torchcopylint.flow.model import (
+    BY_OTHERS,
     ITSELF,
     PERHAPS_CUT,
     SPENT,
@@ -28,7 +29,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.storages import reading, slots
-from torchcopylint.flow.values import devices, memory
+from torchcopylint.flow.values import devices, kinds, memory
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -151,10 +152,18 @@ def _as_sure_as(m: Machine, made: Object, source: Value) -> Object:
     return made
 
 
+def _is_known_network(m: Machine, ref: int) -> bool:
+    """Whether what is passed is a network, and the caller knows which."""
+    obj = m.state.object(ref)
+    return obj.kind is Kind.MODULE and obj.sure >= Sure.LIKELY and obj.type not in ("", *kinds.MODULE_BASES)
+
+
 def _made_anew(
     m: Machine, fresh: list[Returned], made: Object, bound: dict[str, Value], inputs: list[Value], site: int
 ) -> Object:
     """The object that a call makes, with the graph of what it is given, as far as the function does not cut it."""
+    if BY_OTHERS in made.flags and any(_is_known_network(m, ref) for value in bound.values() for ref in value.refs):
+        made = made._replace(flags=made.flags - {BY_OTHERS})
     if made.kind in TENSORS and made.requires_grad is not Fact.NO:
         graph = frozenset[int]().union(*(obj.graph for obj in grads.tensors_in(m, inputs)))
         m.perhaps_without_graph = m.perhaps_without_graph or PERHAPS_CUT in made.flags

@@ -12,6 +12,7 @@ from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.interprocedural import lending
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    BY_OTHERS,
     CONTAINERS,
     CUSTOM_VIEW,
     EXPANDED,
@@ -40,6 +41,7 @@ from torchcopylint.flow.model import (
     Value,
     join_objects,
 )
+from torchcopylint.flow.program import hollow
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.storages import reading
 from torchcopylint.flow.tapes import entries, uses
@@ -232,6 +234,7 @@ def returned_by(
                 | ({SPENT} if set(runs.ran_at(obj.graph)) - m.over_returned.keys() else set())
                 | ({KEPT} if _keeps_result(m, obj) else set())
                 | ({ITSELF} if itself else set())
+                | ({BY_OTHERS} if obj.requires_grad is not Fact.NO and hollow.is_of_others(m, obj) else set())
                 | ({PERHAPS_CUT} if m.perhaps_without_graph and obj.requires_grad is Fact.UNKNOWN else set()),
             )
             if ref not in paths or paths[ref][1]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import LOCAL, Fact, Kind, Object, Sure
+from torchcopylint.flow.model import BY_OTHERS, LOCAL, Fact, How, Kind, Object, Sure
 from torchcopylint.flow.values.kinds import MODULE_BASES, PARAMETER_NAMES
 from torchcopylint.knowledge import table
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _PLAIN = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
 _BARE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
+MAX_SHARES = 6
+"""So many views and conversions are gone back over."""
 _REGISTERING = frozenset(["register_parameter", "add_module", "register_module", "setattr", "__setattr__", "__dict__"])
 """Names that say that a class sets fields that may be parameters in other ways than by assignment."""
 
@@ -71,13 +73,28 @@ def comes_through_known(m: Machine, obj: Object) -> bool:
     networks = [
         m.state.object(ref) for number in obj.graph & m.module_saves.keys() for ref in m.module_saves[number].refs
     ]
-    return not networks or any(
+    return (not networks and not is_of_others(m, obj)) or any(
         n.sure >= Sure.LIKELY
         and (n.type not in ("", *MODULE_BASES) or n.owner in ("", LOCAL))
         and not ((local := m.world.local_class(n.type)) is not None and is_made_of_others(m.world, local))
         and not (local is not None and shows_no_parameter(m.world, local))
         for n in networks
     )
+
+
+def is_of_others(m: Machine, obj: Object) -> bool:
+    """Whether networks that come from elsewhere alone have computed a value, or what it was taken from: in this unit,
+    or in a function that has returned it."""
+    for _ in range(MAX_SHARES):
+        if BY_OTHERS in obj.flags:
+            return True
+        if obj.graph & m.module_saves.keys():
+            return not comes_through_known(m, obj)
+        above = [share.of for share in obj.shares if share.how is not How.OWN]
+        if not above:
+            return False
+        obj = m.state.object(above[0])
+    return False
 
 
 def shows_no_parameter(world: World, number: int) -> bool:
