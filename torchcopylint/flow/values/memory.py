@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DataAccess, Discarded
 from torchcopylint.flow.model import (
     ARCHIVE,
@@ -264,7 +265,10 @@ def _note_dropped(m: Machine, ref: int, sure: Sure, by: str) -> None:
 
 
 def _note_data_of_tensor(m: Machine, obj: Object, sure: Sure) -> None:
-    """What some `.data` gave turns out to be a tensor: so is what it was taken from."""
+    """What some `.data` gave turns out to be a tensor: so is what it was taken from, unless that may be of a class of
+    the file, which has a field of that name."""
+    if any(share.how is How.DATA for share in obj.shares) and _is_own_field(m, "data"):
+        return
     for share in obj.shares:
         source = m.state.object(share.of)
         if share.how is How.DATA and OTHERWISE not in source.flags and not kinds.named_otherwise(source.text):
@@ -272,6 +276,16 @@ def _note_data_of_tensor(m: Machine, obj: Object, sure: Sure) -> None:
                 if isinstance(fact, DataAccess) and fact.sure < sure:
                     m.facts[share.site][index] = fact._replace(sure=sure)
             refine(m, Value((share.of,)), Kind.TENSOR, sure)
+
+
+def _is_own_field(m: Machine, name: str) -> bool:
+    """Whether a method of a class of the file sets a field of its object of that name."""
+    for unit in m.world.program.units:
+        for store in m.world.index(unit).stores.get(name, ()) if unit.owner >= 0 else ():
+            base = unit.definitions[store.base] if store.base >= 0 else None
+            if isinstance(base, t.Load) and base.name == unit.first:
+                return True
+    return False
 
 
 def evidence_tensor(m: Machine, value: Value, sure: Sure = Sure.LIKELY) -> None:
