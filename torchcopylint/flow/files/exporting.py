@@ -146,7 +146,8 @@ def _part(world: World, part: ReturnedPart) -> ReturnedPart:
 def _class(world: World, info: t.ClassInfo, home: Home) -> ClassFacts:
     decorators = {number: _decorators(world, number) for number in info.methods.values()}
     plain = world.class_kind(info.number)[0] is Kind.INSTANCE and not world.is_function_class(info.number)
-    units = (world.program.units[number] for number in info.methods.values())
+    units = [world.program.units[number] for number in info.methods.values()]
+    later = (store for unit in units if unit.name != "__init__" for store in world.index(unit).of(t.StoreAttribute))
     return ClassFacts(
         name=info.name,
         bases=tuple(_base(world, number, name) for number, name in world.bases(info.number)),
@@ -159,6 +160,7 @@ def _class(world: World, info: t.ClassInfo, home: Home) -> ClassFacts:
         body=class_body_of(home, info, decorators) if plain else None,
         ties=tuple(tie[:4] for tie in ties.of(world, info.number) if not tie.when),
         makers=world.makers(info.number),
+        sets=frozenset(store.name for store in later if not store.augmented),
     )
 
 

@@ -129,7 +129,14 @@ def is_reset(m: Machine, name: str, *, updates: bool = True) -> bool:
                 return True
         if any(event.name == "detach_" and _field(unit, event.base) == name for event in index.of(t.Invoke)):
             return True
-    return False
+    return _is_set_by_others(m, name)
+
+
+def _is_set_by_others(m: Machine, name: str) -> bool:
+    """Whether a class of another file that this one inherits from sets a field of that name in a method of its own."""
+    ancestors = m.world.lineage(m.unit.owner) if m.unit.owner >= 0 else []
+    facts = [m.world.outside.class_facts(one) for one in ancestors if not m.world.is_own_class(one)]
+    return any(one is not None and name in one.sets for one in facts)
 
 
 def is_lazily_made(m: Machine, name: str) -> bool:

@@ -100,7 +100,7 @@ class ClassFacts(NamedTuple):
     which of them `__init__` surely sets to parameters, and which fields its own code reads. `hollow` is whether its
     instances hold numbers and texts only, `apart` names the layers that learn apart, `makers` the methods that make
     what fields hold (see `factories`), and `ties` are the parameters that its constructor ties in any case (see the
-    modules of those names)."""
+    modules of those names). `sets` are the fields that other methods than `__init__` set anew."""
 
     name: str
     bases: tuple[Base, ...]
@@ -113,6 +113,7 @@ class ClassFacts(NamedTuple):
     body: ClassBody | None = None
     ties: tuple[tuple[str, str, str, str], ...] = ()
     makers: tuple[tuple[str, str], ...] = ()
+    sets: frozenset[str] = frozenset()
 
 
 class ModuleFacts(NamedTuple):
