@@ -14,6 +14,9 @@ from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.loops import Loops
 from torchcopylint.flow.values import kinds, naming
 
+OF_CALL = 7
+"""What is left of the number of a network's graph, by eight: the rest is the site where it was called."""
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -36,6 +39,7 @@ def note(m: Machine, site: int, own: int, value: Value, source: str, form: str =
         sure = min(obj.sure if obj.kind in TENSORS else Sure.LIKELY for obj in objects)
         name = naming.text_of(m, own)
         m.gathered[site] = own, Accumulated(site, name, source, form, -1, sure, m.state.mode.assumed)
+        m.gathered_of[site] = frozenset(number for obj in objects for number in obj.graph if number in m.module_saves)
 
 
 def _carries_network(m: Machine, obj: Object, text: str) -> bool:
@@ -58,7 +62,7 @@ def found(m: Machine, known: set[int]) -> Iterator[Relation]:
         loaded = made if fact.name.isidentifier() else _dictionary(m, made)
         if loops is None or site in known or not isinstance(loaded, t.Load):
             continue
-        if is_begun_on_arms(m, site, loaded.name):
+        if is_begun_on_arms(m, site, loaded.name) or _is_of_one_graph(m, site, loaded.name):
             continue
         around = own_elements.adds_again(m, loops, loops.around(site), fact.name, (site,))
         if not passes.outlives_turn(m, fact, around) or _ends_loop(m.unit.tape, site):
@@ -87,6 +91,19 @@ def _is_new_dictionary(m: Machine, event: t.Event | None) -> bool:
     if isinstance(event, t.Make):
         return event.kind == "dict"
     return isinstance(event, t.Call) and naming.text_of(m, event.function).rpartition(".")[2] in _DICTIONARIES
+
+
+def _is_of_one_graph(m: Machine, site: int, name: str) -> bool:
+    """Whether what the turns add hangs on what a network has computed once, before the loops that add to the sum or
+    list: each turn keeps no graph but that one. `values = critic(states)`, and then `returns.append(r[i] + values[i])`."""
+    begun = [set(m.index.loops.get(bind.site, ())) for bind in m.index.binds.get(name, ())]
+    adding = set(m.index.loops.get(site, ())) - (set.intersection(*begun) if begun else set())
+    called = [m.index.calls.get(number // 8, -1) for number in m.gathered_of.get(site, ()) if number % 8 == OF_CALL]
+    if len(called) < len(m.gathered_of.get(site, ())) or not called or min(called) < 0 or not begun:
+        return False
+    return all(
+        adding.isdisjoint(m.index.loops.get(number // 8, ())) for number in m.gathered_of[site] if number % 8 == OF_CALL
+    )
 
 
 def _is_taken_apart(m: Machine, name: str) -> bool:

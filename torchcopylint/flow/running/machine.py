@@ -76,6 +76,8 @@ class Machine:
         self.writes: dict[int, Write] = {}
         self.pairs: set[tuple[str, str, str]] = set()
         self.gathered: dict[int, tuple[int, Accumulated]] = {}
+        self.gathered_of: dict[int, frozenset[int]] = {}
+        """The graphs of networks on which what is gathered at a site hangs."""
         self.loaded_fields: set[tuple[str, str]] = set()
         self.tied: dict[tuple[int, int], int] = {}
         self.called_fields: dict[tuple[str, str], dict[Fact, int]] = {}
