@@ -95,7 +95,7 @@ def _is_new_dictionary(m: Machine, event: t.Event | None) -> bool:
 
 def _is_of_one_graph(m: Machine, site: int, name: str) -> bool:
     """Whether what the turns add hangs on what a network has computed once, before the loops that add to the sum or
-    list: each turn keeps no graph but that one. `values = critic(states)`, and then `found.append(r[i] + values[i])`."""
+    list: each turn keeps no graph but that one. `values = critic(x)`, and then `found.append(r[i] + values[i])`."""
     begun = [set(m.index.loops.get(bind.site, ())) for bind in m.index.binds.get(name, ())]
     adding = set(m.index.loops.get(site, ())) - (set.intersection(*begun) if begun else set())
     called = [m.index.calls.get(number // 8, -1) for number in m.gathered_of.get(site, ()) if number % 8 == OF_CALL]

@@ -114,7 +114,7 @@ def outlives_turn(m: Machine, fact: Accumulated, loop: t.Loop | None, ran: int =
 
     What is emptied under a condition, every hundred turns, has kept a hundred graphs by then; but not where the
     condition is that for adding to it as well, or asked again there, nor where backward at the site `ran` runs every
-    hundred turns, too.
+    hundred turns, too, or on the same arm: `if not buffer: return`, and then backward, and `buffer = []`.
     """
     if loop is None:
         return False
@@ -125,7 +125,9 @@ def outlives_turn(m: Machine, fact: Accumulated, loop: t.Loop | None, ran: int =
         return False
     # `if use_critic: values = []`, and further on `if use_critic: values.append(critic(x))`.
     emptied = (event.site for event in t.events(loop.body) if event.site != fact.site and _empties(m, event, names))
-    return not any(exclusion.goes_with(m, site, fact.site) for site in emptied)
+    return not any(
+        exclusion.goes_with(m, site, fact.site) or (ran >= 0 and exclusion.goes_along(m, site, ran)) for site in emptied
+    )
 
 
 def _holds(branch: t.Branch, site: int) -> bool:
