@@ -97,13 +97,12 @@ def _is_of_one_graph(m: Machine, site: int, name: str) -> bool:
     """Whether what the turns add hangs on what a network has computed once, before the loops that add to the sum or
     list: each turn keeps no graph but that one. `values = critic(x)`, and then `found.append(r[i] + values[i])`."""
     begun = [set(m.index.loops.get(bind.site, ())) for bind in m.index.binds.get(name, ())]
-    adding = set(m.index.loops.get(site, ())) - (set.intersection(*begun) if begun else set())
-    called = [m.index.calls.get(number // 8, -1) for number in m.gathered_of.get(site, ()) if number % 8 == OF_CALL]
-    if len(called) < len(m.gathered_of.get(site, ())) or not called or min(called) < 0 or not begun:
+    graphs = m.gathered_of.get(site, frozenset())
+    called = [number // 8 for number in graphs if number % 8 == OF_CALL and number // 8 in m.index.calls]
+    if not begun or not called or len(called) < len(graphs):
         return False
-    return all(
-        adding.isdisjoint(m.index.loops.get(number // 8, ())) for number in m.gathered_of[site] if number % 8 == OF_CALL
-    )
+    # What another loop has computed one by one is as many graphs as that one has turns.
+    return all(set(m.index.loops.get(one, ())) <= set.intersection(*begun) for one in called)
 
 
 def _is_taken_apart(m: Machine, name: str) -> bool:
