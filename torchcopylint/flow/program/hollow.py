@@ -70,31 +70,34 @@ def comes_through_known(m: Machine, obj: Object) -> bool:
 
     One that comes from elsewhere may be frozen, have no parameters, be of another framework, or pick integers.
     """
-    networks = [
-        m.state.object(ref) for number in obj.graph & m.module_saves.keys() for ref in m.module_saves[number].refs
-    ]
-    return (not networks and not is_of_others(m, obj)) or any(
-        n.sure >= Sure.LIKELY
-        and (n.type not in ("", *MODULE_BASES) or n.owner in ("", LOCAL))
-        and not ((local := m.world.local_class(n.type)) is not None and is_made_of_others(m.world, local))
-        and not (local is not None and shows_no_parameter(m.world, local))
-        for n in networks
-    )
+    return not is_of_others(m, obj)
 
 
 def is_of_others(m: Machine, obj: Object) -> bool:
     """Whether networks that come from elsewhere alone have computed a value, or what it was taken from: in this unit,
     or in a function that has returned it."""
     for _ in range(MAX_SHARES):
-        if BY_OTHERS in obj.flags:
-            return True
-        if obj.graph & m.module_saves.keys():
-            return not comes_through_known(m, obj)
+        networks = [
+            m.state.object(ref) for number in obj.graph & m.module_saves.keys() for ref in m.module_saves[number].refs
+        ]
+        if networks or BY_OTHERS in obj.flags:
+            return not any(_is_known(m.world, network) for network in networks)
         above = [share.of for share in obj.shares if share.how is not How.OWN]
         if not above:
-            return False
+            break
         obj = m.state.object(above[0])
     return False
+
+
+def _is_known(world: World, network: Object) -> bool:
+    """Whether a network is one that this file defines, or a unit makes, with layers of its own."""
+    local = world.local_class(network.type)
+    return (
+        network.sure >= Sure.LIKELY
+        and (network.type not in ("", *MODULE_BASES) or network.owner in ("", LOCAL))
+        and not (local is not None and is_made_of_others(world, local))
+        and not (local is not None and shows_no_parameter(world, local))
+    )
 
 
 def shows_no_parameter(world: World, number: int) -> bool:
