@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Kind
 from torchcopylint.flow.storages import slots
-from torchcopylint.flow.storages.field_uses import is_self
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes.rectified import KEEPING_SIGNS, is_self, made_by_constructor, plain
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
 MAX_DEPTH = 8
 """So many operations are gone back over."""
-_LEAVING = frozenset({"relu", "leakyrelu", "rrelu", "prelu", "elu", "celu"})
+_LEAVING = KEEPING_SIGNS | {"prelu"}
 """Activations that return what is not negative as it is."""
-_KEEPING_SIGNS = _LEAVING - {"prelu"}
-"""Those of them that make no positive number of another one, whatever they have learnt."""
-_JOINING = frozenset({"cat", "concat", "concatenate", "stack"})
 _MAKING = frozenset(
     {"relu", "relu6", "sigmoid", "softmax", "softplus", "exp", "abs", "square", "softmin", "hardsigmoid", "norm", "var"}
     | {"std", "sqrt"}
@@ -40,7 +37,7 @@ def note(m: Machine, site: int, name: str) -> None:
     """An activation at a site has just overwritten its input: tell the write if the numbers are what they were."""
     write, register = m.writes.get(site), m.index.calls.get(site, -1)
     event = m.unit.definitions[register] if register >= 0 else None
-    if write is None or _plain(name) not in _LEAVING:
+    if write is None or plain(name) not in _LEAVING:
         return
     first = -1
     if isinstance(event, t.Call) and event.arguments and not event.arguments[0].keyword:
@@ -50,42 +47,6 @@ def note(m: Machine, site: int, name: str) -> None:
         first = event.arguments[0].register if event.arguments else event.base
     if _is_so(m, first, MAX_DEPTH):
         m.writes[site] = write._replace(unchanged=True)
-
-
-def is_rectified(m: Machine, op: str, site: int) -> bool:
-    """Whether what is read at a site goes into `relu` alone, which is the same of what an activation has left in place
-    as of what was there: `F.relu(torch.cat([x, skip], 1))` behind `F.leaky_relu_(skip)`."""
-    if _plain(op.partition("(")[0]) not in _KEEPING_SIGNS:
-        return False
-    for _ in range(MAX_DEPTH):
-        register = m.index.calls.get(site, -1)
-        event = m.unit.definitions[register] if register >= 0 else None
-        if not isinstance(event, t.Call | t.Invoke):
-            return False
-        name = _operation(m, event)
-        user = m.consumer_of(register)
-        if _plain(name) == "relu":
-            return True
-        if _plain(name) not in _JOINING or user is None:
-            return False
-        site = user.site
-    return False
-
-
-def _operation(m: Machine, event: t.Call | t.Invoke) -> str:
-    """What a call does: the name of a function or method, or the class of a layer, of a field if the constructor alone
-    says what it is."""
-    if isinstance(event, t.Call):
-        refs = m.value(event.function).refs
-        return m.state.object(refs[0]).type if len(refs) == 1 else m.dotted_of(event) if not refs else ""
-    made, built = _made_by_constructor(m, event)
-    if made is not None:
-        return made.dotted_of(built) if isinstance(built, t.Call | t.Invoke) else ""
-    return event.name
-
-
-def _plain(name: str) -> str:
-    return name.partition("(")[0].rpartition(".")[2].replace("_", "").lower()
 
 
 def _is_so(m: Machine, register: int, depth: int) -> bool:
@@ -125,8 +86,8 @@ def _called(m: Machine, event: t.Invoke) -> tuple[int, ...]:
 
 def _through_name(name: str) -> bool | None:
     """Whether what an operation returns is not negative; `None` if it is what it is given that decides."""
-    plain = _plain(name)
-    return True if plain in _MAKING else None if plain in _KEEPING else False
+    short = plain(name)
+    return True if short in _MAKING else None if short in _KEEPING else False
 
 
 def _through_layers(m: Machine, refs: tuple[int, ...]) -> bool | None:
@@ -152,21 +113,8 @@ def _through_chain(types: list[str]) -> bool | None:
 def chain_in_field(m: Machine, event: t.Invoke) -> list[str]:
     """The classes of the layers of the chain that is called in a field of `self`, as the constructor writes them out;
     nothing if that is not seen."""
-    made, built = _made_by_constructor(m, event)
+    made, built = made_by_constructor(m, event)
     return layers_of(made, built) if made is not None else []
-
-
-def _made_by_constructor(m: Machine, event: t.Invoke) -> tuple[Machine | None, t.Event | None]:
-    """What the constructor alone puts into the field of `self` that is called, in the end, and its machine."""
-    initial = m.world.method(m.unit.owner, "__init__") if m.unit.owner >= 0 else None
-    made = m.world.machines.get(initial) if initial is not None else None
-    if made is None or not is_self(m, event.base) or m.world.setters(event.name):
-        return None, None
-    stores = made.index.stores.get(event.name, ())
-    if not stores or any(store.site in made.index.on_arms for store in stores):
-        return None, None
-    last = stores[-1].value
-    return made, made.unit.definitions[last] if last >= 0 else None
 
 
 def layers_of(m: Machine, built: t.Event | None) -> list[str]:

@@ -25,8 +25,8 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.regions import covers, overlap
-from torchcopylint.flow.storages import kept_while_trained, nonnegative, read_apart, transfers, visiting
-from torchcopylint.flow.tapes import alternatives, first_turns, over_turns, uses
+from torchcopylint.flow.storages import kept_while_trained, read_apart, transfers, visiting
+from torchcopylint.flow.tapes import alternatives, first_turns, over_turns, rectified, uses
 from torchcopylint.flow.tapes.activations import FORM
 from torchcopylint.flow.values import memory, naming
 
@@ -110,7 +110,7 @@ def _report_reads(
         if consumer == "load_state_dict" and (mark.write == site or read_apart.is_filled(m, value, write)):
             # A call loads what it is given before it has written that.
             continue
-        if write.form == FORM and nonnegative.is_rectified(m, write.op, site):
+        if write.form == FORM and rectified.is_rectified(m, write.op, site):
             continue
         between = _bound_between(m, value.root, write.site, site)
         for ref in value.refs:
