@@ -234,14 +234,9 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
     for word in rule.words:
         opinions[word] = PREDICATES[word](case)
         if opinions[word].seen is Seen.YES:
-            evidence, apart = opinions[word].evidence, last[0]
-            if attempt.unwritten and any(_WRITES_LATER in item.text for item in evidence):
-                attempt = replace(attempt, guessed=True)
-            if rule.own and not attempt.guessed and _is_lent(attempt, run, word, rule, ask):
-                attempt, evidence = replace(attempt, guessed=True), (*evidence, Evidence("lent", _LENT[rule.own]))
-            if "synchronised" in rule.against:
-                evidence = (*evidence, Evidence("delayed", _DELAYED))
-            return Outcome(Verdict.CONFIRMED, (*evidence, *blocked), label, attempt, run, told_apart=apart)
+            confirmed = _confirmed(attempt, run, word, opinions[word].evidence, rule, ask)
+            evidence = (*confirmed.evidence, *blocked)
+            return replace(confirmed, evidence=evidence, label=label, told_apart=last[0])
     evidence = tuple(
         item
         for word, opinion in opinions.items()
@@ -272,6 +267,17 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
             return Outcome(Verdict.REFUTED, evidence, label, attempt, run)
         return Outcome(Verdict.INCONCLUSIVE, (*evidence, Evidence("reason", text)), label, attempt, run)
     return Outcome(Verdict.INCONCLUSIVE, evidence, label, attempt, run)
+
+
+def _confirmed(attempt: Attempt, run: Run, word: str, evidence: tuple[Evidence, ...], rule: Rule, ask: Ask) -> Outcome:
+    """What a run has shown, with what was guessed for that."""
+    if attempt.unwritten and any(_WRITES_LATER in item.text for item in evidence):
+        attempt = replace(attempt, guessed=True)
+    if rule.own and not attempt.guessed and _is_lent(attempt, run, word, rule, ask):
+        attempt, evidence = replace(attempt, guessed=True), (*evidence, Evidence("lent", _LENT[rule.own]))
+    if "synchronised" in rule.against:
+        evidence = (*evidence, Evidence("delayed", _DELAYED))
+    return Outcome(Verdict.CONFIRMED, evidence, "", attempt, run)
 
 
 def _waits_for_write(attempt: Attempt, rule: Rule) -> bool:

@@ -10,6 +10,7 @@ import ast
 import copy
 from typing import Any
 
+from .chains import chains_in, local_names
 from .instrument import OBSERVER, Numbered, call
 
 Replacements = dict[int, list[ast.stmt]]
@@ -131,9 +132,9 @@ def _wide(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Repla
 
 def _bound_first(numbered: Numbered, number: int, method: str, replaced: Replacements) -> None:
     statement = numbered.statements[number]
-    local = _local_names(numbered, statement)
+    local = local_names(numbered, statement)
     before: list[ast.stmt] = []
-    for chain in _chains(statement):
+    for chain in chains_in(statement):
         root = chain
         while isinstance(root, ast.Attribute):
             root = root.value  # type: ignore[assignment]
@@ -156,60 +157,6 @@ def _bound_first(numbered: Numbered, number: int, method: str, replaced: Replace
     replaced[number] = [*before, statement]
 
 
-def _chains(statement: ast.AST) -> list[ast.Name | ast.Attribute]:
-    """The longest chains of names and attributes in a statement that are not called themselves, each once."""
-    found: dict[str, ast.Name | ast.Attribute] = {}
-    header: list[ast.AST] = [statement.iter] if isinstance(statement, ast.For) else [statement]
-    if isinstance(statement, ast.Lambda):
-        header = [statement.body]
-    while header:
-        node = header.pop()
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            header += [node.func.value, *node.args, *(keyword.value for keyword in node.keywords)]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            header += [*node.args, *(keyword.value for keyword in node.keywords)]
-        elif isinstance(node, ast.Attribute) and node.attr in ("data", "T", "mT", "grad", "real", "imag"):
-            header.append(node.value)
-            if node.attr == "grad":
-                found[ast.dump(node)] = node
-        elif isinstance(node, (ast.Name, ast.Attribute)) and _is_chain(node):
-            if isinstance(node.ctx, ast.Load) or isinstance(statement, ast.AugAssign):
-                found.setdefault(ast.unparse(node), node)
-        elif not isinstance(node, (ast.Lambda, ast.FunctionDef)):
-            header += list(ast.iter_child_nodes(node))
-    return list(found.values())
-
-
-def chains_of(statement: ast.stmt) -> tuple[str, ...]:
-    """The names and attributes that a statement reads, as texts; of a compound one, those of its header."""
-    header: ast.AST = statement
-    if isinstance(statement, (ast.If, ast.While)):
-        header = statement.test
-    elif hasattr(statement, "body") and not isinstance(statement, ast.For):
-        return ()
-    called = [n.func for n in ast.walk(header) if isinstance(n, ast.Call) and _is_chain(n.func)]
-    return tuple(dict.fromkeys(ast.unparse(chain) for chain in [*_chains(header), *called]))
-
-
-def _is_chain(node: ast.AST) -> bool:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
-
-
-def _local_names(numbered: Numbered, statement: ast.stmt) -> set[str]:
-    """The names that the scope around a statement binds itself (parameters too)."""
-    scope: ast.AST = numbered.tree
-    for candidate in numbered.statements:
-        if isinstance(candidate, ast.FunctionDef) and any(node is statement for node in ast.walk(candidate)):
-            scope = candidate
-    names = {node.id for node in ast.walk(scope) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    if isinstance(scope, ast.FunctionDef):
-        arguments = scope.args
-        names |= {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
-    return names
-
-
 def _operands(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
     """The tensors that the statement names are plain copies: no leaf, no graph, no view of anything."""
     _inline(numbered, number, mark, "plain", replaced)
@@ -228,7 +175,7 @@ def _contiguous(numbered: Numbered, number: int, mark: dict[str, Any], replaced:
 def _inline(numbered: Numbered, number: int, mark: dict[str, Any], method: str, replaced: Replacements) -> None:
     statement = numbered.statements[number]
     root = _lambda_at(statement, mark) or statement
-    for chain in _chains(root):
+    for chain in chains_in(root):
         if isinstance(chain.ctx, ast.Load):
             for node in [n for n in ast.walk(root) if ast.dump(n) == ast.dump(chain)]:
                 _replace(root, node, call(method, [node], node))  # type: ignore[list-item]
@@ -289,7 +236,7 @@ def _marked_dirty(numbered: Numbered, number: int, mark: dict[str, Any], replace
     """The write in a function's `forward` is told to autograd first."""
     statement = numbered.statements[number]
     context = _first_parameter(numbered, statement)
-    chains = [chain for chain in _chains(statement) if isinstance(chain, ast.Name)]
+    chains = [chain for chain in chains_in(statement) if isinstance(chain, ast.Name)]
     if not context or not chains:
         raise CannotAlter("no context, or nothing that is written")
     target = _written_in(statement) or chains[0]

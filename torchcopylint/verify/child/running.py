@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import altered, altering, blank, clock, guard, instrument, kernel
+from . import altered, altering, blank, chains, clock, drawn, guard, instrument, kernel
 from .observe import EVERYTHING, Observer, Writes
 
 try:
@@ -199,6 +199,7 @@ def _steady() -> None:
     """Make the same of what a script could find otherwise in each run: the time, and what nobody has written."""
     clock.Clock().install()
     blank.arrays()
+    drawn.install()
 
 
 class _Resident:
@@ -284,7 +285,7 @@ def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[
         marked = [numbered.numbers(mark) for mark in marks]
         kind = request["alter"]["kind"]
         # Before anything is rewritten: what the marked statements name.
-        chains = {n: altering.chains_of(numbered.statements[n]) for numbers in marked for n in numbers}
+        named = {n: chains.chains_of(numbered.statements[n]) for numbers in marked for n in numbers}
         replaced = altering.alter(numbered, kind, [marks[index] for index in request["alter"]["marks"]])
         tree = instrument.instrumented(numbered, replaced, altered=bool(kind))
         try:
@@ -305,7 +306,7 @@ def _run(request: dict[str, Any], protect: Callable[[], tuple[guard.Guard, list[
     observer.retains = kind == "retain"
     observer.attention.few = bool(request["few"])
     observer.attention.always = observer.retains or not observer.attention.few
-    observer.chains = chains
+    observer.chains = named
     observer.assignments = {
         number: statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for number, statement in enumerate(numbered.statements)

@@ -35,7 +35,7 @@ def gradient_differs(case: Case) -> Opinion:
 
 def graph_kept(case: Case) -> Opinion:
     """Something has a graph, or still holds what a graph saved, that has none in the altered run."""
-    compared = False
+    compared, seen = False, Seen.NO
     if case.at(Role.KEPT) and case.at(Role.READ) and not _used_already(case):
         return Opinion(Seen.NO)  # the graphs are kept to be used
     whole = "unretained" not in case.against
@@ -50,13 +50,37 @@ def graph_kept(case: Case) -> Opinion:
             what = "still holds what its graph saved" if "unretained" in case.against else "has a graph"
             text = f"after line {row}, {text_of(lost[0])} {what}"
             return Opinion(Seen.YES, (Evidence("graph-kept", text, row), without(kind)))
+        if kind == "detached" and _graphs(case, case.run):
+            longer = _longer(case, run)
+            if longer:
+                name, mine, theirs = longer
+                text = f"after line {row}, the graph of {text_of(name)} has {mine} nodes; {ALTERED[kind]}, {theirs}"
+                return Opinion(Seen.YES, (Evidence("graph-kept", text, row), without(kind)))
+            # Something else keeps it as well: that says nothing of this one.
+            seen = Seen.EITHER_WAY if _graphs(case, run) else Seen.NO
         ends = kind not in ("unretained", "detached")
         lost = shortest(_with_gradient(case.run) - _with_gradient(run)) if ends else []
         if lost:
             what = "is computed" if lost[0][1].endswith(".grad") else "requires grad"
             text = f"after line {row}, {text_of(lost[0])} {what}"
             return Opinion(Seen.YES, (Evidence("graph-kept", text, row), without(kind)))
-    return Opinion(Seen.NO if compared else Seen.UNCLEAR)
+    return Opinion(seen if compared else Seen.UNCLEAR)
+
+
+def _longer(case: Case, run: Run) -> tuple[Name, int, int] | None:
+    """What the blamed statement names and has a longer graph after it than in the altered run, with both lengths, where
+    what it keeps has a graph already: another statement has given it one."""
+    blamed = set(case.blamed)
+    if case.at(Role.KEPT) and case.at(Role.READ):
+        return None
+    spoken = {name for index in blamed for name in case.marks[index].names}
+    left = ([s for s in one.states if s.mark in blamed and s.when == "leave"] for one in (case.run, run))
+    for mine, theirs in zip(*left, strict=False):
+        lengths = dict(theirs.graphs)
+        for name, size in mine.graphs:
+            if name[1] in spoken and 0 < lengths.get(name, 0) < size:
+                return name, size, lengths[name]
+    return None
 
 
 def _used_already(case: Case) -> bool:

@@ -40,7 +40,7 @@ def asked(setting: Setting, message: str, line: str) -> Setting | None:
     return None
 
 
-_NO_MODULE = re.compile(r"(?:__main__\.Anything|torch\.FloatTensor) is not a Module subclass")
+_NO_MODULE = re.compile(r" is not a Module subclass")
 _TAKEN_APART = re.compile(r"not enough values to unpack \(expected (?P<wanted>\d+), got \d+\)")
 _IN_PARTS = re.compile(r"\bt?(?:chunk|split)\(|\btensor_split\(")
 
@@ -142,6 +142,17 @@ def _viewed(setting: Setting, found: re.Match[str]) -> Setting | None:
     return replace(setting, size=side, spatial=side, channels=setting.channels or 1)
 
 
+def _single(setting: Setting, found: re.Match[str]) -> Setting:
+    """Numbers of samples that come from different shapes: one fits one."""
+    return replace(setting, size=1, spatial=1, batch=0)
+
+
+def _fewer(setting: Setting, found: re.Match[str]) -> Setting | None:
+    """A list of modules or parameters is asked for more than it has: what it is counted by has as many."""
+    count = int(found["count"])
+    return replace(setting, size=count, batch=0) if 1 < count < setting.size else None
+
+
 def _of_next_side(setting: Setting, *, smaller: bool) -> Setting:
     """Images with the next usual side, for layers that leave one point of a side that nothing tells."""
     before = setting.size if setting.second == 0 else setting.spatial
@@ -181,6 +192,8 @@ _ANSWERS: tuple[tuple[re.Pattern[str], Callable[[Setting, re.Match[str]], Settin
             _with_shape,
         ),
         (r"size of tensor a \((?P<one>\d+)\) must match the size of tensor b \((?P<other>\d+)\)", _with_size),
+        (r"^index (?P<count>\d+) is out of range$", _fewer),
+        (r"Expected input batch_size \(\d+\) to match target batch_size", _single),
         (r"Input batch size \d+ doesn't match hidden0 batch size (?P<wanted>\d+)", _with_batch),
         (r"(?:same dtype, but got|expected scalar type|expected m1 and m2).*[Dd]ouble", _with_doubles),
         (r"Kernel size can't be greater than actual input size", _larger),

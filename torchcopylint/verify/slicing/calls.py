@@ -247,6 +247,8 @@ class Calls:
                 first.dtype = first.dtype or "bool"
             if name in tables.LOSSES_BY_CLASS and len(arguments) > 1:
                 _classes(arguments[0], arguments[1])
+                if "weight" in named:
+                    find(named["weight"]).dimensions = find(named["weight"]).dimensions or 1
             if name in ("conv1d", "conv2d", "conv3d", "max_pool2d", "avg_pool2d", "interpolate") and first is not None:
                 first.dimensions = 3 if name == "conv1d" else 4
             if name in ("split", "split_with_sizes") and first is not None:

@@ -4,9 +4,32 @@ from __future__ import annotations
 
 import ast
 
+from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.conditions import Value
 from torchcopylint.verify.slicing.source import FunctionNode, walked
 from torchcopylint.verify.slicing.things import Thing
+
+_OWN = {
+    "optimizer": frozenset(["param_groups", "zero_grad", "add_param_group"]),
+    "environment": tables.ENVIRONMENT | {"step"},
+}
+"""What nothing else is asked for, as far as it is known."""
+_HAS = {
+    "optimizer": tables.OPTIMIZER | {"state", "state_dict", "load_state_dict", "defaults"},
+    "environment": tables.ENVIRONMENT
+    | tables.ENVIRONMENT_CALLED
+    | {"step", "sample", "close", "spec", "n", "shape", "high", "low"},
+}
+"""What optimizers and environments have."""
+
+
+def as_used(kind: str, thing: Thing) -> str:
+    """The kind of a thing by what it is asked for; empty if what it is taken for has not all of that."""
+    if kind in _HAS and not thing.attributes.keys() <= _HAS[kind] and not thing.attributes.keys() & _OWN[kind]:
+        return ""  # settings and meters are called like optimizers, or can be reset like environments
+    if kind == "module" and "step" in thing.methods and thing.methods <= _HAS["optimizer"]:
+        return "optimizer"
+    return kind
 
 
 def is_plain(thing: Thing, kind: str, value: Value) -> bool:

@@ -56,6 +56,14 @@ def renewed(value):
     other = value.detach().clone()
     return other.requires_grad_() * 1.0 if value.requires_grad else other
 ''',
+    "first_time": '''
+def first_time(row, seen=set()):
+    """Whether a condition is met for the first time."""
+    if row in seen:
+        return False
+    seen.add(row)
+    return True
+''',
     "few": '''
 def few(numbers):
     """The first turns of a long loop."""
@@ -227,8 +235,10 @@ class Anything:
     def __call__(self, *given, **named):
         if len(given) == 1 and not named and (isinstance(given[0], type) or type(given[0]).__name__ == "function"):
             return given[0]
-        if any(torch.is_tensor(value) for value in given):
-            return blend(*given)
+        if any(torch.is_tensor(value) for value in given) and not self.standin_name.startswith("os."):
+            # What is called a loss gives one number, if nothing says otherwise.
+            one = "loss" in self.standin_name.lower() or "criterion" in self.standin_name.lower()
+            return blend(*given).mean() if one else blend(*given)
         if self.standin_name.endswith("numpy"):
             return np.random.randn(SIZE, SIZE).astype(np.float32)
         return Anything(f"{self.standin_name}()")
@@ -313,6 +323,15 @@ class Anything:
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _number
     __floordiv__ = __mod__ = __pow__ = __and__ = __or__ = _number
+
+    __rfloordiv__ = _number
+
+    def __rmod__(self, other):
+        # What happens every so many turns happens in each.
+        return 0 if isinstance(other, (int, float)) else self
+
+    def __round__(self, *given):
+        return self
 
     def _less_or_more(self, other):
         return False

@@ -12,6 +12,7 @@ from torchcopylint.verify.observed import Run
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.narrow import NOTHING, Without
 from torchcopylint.verify.slicing.source import Scope, bound_by, names_in, walked
+from torchcopylint.verify.slicing.unpacking import Apart, taken_apart
 
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 _QUOTED = re.compile(r"'(\w+)'")
@@ -34,6 +35,9 @@ _IN_PARTS = re.compile(r"(?:tuple|list) indices must be integers or slices, not 
 """What is indexed in several dimensions has them."""
 _OWN = re.compile(r"^'[A-Z]\w*' object has no attribute '\w+'$")
 """An object of a class has not what its `__init__` would have set: what stands for it is made with its fields."""
+_SINGLE = re.compile(r"cannot be converted to Scalar|grad can be implicitly created only for scalar")
+_OF_ONE = frozenset({"item", "backward"})
+_UNPACKED = re.compile(r"(?:not enough|too many) values to unpack \(expected (?P<wanted>\d+)")
 _KINDS = {"Tensor": "tensor", "Number": "number", "float": "number", "int": "number", "bool": "bool"}
 _BLOCKS = (ast.If, ast.For, ast.While)
 
@@ -76,6 +80,13 @@ class Learner:
             for node in walked(part):
                 if isinstance(node, ast.stmt):
                     self._at.setdefault(node.lineno, []).append(node)
+        self._others: dict[str, set[str]] = {}
+        self._all_at: dict[int, list[ast.stmt]] = {}
+        for node in walked(tree):
+            if isinstance(node, ast.Assign | ast.For):
+                self._all_at.setdefault(node.lineno, []).append(node)
+            if isinstance(node, ast.Assign) and _last_name(node.value) and _last_name(node.targets[0]):
+                self._others.setdefault(_last_name(node.targets[0]), set()).add(_last_name(node.value))
         imports = [alias for node in walked(tree) if isinstance(node, ast.Import) for alias in node.names]
         self._arrays = {alias.asname or alias.name for alias in imports if alias.name == "numpy"}
         self._heads = {row: max(map(_end_of_head, nodes)) for row, nodes in self._at.items()}
@@ -121,6 +132,28 @@ class Learner:
             return replace(lesson, plain=True)
         return replace(lesson, setting=lesson.setting + 1)
 
+    def apart(self, run: Run, row_of: Mapping[int, int]) -> tuple[Apart, ...]:
+        """What is taken apart into another number of parts than it has."""
+        if run.failed or not run.ended or not run.raised:
+            return ()
+        found = _UNPACKED.match(run.raised[-1].message)
+        row = row_of.get(run.raised[-1].rows[-1], 0) if run.raised[-1].rows else 0
+        if found is None:
+            return ()
+        return tuple(part for node in self._all_at.get(row, ()) for part in taken_apart(node, int(found["wanted"])))
+
+    def single(self, run: Run, row_of: Mapping[int, int]) -> frozenset[str]:
+        """The names of what was asked for as one number, and had more."""
+        if run.failed or not run.ended or not run.raised or not _SINGLE.search(run.raised[-1].message):
+            return frozenset()
+        row = row_of.get(run.raised[-1].rows[-1], 0) if run.raised[-1].rows else 0
+        calls = [node for part in self._at.get(row, ()) for node in walked(part) if isinstance(node, ast.Call)]
+        asked = [
+            call.func.value for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_ONE
+        ]
+        asked += [part for call in calls if _last_name(call.func) in ("float", "int") for part in call.args]
+        return frozenset(map(_last_name, asked)) - {""}
+
     def lacks(self, run: Run, row_of: Mapping[int, int]) -> tuple[tuple[str, str], ...]:
         """The names that were asked for a key which they do not have, with it."""
         if run.failed or not run.ended or not run.raised or run.raised[-1].kind != "KeyError":
@@ -136,6 +169,8 @@ class Learner:
             return ()
         rows = [row_of[row] for row in run.raised[-1].rows if row_of.get(row) in self._at]
         found = self._kinds(rows[-1], run.raised[-1].message) if rows else ()
+        # A name may only be another one for what is made.
+        found = (*found, *((other, kind) for name, kind in found for other in self._others.get(name, ())))
         if _OF_ARRAYS.search(run.raised[-1].message):
             # It may have been handed on by whoever called.
             found = tuple(sorted({*found, *(pair for row in rows[:-1] for pair in self._handed_on(row))}))
@@ -147,6 +182,11 @@ class Learner:
             taken = [node.slice for part in self._at[row] for node in walked(part) if isinstance(node, ast.Subscript)]
             taken = [part for index in taken for part in (index.elts if isinstance(index, ast.Tuple) else [index])]
             return tuple(sorted({(name, "indices") for name in map(_last_name, taken) if name}))
+        if message.startswith("Tensor.__contains__ only supports"):
+            asked_of = [n for part in self._at[row] for n in walked(part) if isinstance(n, ast.Compare)]
+            return tuple(
+                sorted({(_last_name(n.comparators[0]), "str") for n in asked_of if _last_name(n.comparators[0])})
+            )
         if message.startswith(("Boolean value of Tensor", "The truth value of an array")):
             return self._conditions(row)
         if message.startswith("can't multiply sequence by non-int"):
@@ -231,6 +271,8 @@ class Learner:
         for part in self._at[row]:
             test = part.test if isinstance(part, ast.If | ast.While | ast.Assert) else None
             waiting: list[ast.expr] = [test] if test is not None else []
+            whole = not isinstance(part, _BLOCKS)
+            waiting += [node for node in walked(part) if isinstance(node, ast.BoolOp)] if whole else []
             waiting += [node.test for node in walked(part) if isinstance(node, ast.IfExp) and node.lineno == row]
             while waiting:
                 node = waiting.pop()

@@ -31,6 +31,10 @@ class Maker(Values):
         self.helpers.add("respond" if respond else "blend")
         if not respond:
             self.standins.append(f"`{name}(...)`: returns something computed from its arguments")
+        if self.setting.layers and not respond and name.rpartition(".")[2][:1].isupper():
+            # It is made of a class, and has to be a layer.
+            self.helpers.add("LayerElsewhere")
+            return "LayerElsewhere()"
         if result is None:
             return produced
         result = find(result)
@@ -43,7 +47,7 @@ class Maker(Values):
         if result.result is not None and result.attributes and result.arity < 2:
             return self._module(result, f"{name}(...)", depth + 1)
         if kind in ("", "tensor") and not result.votes and result.attributes and result.arity < 2:
-            return self.expression(result, f"{name}(...)", depth + 1)
+            return self._answer_in_parts(result, f"{name}(...)", given, depth + 1, respond)
         if result.arity > 1:
             parts = [
                 self._answer(result.item(number), f"{name}(...)[{number}]", given, depth + 1, respond)
@@ -57,7 +61,32 @@ class Maker(Values):
         if kind in ("tensor", ""):
             keys = [key for key in result.items if isinstance(key, str)]
             return f"{{{', '.join(f'{key!r}: {produced}' for key in keys)}}}" if keys else produced
+        if kind == "dict" and result.items and result.attributes.keys() <= tables.DICT:
+            return self._answer_in_parts(result, f"{name}(...)", given, depth + 1, respond)
         return self.expression(result, f"{name}(...)", depth + 1)
+
+    def _answer_in_parts(self, result: Thing, name: str, given: str, depth: int, respond: str) -> str:
+        """What a stand-in returns that has its tensors under keys or in attributes: each is computed as well."""
+        keyed = not result.attributes.keys() - tables.DICT and bool(result.items)
+        held: dict[object, Thing] = dict(result.items)
+        for attribute, part in () if keyed else result.attributes.items():
+            held[attribute] = part
+        if not all(isinstance(key, str) and (keyed or key.isidentifier()) for key in held):
+            return self.expression(result, name, depth)
+        parts: dict[object, str] = {}
+        for key, part in held.items():
+            part = find(part)
+            kind = kind_of(part)[0]
+            computed = part.result is None and (kind == "tensor" or (not kind and self._by_parts(part) == "tensor"))
+            inner = f"{name}[{key!r}]" if keyed else f"{name}.{key}"
+            parts[key] = (
+                self._answer(part, inner, given, depth, respond) if computed else self.expression(part, inner, depth)
+            )
+        if keyed:
+            return f"{{{', '.join(f'{key!r}: {text}' for key, text in parts.items())}}}"
+        self.assumed.append(f"`{name}` has the attributes {', '.join(map(str, held))}")
+        self.helpers.add("Anything")
+        return f"Anything({', '.join([repr(name), *(f'{key}={text}' for key, text in parts.items())])})"
 
     def _layer(self, thing: Thing, name: str) -> str:
         """A module of a known class of `torch.nn`."""

@@ -19,6 +19,38 @@ def only_elsewhere(source: Source, finding: Finding) -> frozenset[tuple[int, int
     return frozenset((call.lineno, call.col_offset) for call in calls if span_of(call, source.lines) in cut)
 
 
+def copied_elsewhere(source: Source, finding: Finding) -> frozenset[tuple[int, int]]:
+    """The places of the conversions to a device that alone make what a gradient is read of something computed:
+    `x = torch.ones(2, requires_grad=True).to(device)`. On the processor, they hand back a leaf."""
+    rows = {step.span.start.row for step in finding.steps if step.role is Role.READ}
+    read = {
+        node.value.id
+        for node in walked(source.tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr == "grad"
+        and isinstance(node.value, ast.Name)
+        and node.lineno in rows
+    }
+    found = set()
+    for node in walked(source.tree) if read else ():
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call) or not _moves(node.value):
+            continue
+        bound = {target.id for target in node.targets if isinstance(target, ast.Name)}
+        if bound & read and isinstance(node.value.func, ast.Attribute) and _is_leaf(node.value.func.value):
+            found.add((node.value.lineno, node.value.col_offset))
+    return frozenset(found)
+
+
+def _is_leaf(node: ast.expr) -> bool:
+    """Whether an expression makes a tensor that requires grad and was computed from nothing."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name in ("Parameter", "Variable", "requires_grad_") or any(
+        keyword.arg == "requires_grad" for keyword in node.keywords
+    )
+
+
 def _moves(call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in _MOVING or len(call.args) > 1:
         return False

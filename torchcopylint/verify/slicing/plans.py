@@ -33,7 +33,7 @@ class Plan:
     `made` are local names that have to be passed to what is called, by its number in `targets`. `bare`: objects of the
     file's classes are not made by their own `__init__`; `plain`: nor are those that they hold; `flat`: modules that
     stand in have matrices alone. `bound` are names at module level that have to be made, `kinds` pairs of a name and
-    the kind that it has to be of.
+    the kind that it has to be of. `once`: what keeps the best of many rounds does so in one.
     """
 
     label: str
@@ -47,6 +47,7 @@ class Plan:
     plain: bool = False
     kinds: tuple[tuple[str, str], ...] = ()
     flat: bool = False
+    once: bool = False
 
 
 class Plans:

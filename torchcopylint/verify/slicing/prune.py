@@ -21,9 +21,9 @@ class Pruner(ast.NodeTransformer):
     """One pass over statements. `unknown` are the names of imports that are not made, with what they named; `helpers`
     the helpers that the result needs; `replaced` sentences on what was replaced.
 
-    `moved` are the places of calls that move to another device, which is torch's `meta` where there is no other;
-    `known` the names that the file binds, `foreign` those that it binds to what is made elsewhere; `loops` counts those
-    for which a name was made."""
+    `moved` are the places of calls that move to another device, which is torch's `meta` where there is no other, and
+    `copied` of those that copy there, and do here as well; `known` the names that the file binds, `foreign` those that
+    it binds to what is made elsewhere; `loops` counts those for which a name was made."""
 
     def __init__(
         self,
@@ -33,10 +33,12 @@ class Pruner(ast.NodeTransformer):
         known: set[str],
         foreign: frozenset[str],
         loops: int = 0,
+        copied: frozenset[tuple[int, int]] = frozenset(),
     ) -> None:
         self.imports = imports
         self.device = device
         self.moved = moved
+        self.copied = copied
         self.known = known
         self.foreign = foreign
         self.unknown: dict[str, str] = {}
@@ -209,12 +211,17 @@ class Pruner(ast.NodeTransformer):
             # Batches are made in this process: others may not be started.
             if keyword.arg == "num_workers":
                 keyword.value = ast.copy_location(ast.Constant(0), keyword.value)
+            # What stands in has fewer items than a batch, and would give none.
+            if keyword.arg == "drop_last":
+                keyword.value = ast.copy_location(ast.Constant(False), keyword.value)
         func = node.func
         dotted = self._full(self._dotted(func)) if self._dotted(func) else ""
         last = dotted.rsplit(".", 1)[-1]
         if isinstance(func, ast.Attribute):
             if (node.lineno, node.col_offset) in self.moved and func.attr in (*tables.DEVICES, "to"):
                 return _to_meta(node, func)
+            if (node.lineno, node.col_offset) in self.copied and func.attr in (*tables.DEVICES, "to"):
+                return ast.copy_location(ast.Call(_method_of(func, "clone"), [], []), node)
             if func.attr in tables.DEVICES and self.device == "cpu":
                 self.replaced.append(f"`.{func.attr}()` is left out")
                 return func.value

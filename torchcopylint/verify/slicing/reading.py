@@ -327,6 +327,9 @@ class Reading:
 
     def _x_compare(self, node: ast.Compare) -> Thing:
         sides = [self.value(node.left), *(self.value(part) for part in node.comparators)]
+        if isinstance(node.ops[0], ast.In | ast.NotIn) and isinstance(sides[0].constant, str):
+            # Should it be a text, it has that in it.
+            sides[1].options.append(sides[0].constant)
         if isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
             return Thing()
         for one, two in itertools.pairwise(sides):
@@ -398,7 +401,7 @@ def _is_name(node: ast.expr) -> TypeGuard[ast.Name]:
 
 def either(name: str, one: Thing, other: Thing) -> Thing:
     """What is one of two things: what is done with it says something of those of which nothing else is known."""
-    whole = Thing(name, near=[one, other])
+    whole = Thing(name, near=[one, other], ways=(one, other))
     for part in map(find, (one, other)):
         if max(part.votes.values(), default=0) < USED and part.constant is None:
             part.near.append(whole)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from textwrap import indent
@@ -16,7 +16,7 @@ from torchcopylint.verify.slicing.conditions import wanted_for
 from torchcopylint.verify.slicing.driver import Driver
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.making import Maker
-from torchcopylint.verify.slicing.moves import only_elsewhere
+from torchcopylint.verify.slicing.moves import copied_elsewhere, only_elsewhere
 from torchcopylint.verify.slicing.narrow import RENEWED
 from torchcopylint.verify.slicing.opening import opened
 from torchcopylint.verify.slicing.pieces import Piece, pieces_of, unknown_in
@@ -27,6 +27,8 @@ from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Scope
 from torchcopylint.verify.slicing.standins import helpers, layers_guessed
 from torchcopylint.verify.slicing.switches import frozen
 from torchcopylint.verify.slicing.things import USED, Thing, find, is_bare, kind_of
+from torchcopylint.verify.slicing.turns import often
+from torchcopylint.verify.slicing.world import CONVENTIONAL
 from torchcopylint.verify.slicing.writers import is_written
 
 GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-kept", "raises"})
@@ -52,7 +54,9 @@ class Scripting:
         self.script: Script | None = None
         self._misshapen = False
         spans = [step.span for step in finding.steps if step.filename == finding.filename] or [finding.span]
-        source, self._opened = opened(source, {span.start.row for span in spans})
+        source, made_open = opened(source, {span.start.row for span in spans})
+        source, made_often = often(source, {span.start.row for span in spans})
+        self._opened = made_open + made_often
         self.source = source
         self.world = Inference(source.tree)
         self.scopes = [scopes_at(source.tree, span.start.row, span.start.column, source.lines) for span in spans]
@@ -63,7 +67,10 @@ class Scripting:
             self._moved = self._dropped_move()
         elif device == "cpu" and "graph-kept" in confirm:
             self._moved = only_elsewhere(source, finding)
-        self.pieces = pieces_of(source, device, self._moved)
+        # A read of a gradient that is not there.
+        reads = device == "cpu" and {"raises", "values-differ"} <= set(confirm)
+        self._copied = copied_elsewhere(source, finding) if reads else frozenset[tuple[int, int]]()
+        self.pieces = pieces_of(source, device, self._moved, self._copied)
         self.imports = self.pieces.imports
         graphs = bool({*GRADIENT, "flag-lost"} & set(confirm))
         self.plans = Plans(source.tree, self.scopes, {span.start.row for span in spans}, self.imports, graphs=graphs)
@@ -79,16 +86,7 @@ class Scripting:
         kinds = dict(plan.kinds)
         maker = Maker(self.world, setting, bare, plan.plain, kinds, self._wanted, plan.flat, self._frozen)
         maker.taken |= set(self.imports).union(*(piece.binds for piece in kept))
-        unknown = dict.fromkeys((*unknown_in(kept, needed), *plan.bound))
-        bindings = []
-        things = {name: self._thing_at_module_level(name.removeprefix(RENEWED)) for name in unknown}
-        # What is made for a model comes after it.
-        for name in sorted(unknown, key=lambda name: kind_of(things[name])[0] != "module"):
-            thing = things[name]
-            dotted = refused.get(name, "")
-            bindings.append(f"{name} = {self._elsewhere(maker, thing, name.removeprefix(RENEWED), dotted)}")
-            if kind_of(thing)[0] == "module" and not dotted:
-                maker.modules.append(name)
+        bindings = self._bindings(maker, dict.fromkeys((*unknown_in(kept, needed), *plan.bound)), refused)
         before = maker.definitions
         maker.definitions = []
         driver = self.driver.text(plan, maker) if plan.targets else ""
@@ -127,12 +125,25 @@ class Scripting:
             or (plan.cut and (self._misshapen or self._loses_result(script))),
             unwritten=bool(plan.targets) and self._nobody_writes,
             unlent=self._unlent(plan, setting, script.text) if not setting.frozen else None,
-            partial=bool(maker.standins or self._moved)
+            partial=bool(maker.standins or self._moved or self._copied)
             or plan.cut
             or bool(self._opened)
             or self._hangs_on_inputs(maker)
             or setting.size == 1,  # where all is one, much that happens cannot be seen
         )
+
+    def _bindings(self, maker: Maker, unknown: Iterable[str], refused: Mapping[str, str]) -> list[str]:
+        """Statements that bind names which nothing gives. `refused` are those of imports that are not made."""
+        made = []
+        things = {name: self._thing_at_module_level(name.removeprefix(RENEWED)) for name in unknown}
+        # What is made for a model comes after it.
+        for name in sorted(things, key=lambda name: kind_of(things[name])[0] != "module"):
+            thing = things[name]
+            dotted = refused.get(name, "")
+            made.append(f"{name} = {self._elsewhere(maker, thing, name.removeprefix(RENEWED), dotted)}")
+            if kind_of(thing)[0] == "module" and not dotted:
+                maker.modules.append(name)
+        return made
 
     def _thing_at_module_level(self, name: str) -> Thing:
         found = [part[name] for part in (self.world.locals.get(0, {}), self.world.globals) if name in part]
@@ -155,7 +166,8 @@ class Scripting:
 
     def _told_of_moves(self) -> list[str]:
         """What was assumed of the move that is dropped."""
-        return [f"the other device of line {row} is torch's `meta`" for row, _ in sorted(self._moved)]
+        told = [f"the other device of line {row} is torch's `meta`" for row, _ in sorted(self._moved)]
+        return [*told, *(f"line {row} copies, as to another device" for row, _ in sorted(self._copied))]
 
     def _hangs_on_inputs(self, maker: Maker) -> bool:
         """Whether the effect needs a graph, and inputs were made that may not have the one that the user's have."""
@@ -237,6 +249,9 @@ class Scripting:
 
     def _elsewhere(self, maker: Maker, thing: Thing, name: str, dotted: str) -> str:
         """What a name from elsewhere is bound to."""
+        if thing.dotted in CONVENTIONAL.values() and not dotted:
+            maker.assumed.append(f"`{name}` is `{thing.dotted}`, as it mostly is")
+            return thing.dotted
         _kind, weight = kind_of(thing)
         if name in self._raised:
             maker.standins.append(f"`{name}`: an exception")

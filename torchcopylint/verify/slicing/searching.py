@@ -13,6 +13,7 @@ from torchcopylint.base.verification import Verdict
 from torchcopylint.verify.model import Attempt, Group
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.slicing.asking import asked as asked_of
+from torchcopylint.verify.slicing.best import Best
 from torchcopylint.verify.slicing.conditions import writes_compared
 from torchcopylint.verify.slicing.learning import Learner, Lesson
 from torchcopylint.verify.slicing.plans import Plan
@@ -21,8 +22,9 @@ from torchcopylint.verify.slicing.scripting import GRADIENT, Scripting
 from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.skipping import Skipper
 from torchcopylint.verify.slicing.source import Source, walked
-from torchcopylint.verify.slicing.things import WEAK
+from torchcopylint.verify.slicing.things import WEAK, scalar
 from torchcopylint.verify.slicing.tries import Heard, ends_before
+from torchcopylint.verify.slicing.unpacking import take_apart
 
 _SIZES = (4, 6)
 _LARGE = 64
@@ -65,8 +67,10 @@ class Search(Scripting):
         self._worked: tuple[Plan, Setting] | None = None
         self._failed = False
         self._heard: dict[str, Run] = {}
+        self._furthest: tuple[tuple[int, ...], Setting] | None = None
         self._given = ""
         self._following: dict[tuple[Plan, Setting], tuple[Attempt | None, Script | None]] = {}
+        self._best = Best(self.source.tree, self.plans.rows if "two-names-change" in confirm else ())
         self._spread = writes_compared(self.source.tree, self.plans.rows)
 
     def groups(self) -> tuple[Group, ...]:
@@ -116,6 +120,7 @@ class Search(Scripting):
         seen: set[str] = set()
         heard = Heard()
         tries = self._tries(size, seed)
+        self._furthest = None
         wants: list[tuple[Plan, Setting]] = []
         asked: dict[str, int] = {}
         blind: set[tuple[int, Setting]] = set()
@@ -135,6 +140,7 @@ class Search(Scripting):
                 run = self._heard.get(attempt.script)
                 if run is not None:
                     heard.add(plan.label, run, len(attempt.marks), self._row_of_end(run))
+                    self._compare(plan, setting, run)
                     if not wanted and ends_before(run):
                         blind.add((id(plan), replace(setting, grad=True)))
                     again = self._again(plan, setting, run, attempt)
@@ -163,6 +169,9 @@ class Search(Scripting):
 
     def _again(self, plan: Plan, setting: Setting, run: Run, attempt: Attempt) -> tuple[Plan, Setting] | None:
         """The same with the inputs that the exception which ended a run asks for."""
+        once = self._best.once(plan) if not run.ended and run.reached(len(attempt.marks)) else None
+        if once is not None:
+            return once, setting
         wanted = _asked(setting, run, attempt)
         if wanted is not None:
             return plan, wanted
@@ -174,6 +183,15 @@ class Search(Scripting):
             return None
         return replace(plan, kinds=tuple({**dict(plan.kinds), **kinds}.items())), setting
 
+    def _compare(self, plan: Plan, setting: Setting, run: Run) -> None:
+        """Keep the setting under which the way that leaves out least got furthest: it knows most of what is asked."""
+        if plan is not next(self.plans.plans()) or self.script is None or not run.ended or not run.raised:
+            return
+        rows = self.script.rows()
+        ended = tuple(rows[row] for row in run.raised[-1].rows if row in rows)
+        if self._furthest is None or ended > self._furthest[0]:
+            self._furthest = (ended, setting)
+
     def _row_of_end(self, run: Run) -> int:
         """The row of the file in which an exception ended the run of the script that was written last, or 0."""
         if not run.ended or not run.raised or self.script is None:
@@ -182,7 +200,14 @@ class Search(Scripting):
         return next((rows[row] for row in reversed(run.raised[-1].rows) if row in rows), 0)
 
     def _supplied(self, run: Run, script: Script) -> bool:
-        """Whether something lacked a key that ended a run, and is now made with it."""
+        """Whether something lacked a key that ended a run, or had another number of parts than it is taken apart into,
+        and is now made as it has to be."""
+        parts = [take_apart(self.world, apart) for apart in self._reader.apart(run, script.rows())]
+        for name in self._reader.single(run, script.rows()):
+            more = [thing for thing in self.world.things_called(name) if thing.dimensions != 0]
+            parts += [bool(more)]
+            for thing in more:
+                scalar(thing)
         fresh = [
             (thing, key)
             for name, key in self._reader.lacks(run, script.rows())
@@ -192,7 +217,7 @@ class Search(Scripting):
         for thing, key in fresh:
             thing.item(key)
             thing.vote("dict", WEAK)
-        return bool(fresh)
+        return bool(fresh) or any(parts)
 
     @cached_property
     def _reader(self) -> Learner:
@@ -225,7 +250,7 @@ class Search(Scripting):
         skipper = Skipper(self.plans.rows)
         plan = next(self.plans.plans())
         settings = list(self._settings(plan, size, seed))
-        setting = settings[0]
+        setting = self._furthest[1] if self._furthest is not None else settings[0]
         asked = made = 0
         for _ in range(2 * _SKIPS):
             attempt = self._attempt(skipper.plan(plan), setting)

@@ -11,10 +11,11 @@ from torchcopylint.pages import Page
 from torchcopylint.source.notebook import cells
 from torchcopylint.verify.model import Slice
 from torchcopylint.verify.slicing.linking import Linked, Project, linked
-from torchcopylint.verify.slicing.moves import only_elsewhere
+from torchcopylint.verify.slicing.moves import copied_elsewhere, only_elsewhere
 from torchcopylint.verify.slicing.searching import Search
 from torchcopylint.verify.slicing.source import (
     NotRunnable,
+    Source,
     in_text,
     parse,
 )
@@ -75,7 +76,7 @@ def _slice(
                 confirm,
                 search.groups(),
                 cells=notebook,
-                elsewhere="graph-kept" in confirm and bool(only_elsewhere(whole.source, finding)),
+                elsewhere=_is_elsewhere(whole.source, finding, confirm),
                 place=whole.place,
             )
             if not whole.above or elsewhere or instead:
@@ -83,6 +84,13 @@ def _slice(
             return _followed(piece, lambda: _slice(text, told, page, device, made_on, None, instead=False))
     except (NotRunnable, RecursionError) as error:
         return Slice(finding.code, finding.variant, confirm, unsupported=str(error) or "the code nests too deeply")
+
+
+def _is_elsewhere(source: Source, finding: Finding, confirm: tuple[str, ...]) -> bool:
+    """Whether what is wrong happens on another device alone."""
+    if "graph-kept" in confirm:
+        return bool(only_elsewhere(source, finding))
+    return {"raises", "values-differ"} <= set(confirm) and bool(copied_elsewhere(source, finding))
 
 
 def _linked(text: str, finding: Finding, project: Project | None) -> tuple[Linked, Finding]:

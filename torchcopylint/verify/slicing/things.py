@@ -23,7 +23,8 @@ class Thing:
     `key_of` is what a loop over it gives this thing. `methods` are the attributes that were called. `tested`: it is
     a condition by itself. `least` is the least number that it can be, `options` are texts that
     it is compared with. `missing`: some of its numbers are NaN. `whole` is what it is a slice of, `function`
-    the definition inside of another function that it is. `longest`: it is asked for so many items.
+    the definition inside of another function that it is. `longest`: it is asked for so many items. `ways`: it is one of
+    these.
     """
 
     name: str = ""
@@ -54,6 +55,7 @@ class Thing:
     whole: Thing | None = None
     function: ast.FunctionDef | None = None
     longest: int = 0
+    ways: tuple[Thing, ...] = ()
     same: Thing | None = None
 
     def vote(self, kind: str, weight: int) -> None:
@@ -141,6 +143,7 @@ def unify(first: Thing, second: Thing) -> Thing:
         a.missing = a.missing or b.missing
         a.whole = a.whole or b.whole
         a.function = a.function or b.function
+        a.ways = a.ways or b.ways
         if not a.made:
             a.made, a.arguments = b.made, b.arguments
     return find(first)
@@ -211,10 +214,10 @@ def scalar(thing: Thing, depth: int = 0) -> None:
     """Somebody asks for the gradient of this alone: it is one number, and so is all that it is a sum or product of."""
     thing = find(thing)
     thing.dimensions = 0
-    if thing.formula is not None and depth < 8:
-        for part in thing.formula[1:]:
-            if find(part).dimensions is None:
-                scalar(part, depth + 1)
+    parts = (*(thing.formula[1:] if thing.formula is not None else ()), *thing.ways)
+    for part in parts if depth < 8 else ():
+        if find(part).dimensions is None:
+            scalar(part, depth + 1)
 
 
 def has_graph(thing: Thing) -> bool:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from torchcopylint.verify.slicing.conditions import Value, Wanted
-from torchcopylint.verify.slicing.fitting import is_plain, likeliest
+from torchcopylint.verify.slicing.fitting import as_used, is_plain, likeliest
 from torchcopylint.verify.slicing.inference import Inference
 from torchcopylint.verify.slicing.sizes import Setting, Sizes
-from torchcopylint.verify.slicing.things import Thing, find, has_graph, hinted, is_bare, kind_of
+from torchcopylint.verify.slicing.things import PROVEN, Thing, find, has_graph, hinted, is_bare, kind_of
 
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mult": "*", "FloorDiv": "//", "Div": "/", "Pow": "**", "Mod": "%"}
 DEEPEST = 5
@@ -108,6 +108,7 @@ class Values(ABC):
         if weight == 0 and (thing.attributes or thing.items) and kind in ("bool", "str", "number", "callable", "array"):
             # What is done with it says more than its name.
             kind = ""
+        kind = kind if weight >= PROVEN else as_used(kind, thing)
         if not kind:
             kind = self._by_parts(thing)
         elif weight == 0 and kind in ("module", "loader", "array", "dict", "optimizer", "environment"):
@@ -151,7 +152,8 @@ class Values(ABC):
         written = f"{shape[0]}" if len(shape) == 1 else f"{shape}" if not shape else ", ".join(map(str, shape))
         dtype = self._dtype_of(thing)
         if dtype == "long":
-            text = f"torch.randint(0, 2, {shape})"
+            # Of one class there is the first alone.
+            text = f"torch.randint(0, {min(2, max(setting.size, 1))}, {shape})"
         elif dtype == "bool":
             text = f"torch.rand({written}) > 0.5"
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from torchcopylint.verify.slicing.source import FunctionNode, walked
+from torchcopylint.verify.slicing.source import FunctionNode, bound_by, walked
 from torchcopylint.verify.slicing.things import PROVEN, WEAK, Thing, find, unify
 
 _ANNOTATIONS = {
@@ -48,6 +48,13 @@ _ANNOTATIONS = {
     "BytesIO": "stream",
     "BinaryIO": "stream",
 }
+CONVENTIONAL = {
+    "F": "torch.nn.functional",
+    "nn": "torch.nn",
+    "optim": "torch.optim",
+    "Variable": "torch.autograd.Variable",
+}
+"""What these names are in most programs, where they come with all of another file."""
 _FILLED = frozenset({"zeros", "ones", "empty", "rand", "randn", "full"})
 """Functions of torch that are given the sizes of what they make."""
 
@@ -78,6 +85,12 @@ class World:
                 for alias in node.names:
                     name = alias.asname or alias.name
                     self.globals[name] = Thing(name, dotted=f"{'.' * node.level}{node.module or ''}.{alias.name}")
+
+        if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in tree.body):
+            bound = self.globals.keys() | {name for node in tree.body for name in bound_by(node)}
+            for name, dotted in CONVENTIONAL.items():
+                if name not in bound:
+                    self.globals[name] = Thing(name, dotted=dotted)
 
     def self_of(self, class_name: str) -> Thing:
         """The one thing that stands for every `self` of a class."""

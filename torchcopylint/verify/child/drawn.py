@@ -1,0 +1,47 @@
+"""Large tensors are filled with the same numbers again and again: to draw each of them is most of what it takes to make
+a model of its real size, and a finding does so in every run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_MANY = 1 << 16
+"""Tensors with no more elements than that are filled as torch fills them."""
+_DRAWN = 16381
+"""So many are drawn: a prime, so that rows and channels differ where their length is a round number."""
+_FLOATING = (torch.float32, torch.float64)
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def install() -> None:
+    """Have large tensors filled so from now on."""
+    for name in ("uniform_", "normal_"):
+        made = getattr(torch.Tensor, name)
+        if not getattr(made, "repeats", False):
+            setattr(torch.Tensor, name, _repeating(made))
+
+
+def _repeating(draw: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    def drawn(self: torch.Tensor, *given: Any, **named: Any) -> torch.Tensor:
+        if type(self) not in _PLAIN or self.numel() <= _MANY or not _may_repeat(self):
+            return draw(self, *given, **named)
+        with torch.no_grad():
+            flat = self.view(-1)
+            first = draw(flat[:_DRAWN], *given, **named)
+            many = flat.numel() // _DRAWN
+            flat[_DRAWN : many * _DRAWN].view(many - 1, _DRAWN).copy_(first)
+            rest = flat[many * _DRAWN :]
+            rest.copy_(first[: len(rest)])
+        return self
+
+    drawn.repeats = True  # type: ignore[attr-defined]
+    return drawn
+
+
+def _may_repeat(value: torch.Tensor) -> bool:
+    """Whether nobody can tell how a tensor is written. torch refuses a leaf that is recorded, and has to say so."""
+    recorded = torch.is_grad_enabled() and value.requires_grad
+    return not recorded and value.dtype in _FLOATING and value.device.type == "cpu" and value.is_contiguous()
