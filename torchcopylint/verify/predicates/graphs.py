@@ -50,14 +50,14 @@ def graph_kept(case: Case) -> Opinion:
             what = "still holds what its graph saved" if "unretained" in case.against else "has a graph"
             text = f"after line {row}, {text_of(lost[0])} {what}"
             return Opinion(Seen.YES, (Evidence("graph-kept", text, row), without(kind)))
-        if kind == "detached" and _graphs(case, case.run):
+        if kind == "detached" and _keeping(case) & {name[1] for name in _graphs(case, case.run)}:
             longer = _longer(case, run)
             if longer:
                 name, mine, theirs = longer
                 text = f"after line {row}, the graph of {text_of(name)} has {mine} nodes; {ALTERED[kind]}, {theirs}"
                 return Opinion(Seen.YES, (Evidence("graph-kept", text, row), without(kind)))
             # Something else keeps it as well: that says nothing of this one.
-            seen = Seen.EITHER_WAY if _graphs(case, run) else Seen.NO
+            seen = Seen.EITHER_WAY
         ends = kind not in ("unretained", "detached")
         lost = shortest(_with_gradient(case.run) - _with_gradient(run)) if ends else []
         if lost:
@@ -68,19 +68,24 @@ def graph_kept(case: Case) -> Opinion:
 
 
 def _longer(case: Case, run: Run) -> tuple[Name, int, int] | None:
-    """What the blamed statement names and has a longer graph after it than in the altered run, with both lengths, where
-    what it keeps has a graph already: another statement has given it one."""
+    """What the blamed statement keeps something in, if that has a longer graph after it than in the altered run, with
+    both lengths: there it has one as well, as another statement has given it one."""
     blamed = set(case.blamed)
     if case.at(Role.KEPT) and case.at(Role.READ):
         return None
-    spoken = {name for index in blamed for name in case.marks[index].names}
+    keeping = _keeping(case)
     left = ([s for s in one.states if s.mark in blamed and s.when == "leave"] for one in (case.run, run))
     for mine, theirs in zip(*left, strict=False):
         lengths = dict(theirs.graphs)
         for name, size in mine.graphs:
-            if name[1] in spoken and 0 < lengths.get(name, 0) < size:
+            if name[1] in keeping and 0 < lengths.get(name, 0) < size:
                 return name, size, lengths[name]
     return None
+
+
+def _keeping(case: Case) -> set[str]:
+    """The names that something is kept in: those that the steps speak of first."""
+    return {name for index in case.blamed for name in case.marks[index].names[:1]}
 
 
 def _used_already(case: Case) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from torchcopylint.verify.slicing.plans import Plan
-from torchcopylint.verify.slicing.source import bound_by, cloned, names_in, walked
+from torchcopylint.verify.slicing.source import Rewriter, bound_by, cloned, names_in, walked
 
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
@@ -40,7 +40,7 @@ class Best:
         return self._made[node]
 
 
-class _Limiter(ast.NodeTransformer):
+class _Limiter(Rewriter):
     def __init__(self, rows: frozenset[int]) -> None:
         self._rows = rows
 

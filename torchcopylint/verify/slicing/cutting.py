@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from torchcopylint.verify.slicing.source import bound_by, fields_set
+from torchcopylint.verify.slicing.source import Rewriter, bound_by, fields_set
 
 _BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
 
 
-class Cutter(ast.NodeTransformer):
+class Cutter(Rewriter):
     """Takes statements out by their rows. What they would have bound is something that takes everything."""
 
     def __init__(self, steps: frozenset[int], rows: frozenset[int]) -> None:
@@ -18,6 +18,8 @@ class Cutter(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt] | None:
         """The statement, what takes its place, or `None`."""
+        if isinstance(node, ast.expr):
+            return node
         if isinstance(node, ast.stmt) and node.lineno in self._rows and not self._holds_step(node):
             return _instead(node)
         if isinstance(node, _BLOCKS) and node.lineno in self._rows:

@@ -9,7 +9,7 @@ import ast
 import builtins
 
 from torchcopylint.verify.slicing import tables
-from torchcopylint.verify.slicing.source import cloned, local_to, walked
+from torchcopylint.verify.slicing.source import Rewriter, cloned, local_to, walked
 
 _BASES = ("Module", "LightningModule", "PreTrainedModel", "Encoder", "Decoder", "Layer", "Model", "Net", "Network")
 _EMPTY = {"ABC", "abc.ABC", "object"}
@@ -17,7 +17,7 @@ _EMPTY = {"ABC", "abc.ABC", "object"}
 _GUARD = {"__name__ == '__main__'", "'__main__' == __name__"}
 
 
-class Pruner(ast.NodeTransformer):
+class Pruner(Rewriter):
     """One pass over statements. `unknown` are the names of imports that are not made, with what they named; `helpers`
     the helpers that the result needs; `replaced` sentences on what was replaced.
 

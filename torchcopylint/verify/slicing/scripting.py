@@ -125,7 +125,7 @@ class Scripting:
             or (plan.cut and (self._misshapen or self._loses_result(script))),
             unwritten=bool(plan.targets) and self._nobody_writes,
             unlent=self._unlent(plan, setting, script.text) if not setting.frozen else None,
-            partial=bool(maker.standins or self._moved or self._copied)
+            partial=bool(maker.standins or self._moved)
             or plan.cut
             or bool(self._opened)
             or self._hangs_on_inputs(maker)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 from dataclasses import replace
 
-from torchcopylint.verify.slicing.source import Source, cloned, walked
+from torchcopylint.verify.slicing.source import Rewriter, Source, cloned, walked
 
 
 def often(source: Source, rows: Collection[int]) -> tuple[Source, tuple[str, ...]]:
@@ -23,7 +23,7 @@ def often(source: Source, rows: Collection[int]) -> tuple[Source, tuple[str, ...
     return replace(source, tree=ast.Module(body, source.tree.type_ignores)), tuple(rare.assumed)
 
 
-class _Rare(ast.NodeTransformer):
+class _Rare(Rewriter):
     """Rewrites the conditions that lead to some rows every so many turns."""
 
     def __init__(self, rows: Collection[int]) -> None:
