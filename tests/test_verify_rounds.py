@@ -184,6 +184,26 @@ print(loss.data[0])  # <- TCL106, here
 """
 
 
+APPLIED = """\
+import torch
+
+
+def make(size=5):
+    class Dense(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, input, weight, bias, beta):
+            beta.mul(size)  # <- TCL602, discarded
+            ctx.save_for_backward(input, weight, bias, beta)
+            return torch.nn.functional.linear(input, weight, bias)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None, None, None
+
+    return Dense
+"""
+
+
 @pytest.fixture(scope="module")
 def verifier() -> Iterator[Verifier]:
     with Verifier(timeout=20.0) as started:
@@ -210,8 +230,9 @@ def told(text: str) -> Finding:
         (LAST_BATCH, ""),
         (SETTINGS, ""),
         (IN_PARTS, ""),
+        (APPLIED, "`Dense` is applied where it is made"),
     ],
-    ids=["best", "rare", "moved", "two-writes", "elsewhere", "usual", "apart", "last", "settings", "parts"],
+    ids=["best", "rare", "moved", "two-writes", "elsewhere", "usual", "apart", "last", "settings", "parts", "applied"],
 )
 def test_it_is_confirmed(text: str, assumed: str, verifier: Verifier) -> None:
     result = verified(text, told(text), verifier)
@@ -232,8 +253,9 @@ def test_it_is_confirmed(text: str, assumed: str, verifier: Verifier) -> None:
         (LAST_BATCH, "loss.data[0]", "loss.item()"),
         (SETTINGS, "loss.data[0]", "loss.item()"),
         (IN_PARTS, "loss.data[0]", "loss.item()"),
+        (APPLIED, "beta.mul(size)", "beta = beta.mul(size)"),
     ],
-    ids=["best", "rare", "moved", "two-writes", "elsewhere", "usual", "apart", "last", "settings", "parts"],
+    ids=["best", "rare", "moved", "two-writes", "elsewhere", "usual", "apart", "last", "settings", "parts", "applied"],
 )
 def test_the_twin_is_not_confirmed(text: str, old: str, new: str, verifier: Verifier) -> None:
     text = text.replace(old, new)

@@ -18,6 +18,8 @@ TRANSPARENT = frozenset(
     {"tqdm", "trange", "iter", "next", "list", "tuple", "sorted", "reversed", "Variable", "deepcopy"}
 )
 """Functions that give what they are given, or what is in it."""
+_WITH_BIAS = frozenset({"linear", "conv1d", "conv2d", "conv3d"})
+"""Functions whose third argument is a bias, or nothing."""
 _OF_OPTIMIZERS = frozenset({"lr", "betas", "weight_decay", "momentum", "eps", "alpha", "dampening"})
 """What optimizers are told by name, and may not be anything."""
 _ALIKE = frozenset({"long", "cuda", "cpu", "contiguous"})
@@ -243,6 +245,9 @@ class Calls:
                     argument.vote("tensor", USED)
             if len(arguments) > 1 and root == "torch.nn.functional" and arguments[1].constant is None:
                 arguments[1].vote("tensor", USED if name.endswith("_loss") else WEAK + 1)
+            if root == "torch.nn.functional" and name in _WITH_BIAS and len(arguments) > 2:
+                arguments[2].vote("tensor", USED)
+                arguments[2].dimensions = arguments[2].dimensions or 1
             if name == "where" and first is not None:
                 first.dtype = first.dtype or "bool"
             if name in tables.LOSSES_BY_CLASS and len(arguments) > 1:

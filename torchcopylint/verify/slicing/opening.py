@@ -10,7 +10,7 @@ import copy
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from torchcopylint.verify.slicing.source import FunctionNode, Scope, Source, cloned, walked
+from torchcopylint.verify.slicing.source import FunctionNode, Scope, Source, cloned, is_autograd_function, walked
 
 _KEEPERS = ("register", "append", "add_", "partial", "wraps")
 """Beginnings of the names of what keeps a function that it is given, and does not call it."""
@@ -59,6 +59,8 @@ class _Opener:
         if isinstance(node, ast.ClassDef):
             return self._class(node)
         inner = next((part for part in _inside(node) if self._holds(part)), None)
+        if isinstance(inner, ast.ClassDef) and is_autograd_function(inner) and _method(inner, "forward") is not None:
+            return self._applied(node, inner)
         if inner is None or not isinstance(inner, ast.FunctionDef) or _is_called(inner, node):
             return node
         made = cloned(node)
@@ -66,7 +68,19 @@ class _Opener:
         assert isinstance(again, ast.FunctionDef)
         opened_inner = self._definition(again)
         self.assumed.append(f"`{inner.name}` is called where it is made")
-        _insert(made, again, opened_inner)
+        _insert(made, again, opened_inner, _call(again))
+        return made
+
+    def _applied(self, node: FunctionNode, inner: ast.ClassDef) -> FunctionNode:
+        """A function that makes a function of autograd, with a call of that."""
+        made = cloned(node)
+        again = next(part for part in _inside(made) if part.lineno == inner.lineno)
+        forward = _method(inner, "forward")
+        assert isinstance(again, ast.ClassDef)
+        assert forward is not None
+        self.assumed.append(f"`{inner.name}` is applied where it is made")
+        through = ast.Attribute(ast.Name(inner.name, ast.Load()), "apply", ast.Load())
+        _insert(made, again, again, _call(forward, through))
         return made
 
     def _class(self, node: ast.ClassDef) -> ast.ClassDef:
@@ -135,30 +149,37 @@ def _is_called(inner: FunctionNode, outer: FunctionNode) -> bool:
     return False
 
 
-def _insert(outer: FunctionNode, inner: ast.FunctionDef, instead: Scope) -> None:
-    """Put a call of a function into the block that it is made in, at the end."""
+def _method(node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+    return next((part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == name), None)
+
+
+def _insert(outer: FunctionNode, inner: Scope, instead: Scope, call: ast.stmt) -> None:
+    """Put a call of what a function makes into the block that it is made in, at the end."""
     for node in walked(outer):
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if isinstance(block, list) and inner in block:
                 block[block.index(inner)] = instead
                 last = isinstance(block[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
-                block.insert(len(block) - last, _call(inner))
+                block.insert(len(block) - last, call)
                 return
 
 
-def _call(function: ast.FunctionDef) -> ast.stmt:
-    """A call of a function with arguments that nothing gives. It stands where the function does, and is a step."""
+def _call(function: ast.FunctionDef, through: ast.expr | None = None) -> ast.stmt:
+    """A call of a function with arguments that nothing gives. It stands where the function does, and is a step.
+
+    `through` is what is called instead, which passes a context itself."""
     given = function.args
-    missing = len(given.posonlyargs) + len(given.args) - len(given.defaults)
-    needed = [*given.posonlyargs, *given.args][:missing]
+    missing = len(given.posonlyargs) + len(given.args) - (len(given.defaults) if through is None else 0)
+    needed = [*given.posonlyargs, *given.args][through is not None : missing]
     passed: list[ast.expr] = [ast.Name(f"given_{parameter.arg}", ast.Load()) for parameter in needed]
     keywords = [
         ast.keyword(parameter.arg, ast.Name(f"given_{parameter.arg}", ast.Load()))
         for parameter, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
         if default is None
     ]
-    call: ast.expr = ast.Call(ast.Name(function.name, ast.Load()), passed, keywords)
+    called = through or ast.Name(function.name, ast.Load())
+    call: ast.expr = ast.Call(called, passed, keywords)
     if any(isinstance(part, ast.Yield | ast.YieldFrom) for part in walked(function)):
         call = ast.Call(ast.Name("list", ast.Load()), [call], [])
     made = ast.Expr(call)

@@ -376,6 +376,8 @@ class Reading:
                 self._given_to_base({**by_name, **named})
                 return self._of_base(func.attr, arguments, named)
             owner = self.value(func.value)
+            if func.attr == "apply" and owner.function is not None:
+                return self.calls.known(owner.function, None, arguments, named, 1)
             known = isinstance(func.value, ast.Name) and func.value.id not in self.names
             class_name = func.value.id if known and func.value.id in self.world.classes else ""  # type: ignore[attr-defined]
             return self.calls.method(owner, func.attr, lambda: self.value(func), arguments, named, class_name)

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Callable, Iterable
 
 from torchcopylint.verify.slicing.reading import Reading, either
+from torchcopylint.verify.slicing.source import is_autograd_function
 from torchcopylint.verify.slicing.things import Thing, find
+from torchcopylint.verify.slicing.world import method_named
 
 
 class Walk(Reading):
@@ -39,6 +41,11 @@ class Walk(Reading):
 
     def _classdef(self, node: ast.ClassDef) -> None:
         self.names[node.name] = Thing(node.name)
+        forward = method_named(node, "forward") if is_autograd_function(node) else None
+        if isinstance(forward, ast.FunctionDef):
+            given, result = self.world.signature(forward, None)
+            self.names[node.name].function = forward
+            Walk(self.world, {**self.names, **given}, result, self.outer).body(forward.body)
 
     def _import(self, node: ast.stmt) -> None:
         pass
