@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+T = TypeVar("T", bound="tuple[Any, ...]")
 
 
 def replace_quickly(cls: type[Any]) -> None:
@@ -17,3 +21,9 @@ def replace_quickly(cls: type[Any]) -> None:
         return make(cls, values)
 
     cls._replace = _replace
+
+
+def whole(cls: type[T]) -> Callable[[tuple[Any, ...]], T]:
+    """What makes a named tuple out of a tuple of all its fields, in a third of the time that a call of the class takes.
+    For the few places where most of them are made: nothing checks that the fields are all there."""
+    return partial(tuple.__new__, cls)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 from typing import NamedTuple, TypeAlias
 
-from torchcopylint.base.tuples import replace_quickly
+from torchcopylint.base.tuples import replace_quickly, whole
 
 
 class Kind(Enum):
@@ -397,22 +397,24 @@ def join_objects(a: Object, b: Object) -> Object:
     if a == b:
         return a
     kind = join_kinds(a.kind, b.kind)
-    return Object(
-        kind=kind,
-        sure=min(a.sure, b.sure) if kind is not Kind.UNKNOWN else Sure.NOT,
-        shares=join_shares(a.shares, b.shares),
-        leaf=join_facts(a.leaf, b.leaf),
-        requires_grad=join_facts(a.requires_grad, b.requires_grad),
-        graph=join_graphs(a.graph, b.graph),
-        scalar=join_facts(a.scalar, b.scalar),
-        dtype=a.dtype if a.dtype == b.dtype else "",
-        type=a.type if a.type == b.type else _one_of_types(a.type, b.type),
-        config=a.config if a.config == b.config else (),
-        text=a.text,
-        site=a.site,
-        owner=a.owner if a.owner == b.owner else "",
-        flags=a.flags & b.flags | (a.flags | b.flags) & {RETAINS},
-        saved=a.saved | b.saved,
+    return whole_object(
+        (
+            kind,
+            min(a.sure, b.sure) if kind is not Kind.UNKNOWN else Sure.NOT,
+            join_shares(a.shares, b.shares),
+            join_facts(a.leaf, b.leaf),
+            join_facts(a.requires_grad, b.requires_grad),
+            join_graphs(a.graph, b.graph),
+            join_facts(a.scalar, b.scalar),
+            a.dtype if a.dtype == b.dtype else "",
+            a.type if a.type == b.type else _one_of_types(a.type, b.type),
+            a.config if a.config == b.config else (),
+            a.text,
+            a.site,
+            a.owner if a.owner == b.owner else "",
+            a.flags & b.flags | (a.flags | b.flags) & {RETAINS},
+            a.saved | b.saved,
+        )
     )
 
 
@@ -465,7 +467,7 @@ def join_cells(a: Cell, b: Cell) -> Cell:
     kind = join_kinds(a.kind, b.kind)
     origin = a.origin if a.origin == b.origin else None
     plain = a.plain or b.plain or (bool(refs) and (_is_plain(a) or _is_plain(b)))
-    return Cell(refs, kind, a.const if same else None, marks, max(a.site, b.site), origin, plain)
+    return whole_cell((refs, kind, a.const if same else None, marks, max(a.site, b.site), origin, plain))
 
 
 def _is_plain(cell: Cell) -> bool:
@@ -474,3 +476,5 @@ def _is_plain(cell: Cell) -> bool:
 
 for _class in (Share, Object, Value, Cell):
     replace_quickly(_class)
+
+whole_share, whole_object, whole_value, whole_cell = whole(Share), whole(Object), whole(Value), whole(Cell)

@@ -14,9 +14,11 @@ def overlap(a: Region, b: Region) -> Fact:
 
     A part covers everything below it, so the shorter of two equal beginnings contains the other.
     """
+    if not a or not b:
+        return Fact.YES
     answer = Fact.YES
-    if _COMPONENT in {part.kind for part in (*a[:1], *b[:1])}:
-        if a and b and _disjoint_components(a[0], b[0]):
+    if _COMPONENT in (a[0].kind, b[0].kind):
+        if _disjoint_components(a[0], b[0]):
             return Fact.NO
         a, b = _of_either_component(a), _of_either_component(b)
     for one, two in zip(a, b, strict=False):
@@ -55,6 +57,8 @@ _INDICES = frozenset({"int", "slice", "stride", "name", "all"})
 def within(region: Region, part: Region) -> Region:
     """A part of a part: `x[a:b][:, i]` is `x[a:b, i]`, and `x[:, 0][i]` is `x[i, 0]`, since a slice leaves a dimension
     behind. What is a part of a slice itself goes behind it, as does what is of other kinds."""
+    if not region or not part:
+        return region or part
     steps = len(region) - next((i for i, one in enumerate(reversed(region)) if one.kind == "field"), len(region))
     found, rest = list(region), list(part)
     for place in range(steps, len(region)):

@@ -6,7 +6,20 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.files.bodies import BUILTINS
 from torchcopylint.flow.graphs import runs, sums
 from torchcopylint.flow.library import indexing
-from torchcopylint.flow.model import INDEX_COPY, OTHERWISE, TENSORS, UNKNOWN, Fact, How, Kind, Object, Sure, Value
+from torchcopylint.flow.model import (
+    INDEX_COPY,
+    NO_MARKS,
+    OTHERWISE,
+    TENSORS,
+    UNKNOWN,
+    Fact,
+    How,
+    Kind,
+    Object,
+    Sure,
+    Value,
+    whole_value,
+)
 from torchcopylint.flow.networks import making
 from torchcopylint.flow.program import generators, likely_classes, ownership
 from torchcopylint.flow.running.machine import Machine, handles
@@ -35,7 +48,7 @@ def _load(m: Machine, event: t.Load) -> None:
     if cell.const.__class__ is Foreign:
         cell = imports.loaded(m, name, cell)
     refs = cell.refs if len(cell.refs) < 2 else exclusion.met(m, event, cell.refs)
-    m.set(event.out, Value(refs, cell.kind, cell.const, cell.marks, name, cell.plain))
+    m.set(event.out, whole_value((refs, cell.kind, cell.const, cell.marks, name, cell.plain)))
 
 
 _LITERALS: dict[type[object], Kind] = {
@@ -48,7 +61,8 @@ _LITERALS: dict[type[object], Kind] = {
 @handles(t.Const)
 def _const(m: Machine, event: t.Const) -> None:
     value = event.value
-    m.set(event.out, Value((), _LITERALS.get(value.__class__, Kind.OTHER), value))
+    kind = _LITERALS.get(value.__class__, Kind.OTHER)
+    m.set(event.out, whole_value(((), kind, value, NO_MARKS, None, False)))
 
 
 @handles(t.Import)
@@ -104,8 +118,10 @@ def _bind(m: Machine, event: t.Bind) -> None:
         obj = m.state.object(ref)
         if (not obj.text or obj.text.endswith(")") or obj.text == "...") and INDEX_COPY not in obj.flags:
             m.state.set_object(ref, obj._replace(text=event.name.partition("#")[0]))
-    rebinding.note_bind(m, event, m.state.cell(event.name), value)
-    before, kept = m.state.cell(event.name), m.state.cell(value.root) if value.root is not None else None
+    before = m.state.cell(event.name)
+    if before is not None:
+        rebinding.note_bind(m, event, before, value)
+    kept = m.state.cell(value.root) if value.root is not None else None
     if (
         value.marks
         and before is not None

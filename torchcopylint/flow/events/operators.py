@@ -355,16 +355,18 @@ def _text(m: Machine, event: t.Text) -> None:
     m.set(event.out, Value(kind=Kind.STRING))
 
 
+_DISPLAYED = {
+    "tuple": Kind.TUPLE,
+    "list": Kind.LIST,
+    "set": Kind.SET,
+    "dict": Kind.DICT,
+    "iterator": Kind.ITERATOR,
+}
+
+
 @handles(t.Make)
 def _make(m: Machine, event: t.Make) -> None:
-    kinds = {
-        "tuple": Kind.TUPLE,
-        "list": Kind.LIST,
-        "set": Kind.SET,
-        "dict": Kind.DICT,
-        "iterator": Kind.ITERATOR,
-    }
-    made = memory.fresh(m, event.site, Object(kinds[event.kind], Sure.PROVEN, text="..."))
+    made = memory.fresh(m, event.site, Object(_DISPLAYED[event.kind], Sure.PROVEN, text="..."))
     ref = made.refs[0]
     apart = len(event.items) <= MAX_ITEMS and not any(event.stars) and event.kind in ("tuple", "list")
     for position, register in enumerate(event.items):

@@ -28,7 +28,7 @@ def note(m: Machine, event: t.Bind | t.StoreAttribute | t.StoreItem, value: Valu
     if isinstance(made, t.Call | t.Invoke):
         _note_joined(m, event, _joined(m, made), value)
         return
-    found = addends.of(m, event)
+    found = addends.of(m, event) if isinstance(made, t.Operate) else None
     if found is None:
         return
     site, held, name = found.place.site, m.value(found.own), naming.text_of(m, found.own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.storages.field_uses import is_self
+from torchcopylint.flow.tapes.uses import is_self
 from torchcopylint.flow.tapes import uses
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.storages import aliasing, renewed
-from torchcopylint.flow.storages.field_uses import field_of, from_earlier_call, is_self, item_from_earlier_call
+from torchcopylint.flow.storages.field_uses import field_of, from_earlier_call, item_from_earlier_call
 from torchcopylint.flow.tapes import entries, uses
 from torchcopylint.flow.tapes.loops import Loops
 from torchcopylint.flow.values import kinds, naming
@@ -155,7 +155,7 @@ def _is_given_other_memory(m: Machine, field: str, site: int) -> bool:
         item = m.unit.definitions[store.base]
         if store.name == "data" and store.site > site and isinstance(item, t.Item) and uses.loops_around(m, store.site):
             held = m.unit.definitions[item.base]
-            if isinstance(held, t.Attribute) and held.name == field and is_self(m, held.base):
+            if isinstance(held, t.Attribute) and held.name == field and uses.is_self(m, held.base):
                 return True
     return False
 
@@ -174,7 +174,7 @@ def _is_read(m: Machine, field: str) -> bool:
 def _counts_otherwise(m: Machine, field: str, site: int) -> bool:
     """Whether a field that nobody in the file reads is set on one arm of a condition, and a number in another field is
     raised on another: how often in a row something was no better."""
-    raised = [store.site for store in m.index.of(t.StoreAttribute) if store.augmented and is_self(m, store.base)]
+    raised = [store.site for store in m.index.of(t.StoreAttribute) if store.augmented and uses.is_self(m, store.base)]
     loops = Loops(m.unit.tape)
     return any(loops.are_alternatives(site, other) for other in raised) and not _is_read(m, field)
 
@@ -399,7 +399,7 @@ def _is_replaced(m: Machine, field: str, site: int) -> bool:
     not what was kept."""
     for store in m.index.of(t.StoreItem):
         base = m.unit.definitions[store.base]
-        if store.site < site and isinstance(base, t.Attribute) and base.name == field and is_self(m, base.base):
+        if store.site < site and isinstance(base, t.Attribute) and base.name == field and uses.is_self(m, base.base):
             loops = [one for one in m.index.of(t.Loop) if one.site in uses.loops_around(m, store.site)]
             heads = [one.body[0] for one in loops if one.body]
             through = [naming.text_of(m, head.iterable) for head in heads if isinstance(head, t.Iterate)]

@@ -91,7 +91,7 @@ class UnitBuilder:
         """Put an event that has no result on the tape."""
         self.tape.append(event)
 
-    def define(self, make: Callable[..., Any], node: Node, *fields: object) -> int:
+    def define(self, make: type[Any], node: Node, *fields: object) -> int:
         """Put an event with a result on the tape; returns the register of the result."""
         # As in `site`: most events come this way.
         file = self.file
@@ -102,7 +102,7 @@ class UnitBuilder:
         file.scopes.append(self.index)
         definitions = self.definitions
         out = len(definitions)
-        event = make(out, *fields, site)
+        event = tuple.__new__(make, (out, *fields, site))
         definitions.append(event)
         self.tape.append(event)
         return out

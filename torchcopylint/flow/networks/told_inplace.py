@@ -32,7 +32,7 @@ def site_of(m: Machine, layer: Value, site: int) -> int:
 
 def _in_field(m: Machine, call: t.Invoke) -> int:
     """The same for a layer in a field of `self`, which only a constructor sets."""
-    if m.unit.owner < 0 or not field_uses.is_self(m, call.base) or m.world.setters(call.name):
+    if m.unit.owner < 0 or not uses.is_self(m, call.base) or m.world.setters(call.name):
         return -1
     for number in m.world.lineage(m.unit.owner):
         initial = m.world.method(number, "__init__")

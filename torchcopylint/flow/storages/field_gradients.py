@@ -10,7 +10,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GradientKept
 from torchcopylint.flow.graphs import zeroing
 from torchcopylint.flow.model import CONTAINERS, TENSORS, How, Kind, Sure
-from torchcopylint.flow.storages.field_uses import is_self
+from torchcopylint.flow.tapes.uses import is_self
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine

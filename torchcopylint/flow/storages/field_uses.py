@@ -32,9 +32,9 @@ def called_modules(units: Iterable[t.Unit]) -> frozenset[tuple[int, str]]:
     asked: set[tuple[int, str]] = set()
     for unit in units:
         for event in unit.definitions if unit.owner >= 0 else ():
-            base = unit.definitions[event.base] if isinstance(event, t.Invoke) and event.base >= 0 else None
             if not isinstance(event, t.Invoke):
                 continue
+            base = unit.definitions[event.base] if event.base >= 0 else None
             if isinstance(base, t.Load) and base.name == unit.first:
                 called.add((unit.owner, event.name))
             elif isinstance(base, t.Attribute) and event.name in _ASKING:
@@ -73,7 +73,7 @@ def from_earlier_call(m: Machine, register: int, site: int) -> str:
     to a site: then it is as an earlier call has left it."""
     set_here = {name for name, stores in m.index.stores.items() if any(is_self(m, store.base) for store in stores)}
     field = field_of(m, register, set_here) if set_here else ""
-    stores = [store.site for store in m.index.stores.get(field, ()) if is_self(m, store.base)]
+    stores = [store.site for store in m.index.stores.get(field, ()) if uses.is_self(m, store.base)]
     way = [
         one for one in stores if not exclusion.exclude(m, one, site) and not passing_by.leaves(m.unit.tape, one, site)
     ]
@@ -96,7 +96,7 @@ def field_of(m: Machine, register: int, set_here: Collection[str] = ()) -> str:
         event = m.unit.definitions[register] if register >= 0 else None
         if isinstance(event, t.Attribute):
             known = event.name in m.initial_fields or event.name in set_here or event.name == "param_groups"
-            if known and is_self(m, event.base):
+            if known and uses.is_self(m, event.base):
                 return event.name
             if event.name not in ("data", "param_groups"):
                 return ""
@@ -123,9 +123,3 @@ def field_of(m: Machine, register: int, set_here: Collection[str] = ()) -> str:
         else:
             return ""
     return ""
-
-
-def is_self(m: Machine, register: int) -> bool:
-    """Whether a register holds the object that the method was called on."""
-    event = m.unit.definitions[register] if register >= 0 else None
-    return isinstance(event, t.Load) and event.name == m.unit.first

@@ -9,7 +9,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Kind
 from torchcopylint.flow.storages import slots
 from torchcopylint.flow.tapes import uses
-from torchcopylint.flow.tapes.rectified import KEEPING_SIGNS, is_self, made_by_constructor, plain
+from torchcopylint.flow.tapes.rectified import KEEPING_SIGNS, made_by_constructor, plain
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -129,7 +129,7 @@ def layers_of(m: Machine, built: t.Event | None) -> list[str]:
 def _layer_behind(m: Machine, register: int, site: int) -> t.Event | None:
     """What made a layer that a chain is given: also one that a field of `self` holds by then."""
     made = m.unit.definitions[register] if register >= 0 else None
-    if not isinstance(made, t.Attribute) or not is_self(m, made.base):
+    if not isinstance(made, t.Attribute) or not uses.is_self(m, made.base):
         return made
     stores = [store for store in m.index.stores.get(made.name, ()) if store.site < site]
     if not stores or stores[-1].site in m.index.on_arms or stores[-1].value < 0:

@@ -49,7 +49,7 @@ def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -
         kept_while_trained.note_use(m, value, site, consumer)
     for ref in value.refs:
         kind = m.state.object(ref).kind
-        if _has_elements(m, ref, consumer) or (consumer == "return" and kind is Kind.UNKNOWN):
+        if kind in CONTAINERS or (consumer == "return" and (kind is Kind.UNKNOWN or _has_elements(m, ref, consumer))):
             _read_elements(m, ref, site, consumer, target, MAX_DEPTH, value.root)
 
 

@@ -36,6 +36,8 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
     join_cells,
+    whole_cell,
+    whole_value,
 )
 from torchcopylint.flow.program import children, tables
 from torchcopylint.flow.references import OneOf
@@ -64,7 +66,7 @@ def slot_value(m: Machine, slot: Slot, lazily: Object | None = None) -> Value:
         memory.bind(m, slot, Value((ref,), obj.kind), -1)
         cell = m.state.cell(slot)
         assert cell is not None
-    return Value(cell.refs, cell.kind, cell.const, cell.marks, naming.place_of(m, slot, cell), cell.plain)
+    return whole_value((cell.refs, cell.kind, cell.const, cell.marks, naming.place_of(m, slot, cell), cell.plain))
 
 
 def join_values(values: list[Value]) -> Value:
@@ -84,7 +86,7 @@ def bind_slot(m: Machine, slot: Slot, value: Value, site: int, *, weak: bool = F
     """A slot now holds a value, or, where it stands for several elements, may hold it as well."""
     # A field is a place of its own, whatever its value came from; an element may be short for a name.
     origin = None if slot[1].startswith(".") else value.root
-    cell = Cell(value.refs, value.kind, value.const, value.marks, site, origin, value.plain)
+    cell = whole_cell((value.refs, value.kind, value.const, value.marks, site, origin, value.plain))
     before = m.state.cell(slot)
     if weak and before is not None:
         cell = join_cells(before, cell)._replace(site=site)
@@ -369,7 +371,7 @@ def forget_fields(m: Machine, base: Value) -> None:
 
 def field_read(m: Machine, key: Key | None, site: int, consumer: str, target: str = "") -> None:
     """A field of `self` that this method has not set is read: another method's doing is read."""
-    if isinstance(key, tuple) and m.state.object(key[0]).owner == "self" and key[1].startswith("."):
+    if isinstance(key, tuple) and key[1].startswith(".") and m.state.object(key[0]).owner == "self":
         cell = m.state.cell(key)
         if cell is not None and cell.site == -1:
             m.fact(FieldRead(key[1][1:], site, consumer, m.unit.name, target))

@@ -285,21 +285,24 @@ def _mark_holders(
         if through is not None and isinstance(through.origin, tuple):
             written_through.add(through.origin)
     for key, cell in m.state.holders_of(share.storage):
+        slot = isinstance(key, tuple)
         if isinstance(key, tuple) and (key[0] in m.returned_beside or _is_let_go(m, key[0])):
             # It is of another object that the receiver may be that the call has returned this.
             continue
-        if (start is not None and key not in start.holders) or _is_of_earlier_turn(m, key, cell, fact.site):
+        if (start is not None and key not in start.holders) or (slot and _is_of_earlier_turn(m, key, cell, fact.site)):
             continue
         marks = set(cell.marks)
-        own = key in written_through or any(_is_tied(m, key, root) for root in written_through)
+        own = key in written_through or (slot and any(_is_tied(m, key, root) for root in written_through))
         if own and not fact.reads_old and not region and not fact.derived:
             # The holder itself, be it a part of something, has been filled anew: what happened before is of no
             # consequence for it.
             marks.clear()
-        for other in cell.refs:
-            for held in m.state.object(other).shares:
-                if held.storage == share.storage and overlap(written, held.region) is not Fact.NO:
-                    marks.add(Mark(fact.site, own))
+        if any(
+            held.storage == share.storage and overlap(written, held.region) is not Fact.NO
+            for other in cell.refs
+            for held in m.state.object(other).shares
+        ):
+            marks.add(Mark(fact.site, own))
         if marks != cell.marks and len(marks) <= MAX_MARKS:
             m.state.put_cell(key, cell._replace(marks=frozenset(marks)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.tapes import uses
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -57,16 +58,10 @@ def made_by_constructor(m: Machine, event: t.Invoke) -> tuple[Machine | None, t.
     """What the constructor alone puts into the field of `self` that is called, in the end, and its machine."""
     initial = m.world.method(m.unit.owner, "__init__") if m.unit.owner >= 0 else None
     made = m.world.machines.get(initial) if initial is not None else None
-    if made is None or not is_self(m, event.base) or m.world.setters(event.name):
+    if made is None or not uses.is_self(m, event.base) or m.world.setters(event.name):
         return None, None
     stores = made.index.stores.get(event.name, ())
     if not stores or any(store.site in made.index.on_arms for store in stores):
         return None, None
     last = stores[-1].value
     return made, made.unit.definitions[last] if last >= 0 else None
-
-
-def is_self(m: Machine, register: int) -> bool:
-    """Whether a register holds what a method is called on."""
-    made = m.unit.definitions[register] if register >= 0 else None
-    return isinstance(made, t.Load) and made.name == m.unit.first

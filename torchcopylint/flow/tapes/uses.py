@@ -415,3 +415,9 @@ def put_at(m: Machine, site: int) -> int:
             return -1
         event = used
     return -1
+
+
+def is_self(m: Machine, register: int) -> bool:
+    """Whether a register holds the object that the method was called on."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    return isinstance(event, t.Load) and event.name == m.unit.first

@@ -21,10 +21,10 @@ from torchcopylint.flow.model import (
     FOREIGN,
     INFERENCE,
     NO_GRAD_VIEW,
+    NO_MARKS,
     OTHERWISE,
     PARTS,
     TENSORS,
-    Cell,
     Fact,
     How,
     Key,
@@ -36,6 +36,9 @@ from torchcopylint.flow.model import (
     Value,
     bounded,
     join_objects,
+    whole_cell,
+    whole_share,
+    whole_value,
 )
 from torchcopylint.flow.regions import within
 from torchcopylint.flow.values import kinds
@@ -53,8 +56,9 @@ IF_TENSOR = "if it is a tensor"
 def fresh(m: Machine, site: int, obj: Object, tag: str = "") -> Value:
     """A new object with a storage of its own (rule 1)."""
     ref = m.made_at(site, tag)
-    m.state.make(ref, obj._replace(shares=(Share(ref, How.OWN, site, ref),), site=site))
-    return Value((ref,), obj.kind)
+    own = whole_share((ref, How.OWN, site, ref, (), "", True))
+    m.state.make(ref, obj._replace(shares=(own,), site=site))
+    return whole_value(((ref,), obj.kind, None, NO_MARKS, None, False))
 
 
 def unknown(m: Machine, site: int, text: str = "", tag: str = "") -> Value:
@@ -144,7 +148,7 @@ def by_kind(m: Machine, value: Value) -> list[tuple[Value, Object]]:
     """
     if len(value.refs) == 1:
         only = m.state.object(value.refs[0])
-        return [(Value(value.refs, only.kind, None, value.marks, value.root), only)]
+        return [(whole_value((value.refs, only.kind, None, value.marks, value.root, False)), only)]
     groups: dict[object, list[int]] = {}
     for ref in value.refs:
         kind = m.state.object(ref).kind
@@ -175,7 +179,7 @@ def bind(m: Machine, key: Key, value: Value, site: int) -> None:
         origin = None
     if before is not None and before.refs == value.refs and value.refs and value.root == key:
         site, origin = before.site, before.origin
-    m.state.put_cell(key, Cell(value.refs, value.kind, value.const, value.marks, site, origin, value.plain))
+    m.state.put_cell(key, whole_cell((value.refs, value.kind, value.const, value.marks, site, origin, value.plain)))
 
 
 WINDOW = "memoryview"

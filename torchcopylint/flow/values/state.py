@@ -26,6 +26,7 @@ from torchcopylint.flow.model import (
     join_cells,
     join_facts,
     join_objects,
+    whole_share,
 )
 
 ALIVE = "@alive"
@@ -259,15 +260,20 @@ class State:
     def set_object(self, ref: int, obj: Object) -> None:
         """Set what is known of an object."""
         self.put(ref, obj)
+        sharers = self.sharers
         for share in obj.shares:
-            self.sharers.setdefault(share.storage, set()).add(ref)
+            if share.storage in sharers:
+                sharers[share.storage].add(ref)
+            else:
+                sharers[share.storage] = {ref}
             for part in share.region:
                 if part.kind == "each" and isinstance(part.value, int):
-                    self.sharers.setdefault(part.value, set()).add(ref)
+                    sharers.setdefault(part.value, set()).add(ref)
 
     def make(self, ref: int, obj: Object) -> int:
         """A new object from the site that `ref` stands for. What the site made before becomes the older one."""
-        self.retire(ref)
+        if self.entries.get(ref) is not None:
+            self.retire(ref)
         self.set_object(ref, obj)
         return ref
 
@@ -344,7 +350,7 @@ class State:
                 cell = self.entries.get(key)
                 if isinstance(cell, Cell) and ref in cell.refs:
                     found[key] = cell
-        return sorted(found.items(), key=lambda item: repr(item[0]))
+        return sorted(found.items(), key=lambda item: repr(item[0])) if len(found) > 1 else list(found.items())
 
     def refs_of(self, key: Key) -> tuple[int, ...]:
         """The objects that a name or slot holds now."""
@@ -353,7 +359,10 @@ class State:
 
     def slot_names(self, ref: int) -> list[Slot]:
         """The slots of an object that hold something now, in a stable order."""
-        return [(ref, name) for name in sorted(self.slots.get(ref, ())) if self.entries.get((ref, name)) is not None]
+        names = self.slots.get(ref)
+        if not names:
+            return []
+        return [slot for name in sorted(names) if self.entries.get(slot := (ref, name)) is not None]
 
 
 def _one_of(a: Object, b: Object) -> Object:
@@ -384,11 +393,16 @@ def _rename_share(share: Share, ref: int, old: int, this: Part) -> Share:
     storage, how, site, of, region, when, sure = share
     if region:
         region = tuple([Part("each", old) if part == this else part for part in region])
-    return Share(old if storage == ref else storage, how, site, old if of == ref else of, region, when, sure)
+    return whole_share((old if storage == ref else storage, how, site, old if of == ref else of, region, when, sure))
 
 
 def _in_order(shares: set[Share]) -> tuple[Share, ...]:
-    return tuple(sorted(shares, key=repr)) if len(shares) > 1 else tuple(shares)
+    return tuple(sorted(shares, key=_as_text)) if len(shares) > 1 else tuple(shares)
+
+
+def _as_text(share: Share) -> str:
+    storage, how, site, of, region, when, sure = share
+    return f"{storage}, {how._name_}: {site}, {of}, {region!r}, {when!r}, {sure}"
 
 
 def kind_of(value: Value, state: State) -> Kind:
