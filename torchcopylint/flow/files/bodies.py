@@ -53,9 +53,10 @@ def home_of(program: t.Program, path: str, imports: Mapping[str, Dotted], again:
     for unit in program.units:
         inner.setdefault(unit.parent, []).append(unit)
         for event in unit.definitions:
-            if isinstance(event, t.Function):
+            # Most events are neither: this is quicker than `isinstance`.
+            if event.__class__ is t.Function:
                 defined[event.unit] = (unit, event)
-            elif isinstance(event, t.Class) and event.decorators:
+            elif event.__class__ is t.Class and event.decorators:
                 decorated.add(event.number)
     return Home(program, path, imports, again, defined, frozenset(decorated), inner)
 

@@ -9,8 +9,8 @@ glances at its loops; it is run to the end if it has any, or wants to know anyth
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 
+from torchcopylint.base.lazily import kept_property
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.files import entry_modes, guests
 from torchcopylint.flow.files.outer_names import OuterNames
@@ -91,11 +91,11 @@ class World(OuterNames):
 
     # -- running
 
-    @cached_property
+    @kept_property
     def _called_modules(self) -> frozenset[tuple[int, str]]:
         return field_uses.called_modules(self.program.units)
 
-    @cached_property
+    @kept_property
     def written_places(self) -> dict[str, list[tuple[int, int]]]:
         """The fields and globals whose memory is written (`written_sides`), once all units have been run."""
         return written_sides.places(self)
@@ -288,7 +288,7 @@ class World(OuterNames):
         self.steps += machine.steps
         return machine
 
-    @cached_property
+    @kept_property
     def defaults(self) -> dict[int, dict[str, t.Const]]:
         """The defaults of the parameters of each function of the file that are literals."""
         found: dict[int, dict[str, t.Const]] = {}

@@ -412,9 +412,11 @@ def _met(m: Machine, site: int, registers: tuple[int, ...], op: str, form: str) 
     if len(registers) < 2:
         return
     scaled = [part for register in registers for part in _scaled(m, register, MAX_DEPTH)]
+    places = {part: field_of(m, part) for part in scaled}
+    if not any(places.values()):
+        return
     state = form == "averaged" or op in _DIFFERENCES
     sources = {part: source for part in scaled if (source := _module_behind(m, m.value(part), state=state))}
-    places = {part: field_of(m, part) for part in scaled}
     met = (
         (places[part], source) for part in scaled for other, source in sources.items() if places[part] and part != other
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import NamedTuple
 
+from torchcopylint.base.lazily import kept_property
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import (
     ARGUMENT,
@@ -79,17 +79,17 @@ class Lineages:
         """Whether the file imports another framework and no torch: what looks like a tensor or model is that one's."""
         return self._imports_another and not self.imports_torch
 
-    @cached_property
+    @kept_property
     def deals_in_tensors_only(self) -> bool:
         """Whether nothing that the file names hands out arrays or frames: see `packages`."""
         return packages.deals_in_tensors_only(self.program)
 
-    @cached_property
+    @kept_property
     def has_sums_of_its_own(self) -> bool:
         """Whether a class of the file says itself what adding something to one of its objects does."""
         return any(unit.name in ("__iadd__", "__add__") for unit in self.program.units if unit.owner >= 0)
 
-    @cached_property
+    @kept_property
     def deals_in_memory(self) -> bool:
         """Whether nothing that the file names hands out what looks like an array and is none: see `packages`."""
         return packages.deals_in_memory(self.program)
@@ -235,12 +235,18 @@ class Lineages:
         """Whether a class's own code reads a field of that name, so that setting it is of some use."""
         lineage = self.lineage(number)
         others = [self.outside.class_facts(current) for current in lineage if not self.is_own_class(current)]
-        return any(facts is not None and name in facts.reads for facts in others) or any(
-            isinstance(event, t.Attribute) and event.name == name
-            for unit in self.program.units
-            if unit.owner in lineage
-            for event in unit.definitions
-        )
+        if any(facts is not None and name in facts.reads for facts in others):
+            return True
+        return any(name in self._attributes_read.get(current, ()) for current in lineage)
+
+    @kept_property
+    def _attributes_read(self) -> dict[int, set[str]]:
+        """The names of the attributes that the methods of each class look at."""
+        found: dict[int, set[str]] = {}
+        for unit in self.program.units:
+            names = {event.name for event in unit.definitions if isinstance(event, t.Attribute)}
+            found.setdefault(unit.owner, set()).update(names)
+        return found
 
     def index(self, unit: t.Unit) -> UnitIndex:
         """What is looked up on a unit's tape."""

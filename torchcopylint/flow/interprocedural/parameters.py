@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property, reduce
+from functools import reduce
 
+from torchcopylint.base.lazily import kept_property
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.graphs import differentiated
 from torchcopylint.flow.interprocedural import partials
@@ -104,7 +105,7 @@ class Parameters(Classes):
             return any(partials.may_be_passed(self, self._calls, unit, place) for place in positions)
         return any(info.name in self._calls for info in self.program.classes if unit.owner in self.lineage(info.number))
 
-    @cached_property
+    @kept_property
     def _calls(self) -> partials.Calls:
         return partials.calls_of(self)
 
@@ -240,7 +241,7 @@ class Parameters(Classes):
             self._note_arguments(m, called, bound, site)
             self.note_passed(m, called, bound, site)
 
-    @cached_property
+    @kept_property
     def _makes_by_constructor(self) -> bool:
         """Whether the file may call a constructor of old: nothing else asks what calls pass."""
         names = {name.rpartition(".")[2] for name in (*LEGACY, "torch.Tensor.new")}

@@ -37,7 +37,10 @@ def found(m: Machine) -> Iterator[Relation]:
 
 def is_apart(name: str, source: str) -> bool:
     """Whether a name is another one with a word more that sets it apart: `target_encoder`, of `online_encoder`."""
-    words, others = name.lower().strip("_").split("_"), source.lower().strip("_").split("_")
+    words = name.lower().strip("_").split("_")
+    if _APART.isdisjoint(words):
+        return False
+    others = source.lower().strip("_").split("_")
     rest = [word for word in words if word not in _APART]
     return rest == [word for word in others if word not in _TRAINED] and rest != words
 

@@ -84,7 +84,7 @@ def _before(m: Machine, register: int) -> int:
 
 def _source(m: Machine, call: t.Call | t.Invoke) -> str:
     """The network all of whose layers a chain is made of: `Sequential(*net)`, `Sequential(*list(net.children()))`."""
-    if m.dotted_of(call) not in _CHAINS or len(call.arguments) != 1 or call.arguments[0].keyword:
+    if len(call.arguments) != 1 or call.arguments[0].keyword or m.dotted_of(call) not in _CHAINS:
         return ""
     register = call.arguments[0].register
     if not call.arguments[0].stars and m.dotted_of(call) == "torch.nn.Sequential":

@@ -70,6 +70,14 @@ class Called(NamedTuple):
     constructs: bool = False
 
 
+def may_lead(m: Machine, event: t.Call | t.Invoke | t.Attribute) -> bool:
+    """A quick look at whether a call may call something of the file: what it is called on is known for that."""
+    if event.__class__ is t.Call:
+        return True
+    base = m.value(event.base)
+    return base.const is not None or (len(base.refs) == 1 and m.state.object(base.refs[0]).type != "")
+
+
 def called(
     m: Machine, event: t.Call | t.Invoke | t.Attribute, known: Mapping[str, int] = NOTHING_KNOWN, receiver: int = -1
 ) -> Called | None:

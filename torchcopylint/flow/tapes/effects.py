@@ -135,7 +135,7 @@ def _functions(m: Machine) -> set[str]:
 def _writing(m: Machine, named: Iterable[t.Attribute | t.Invoke]) -> set[Sign]:
     """How a unit writes memory itself, if it does."""
     own = [write for write in m.writes.values() if write.form != _THROUGH_OTHERS]
-    if any(write.owner in _OF_OTHERS for write in own) or any(_is_in_place(event.name) for event in named):
+    if any(write.owner in _OF_OTHERS for write in own) or any(is_in_place(event.name) for event in named):
         return {Sign.CHANGES, Sign.WRITES}
     stored = [event.base for event in m.index.of(t.StoreItem) if not event.augmented]
     stored += [event.target for event in m.index.of(t.Augment)]
@@ -162,10 +162,11 @@ def _may_be_memory(m: Machine, register: int) -> bool:
 def _is_written(m: Machine, event: t.Attribute | t.Invoke | t.Item) -> bool:
     """Whether all that is done with something is that it is written: `x.data.zero_()`, `x[0] += 1`."""
     user = m.index.consumers.get(event.out)
-    return isinstance(user, t.StoreItem | t.Augment) or (isinstance(user, t.Invoke) and _is_in_place(user.name))
+    return isinstance(user, t.StoreItem | t.Augment) or (isinstance(user, t.Invoke) and is_in_place(user.name))
 
 
-def _is_in_place(name: str) -> bool:
+def is_in_place(name: str) -> bool:
+    """Whether a method of that name writes what it is called on."""
     return name[-1:] == "_" and name[:1] != "_"
 
 

@@ -37,13 +37,18 @@ def met(m: Machine, load: t.Load, refs: tuple[int, ...]) -> tuple[int, ...]:
     aside = m.index.aside.get(load.out)
     if aside is None:
         binds = m.index.binds.get(load.name, ())
-        on_arms = load.site in m.index.on_arms and any(bind.site in m.index.on_arms for bind in binds)
-        never = [bind for bind in binds if on_arms and bind.value >= 0 and exclude(m, bind.site, load.site)]
-        aside = m.index.aside[load.out] = ([bind.value for bind in never], [b.value for b in binds if b not in never])
+        arms = m.index.on_arms
+        never = [
+            bind
+            for bind in (binds if load.site in arms and any(bind.site in arms for bind in binds) else ())
+            if bind.value >= 0 and exclude(m, bind.site, load.site)
+        ]
+        kept = [bind.value for bind in binds if bind not in never] if never else []
+        aside = m.index.aside[load.out] = ([bind.value for bind in never], kept)
     if not aside[0]:
         return refs
-    gone, kept = ({ref | 1 for register in part if register >= 0 for ref in m.value(register).refs} for part in aside)
-    return tuple(ref for ref in refs if ref | 1 not in gone - kept) or refs
+    gone, held = ({ref | 1 for register in part if register >= 0 for ref in m.value(register).refs} for part in aside)
+    return tuple(ref for ref in refs if ref | 1 not in gone - held) or refs
 
 
 def some_follow(m: Machine, sites: list[int], other: int) -> bool:
@@ -275,6 +280,13 @@ def _parts(m: Machine, register: int, truth: bool) -> list[tuple[int, bool]]:
 
 def _conditions(m: Machine, site: int) -> list[tuple[str, object, bool]]:
     """What holds at a site: that something, by its text, equals a constant (or is true), or does not."""
+    known = m.index.conditions.get(site)
+    if known is None:
+        known = m.index.conditions[site] = _found_conditions(m, site)
+    return known
+
+
+def _found_conditions(m: Machine, site: int) -> list[tuple[str, object, bool]]:
     parts = [part for one in _assumed(m, site) for part in _parts(m, one.register, one.truth)]
     return [held for part in parts if (held := _asked(m, *part)) is not None]
 

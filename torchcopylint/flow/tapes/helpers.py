@@ -44,6 +44,7 @@ class Helpers:
         self._helpers: dict[int, Helper | None] = {}
         self._called: dict[tuple[int, int], tuple[callees.Called, ...]] = {}
         self._signs: dict[int, frozenset[effects.Sign]] = {}
+        self._dealing: dict[tuple[int, frozenset[str]], list[int] | None] = {}
         outermost = [unit for unit in world.program.units if unit.kind == "function" and unit.parent == 0]
         # A guest has its name elsewhere.
         outermost.sort(key=lambda unit: unit.number not in world.guests.origins)
@@ -85,6 +86,8 @@ class Helpers:
         found: dict[int, dict[int, None]] = {}
         seen: set[callees.Called] = set()
         pending = list(self._callees(m.unit.number, -1))
+        if not pending:
+            return {}
         for _ in range(MAX_DEPTH):
             seen.update(pending)
             below = [(one, callee) for one in pending for callee in self._callees(one.number, one.receiver)]
@@ -100,13 +103,14 @@ class Helpers:
         """The helpers that a unit calls, or passes, if its object is of a class for sure, or -1."""
         if (number, receiver) not in self._called:
             m = self.world.machines[number]
-            calls: list[t.Call | t.Invoke | t.Attribute]
-            calls = [*m.index.of(t.Call), *m.index.of(t.Invoke), *m.index.of(t.Attribute)]
             found: list[callees.Called] = []
+            calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
             for call in calls:
-                called = callees.called(m, call, receiver=receiver)
+                called = callees.called(m, call, receiver=receiver) if callees.may_lead(m, call) else None
                 found += [called] if called is not None else []
-                found += [callees.Called(one) for one in callees.passed_functions(m, call)]
+                found += [callees.Called(one) for one in callees.passed_functions(m, call)] if call.arguments else []
+            looked_at = (one for one in m.index.of(t.Attribute) if callees.may_lead(m, one))
+            found += [called for one in looked_at if (called := callees.called(m, one, receiver=receiver)) is not None]
             own = {(one.number, one.receiver): one for one in found if self.helper(one.number) is not None}
             self._called[number, receiver] = tuple(own.values())
         return self._called[number, receiver]
@@ -150,34 +154,48 @@ class Helpers:
             inside = [event.unit for event in self.world.index(current).of(t.Function)]
             seen.update(inside)
             pending += [self.world.program.units[number] for number in inside if current.kind != "module"]
-            for event in self.world.index(current).named:
-                if isinstance(event, t.Load):
-                    own = event.name in current.bound and current.kind != "module"
-                    number = self._functions.get(event.name) if not own else None
-                    number = self._by_default(current, event) if number is None else number
-                elif event.name in names or (event.name[-1:] == "_" and event.name[:1] != "_"):
-                    return True
-                else:
-                    number = self._of_class(current.owner, event.name) if current.owner >= 0 else None
-                if number in self.world.guests.origins:
-                    # What it writes itself, its summary says.
-                    continue
-                if number is not None and self.world.is_own(number) and number not in seen and len(seen) < 20:
+            key = (current.number, names)
+            if key not in self._dealing:
+                self._dealing[key] = self._asked_by(current, names)
+            asked = self._dealing[key]
+            if asked is None:
+                return True
+            for number in asked:
+                if number not in seen and len(seen) < 20:
                     seen.add(number)
                     pending.append(self.world.program.units[number])
         return False
+
+    def _asked_by(self, unit: t.Unit, names: frozenset[str]) -> list[int] | None:
+        """The functions of the file that a unit itself calls or passes, by their names; `None` if it uses an attribute
+        or method of one of some names."""
+        used = self.world.index(unit).named
+        if any(e.__class__ is not t.Load and (e.name in names or effects.is_in_place(e.name)) for e in used):
+            return None
+        defaults = {parameter.name for parameter in unit.parameters if parameter.has_default}
+        found: dict[int, None] = {}
+        for event in used:
+            if event.__class__ is not t.Load:
+                number = self._of_class(unit.owner, event.name) if unit.owner >= 0 else None
+            else:
+                own = event.name in unit.bound and unit.kind != "module"
+                number = self._functions.get(event.name) if not own else None
+                if number is None and event.name in defaults:
+                    number = self._by_default(unit, event.out)
+            # What a guest writes itself, its summary says.
+            if number is not None and number not in self.world.guests.origins and self.world.is_own(number):
+                found[number] = None
+        return list(found)
 
     def _of_class(self, owner: int, name: str) -> int | None:
         """A method of a class, or a function of the file that a field holds."""
         number = self.world.method(owner, name)
         return number if number is not None else callees.held_in_field(self.world, owner, name)
 
-    def _by_default(self, unit: t.Unit, load: t.Load) -> int | None:
-        """The function of the file that a parameter is, as its default."""
-        if not any(parameter.has_default and parameter.name == load.name for parameter in unit.parameters):
-            return None
+    def _by_default(self, unit: t.Unit, register: int) -> int | None:
+        """The function of the file that a parameter is, as its default, where it is loaded into a register."""
         machine = self.world.machines.get(unit.number)
-        reference = machine.value(load.out).const if machine is not None else None
+        reference = machine.value(register).const if machine is not None else None
         return reference.unit if isinstance(reference, FunctionReference) else None
 
     def helper(self, number: int) -> Helper | None:

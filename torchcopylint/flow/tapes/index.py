@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
+from torchcopylint.base.lazily import kept_property
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.tapes import settling, turns
 from torchcopylint.flow.values import identity
@@ -29,15 +29,18 @@ class Use(NamedTuple):
 
 
 class UnitIndex:
-    """See the module. `texts` is filled by `naming`, `expressions` and `computed` by `uses`, `exclusions` by
-    `exclusion`, `item_stores` by the module of that name, `compared` by `indexing`, as they are asked for."""
+    """See the module. `texts` is filled by `naming`, `expressions`, `computed` and `bindings` by `uses`, `exclusions`
+    and `conditions` by `exclusion`, `item_stores` by the module of that name, `compared` by `indexing`, as they are
+    asked for."""
 
     def __init__(self, unit: t.Unit) -> None:
         self.unit = unit
         self.texts: dict[int, str] = {}
         self.expressions: dict[tuple[int, str], list[t.Event]] = {}
         self.computed: dict[tuple[int, str], bool] = {}
+        self.bindings: dict[int, list[int]] = {}
         self.exclusions: dict[tuple[int, int], bool] = {}
+        self.conditions: dict[int, list[tuple[str, object, bool]]] = {}
         self.item_stores: Stores | None = None
         self.compared: frozenset[int] | None = None
         self.off_by_default: frozenset[int] | None = None
@@ -47,12 +50,12 @@ class UnitIndex:
         self._bound_on_arms: dict[int, frozenset[int]] = {}
         self._seen_outside: dict[int, frozenset[str]] = {}
 
-    @cached_property
+    @kept_property
     def events(self) -> list[t.Event]:
         """Every event, in source order."""
         return list(t.events(self.unit.tape))
 
-    @cached_property
+    @kept_property
     def _by_type(self) -> dict[type[Any], list[Any]]:
         found: dict[type[Any], list[Any]] = {}
         for event in self.events:
@@ -63,18 +66,18 @@ class UnitIndex:
         """The events of one type, in source order."""
         return self._by_type.get(kind, [])
 
-    @cached_property
+    @kept_property
     def named(self) -> list[t.Load | t.Attribute | t.Invoke]:
         """What loads a name or an attribute, or calls a method, in order of registers."""
         return [cast("t.Load | t.Attribute | t.Invoke", e) for e in self.unit.definitions if e.__class__ in _NAMED]
 
-    @cached_property
+    @kept_property
     def on_arms(self) -> frozenset[int]:
         """The sites that stand on an arm of a condition."""
         arms = [arm for branch in self.of(t.Branch) for arm in branch.arms]
         return frozenset(event.site for arm in arms for event in t.events(arm))
 
-    @cached_property
+    @kept_property
     def alternatives(self) -> dict[int, tuple[list[int], ...]]:
         """For each condition in a loop: where each of its arms computes what it binds a name to."""
         found: dict[int, tuple[list[int], ...]] = {}
@@ -117,14 +120,14 @@ class UnitIndex:
         inner = [one for item in event.items for one in self._displayed(item)] if isinstance(event, t.Make) else []
         return [event, *(one for one in inner if isinstance(one, t.Make))]
 
-    @cached_property
+    @kept_property
     def _training_branches(self) -> list[t.Branch]:
         """The conditions of which an arm runs backward."""
         sites = {event.site for event in self.of(t.Invoke) if event.name == "backward"}
         branches = self.of(t.Branch) if sites else []
         return [one for one in branches if any(e.site in sites for arm in one.arms for e in t.events(arm))]
 
-    @cached_property
+    @kept_property
     def counting(self) -> frozenset[int]:
         """The conditions in a loop that count its turns, one arm of which runs backward: `if i % steps == 0:`. Each
         of their outcomes comes about, one after the other."""
@@ -143,7 +146,7 @@ class UnitIndex:
         parts = t.operands(made) if isinstance(made, t.Operate | t.Logic) else ()
         return any(self._counts(part) for part in parts)
 
-    @cached_property
+    @kept_property
     def holding_later(self) -> frozenset[int]:
         """The conditions in a loop that hold on all turns but the first ones, one arm of which runs backward:
         `if before is not None:`, of a name that the loop binds, or `if i > 0:`."""
@@ -177,13 +180,13 @@ class UnitIndex:
             made = self.unit.definitions[made.value]
         return isinstance(made, t.Iterate)
 
-    @cached_property
+    @kept_property
     def on_some_paths(self) -> frozenset[int]:
         """The sites that stand on an arm of a condition, or in a `try` or its handlers."""
         tries = [part for event in self.of(t.Try) for part in t.inner_tapes(event)]
         return self.on_arms | {event.site for part in tries for event in t.events(part)}
 
-    @cached_property
+    @kept_property
     def assumed(self) -> dict[int, tuple[t.Assume, ...]]:
         """The tests whose outcome is known at each site."""
         found: dict[int, tuple[t.Assume, ...]] = {}
@@ -191,15 +194,15 @@ class UnitIndex:
         while pending:
             tape, assumed = pending.pop()
             for event in tape:
-                inner = t.inner_tapes(event)
-                if isinstance(event, t.Assume):
+                if event.__class__ is t.Assume:
                     assumed = (*assumed, event)
-                elif not inner:
+                elif not (inner := t.inner_tapes(event)):
                     found.setdefault(event.site, assumed)
-                pending += [(part, assumed) for part in inner]
+                else:
+                    pending += [(part, assumed) for part in inner]
         return found
 
-    @cached_property
+    @kept_property
     def loops(self) -> dict[int, tuple[int, ...]]:
         """The loops that the event at each site stands in, the outermost first, by their sites."""
         found: dict[int, tuple[int, ...]] = {}
@@ -207,11 +210,13 @@ class UnitIndex:
         while pending:
             tape, loops = pending.pop()
             for event in tape:
-                if isinstance(event, t.Loop):
-                    pending += [(part, (*loops, event.site)) for part in t.inner_tapes(event)]
-                else:
-                    found.setdefault(event.site, loops)
-                    pending += [(part, loops) for part in t.inner_tapes(event)]
+                inner = t.inner_tapes(event)
+                if event.__class__ is t.Loop:
+                    pending += [(part, (*loops, event.site)) for part in inner]
+                    continue
+                found.setdefault(event.site, loops)
+                if inner:
+                    pending += [(part, loops) for part in inner]
         return found
 
     def carried(self, loop: t.Loop) -> frozenset[str]:
@@ -220,31 +225,31 @@ class UnitIndex:
             self._carried[loop.site] = settling.carried(loop)
         return self._carried[loop.site]
 
-    @cached_property
+    @kept_property
     def operations(self) -> dict[int, t.Operate | t.Invoke]:
         """The operators and the methods that are called at each site."""
         found: list[t.Operate | t.Invoke] = [*self.of(t.Operate), *self.of(t.Invoke)]
         return {event.site: event for event in found}
 
-    @cached_property
+    @kept_property
     def collected(self) -> dict[int, list[int]]:
         """What comprehensions put into the container in each register: keys and items."""
         found: dict[int, list[int]] = {}
-        for event in self.events:
-            if isinstance(event, t.Collect):
-                found.setdefault(event.container, []).extend(t.operands(event))
+        for event in self.of(t.Collect):
+            found.setdefault(event.container, []).extend(t.operands(event))
         return found
 
-    @cached_property
+    @kept_property
     def consumers(self) -> dict[int, t.Event]:
         """The first event that uses each register."""
         found: dict[int, t.Event] = {}
         for event in self.events:
             for used in t.operands(event):
-                found.setdefault(used, event)
+                if used not in found:
+                    found[used] = event
         return found
 
-    @cached_property
+    @kept_property
     def asked_gradients(self) -> list[tuple[t.Call | t.Invoke, str]]:
         """Calls of something named `grad` and the names of which they are given as `inputs`: `grad(loss, [w, b])`."""
         found: list[tuple[t.Call | t.Invoke, str]] = []
@@ -259,12 +264,12 @@ class UnitIndex:
             found += [(event, made.name) for made in given if isinstance(made, t.Load)]
         return found
 
-    @cached_property
+    @kept_property
     def calls(self) -> dict[int, int]:
         """The register of what the call at each site returns."""
         return {event.site: event.out for event in self.unit.definitions if isinstance(event, t.Call | t.Invoke)}
 
-    @cached_property
+    @kept_property
     def given(self) -> dict[int, t.Call | t.Invoke]:
         """The first call that each register is handed to."""
         found: dict[int, t.Call | t.Invoke] = {}
@@ -274,19 +279,19 @@ class UnitIndex:
                 found.setdefault(argument.register, event)
         return found
 
-    @cached_property
+    @kept_property
     def dropped(self) -> frozenset[int]:
         """The sites of the calls that are statements of their own."""
         made = (self.unit.definitions[event.value] for event in self.of(t.Discard))
         return frozenset(event.site for event in made if isinstance(event, t.Call | t.Invoke))
 
-    @cached_property
+    @kept_property
     def computing(self) -> frozenset[int]:
         """The sites of calls and operators: what makes something, where a loop or an index only takes it out."""
         made = self.unit.definitions
         return frozenset(event.site for event in made if isinstance(event, t.Call | t.Invoke | t.Operate))
 
-    @cached_property
+    @kept_property
     def binds(self) -> dict[str, list[t.Bind]]:
         """The bindings of each name, in source order."""
         found: dict[str, list[t.Bind]] = {}
@@ -294,7 +299,7 @@ class UnitIndex:
             found.setdefault(event.name, []).append(event)
         return found
 
-    @cached_property
+    @kept_property
     def stores(self) -> dict[str, list[t.StoreAttribute]]:
         """Where attributes of each name are set, in source order."""
         found: dict[str, list[t.StoreAttribute]] = {}
@@ -302,7 +307,7 @@ class UnitIndex:
             found.setdefault(event.name, []).append(event)
         return found
 
-    @cached_property
+    @kept_property
     def uses(self) -> dict[str, list[Use]]:
         """Every load and binding of each name, in source order."""
         found: dict[str, list[Use]] = {}
@@ -314,19 +319,18 @@ class UnitIndex:
                 event = current[index]
                 index += 1
                 position += 1
-                if isinstance(event, t.Load):
+                if event.__class__ is t.Load:
                     found.setdefault(event.name, []).append(Use(position, True, event.out, event.site, loops))
-                elif isinstance(event, t.Bind):
+                elif event.__class__ is t.Bind:
                     found.setdefault(event.name, []).append(Use(position, False, event.value, event.site, loops))
-                inner = t.inner_tapes(event)
-                if inner:
+                elif inner := t.inner_tapes(event):
                     inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
                     pending.append((current, index, loops))
                     pending += [(part, 0, inside) for part in reversed(inner)]
                     break
         return found
 
-    @cached_property
+    @kept_property
     def used_fields(self) -> dict[str, bool] | None:
         """The attributes of its receiver that a method uses, each with whether it does nothing but call it.
 
@@ -354,22 +358,22 @@ class UnitIndex:
             return None
         return {name: called for name, called in used.items() if name not in self.unrecorded_fields}
 
-    @cached_property
+    @kept_property
     def unrecorded_fields(self) -> frozenset[str]:
         """The attributes of its receiver that a method uses in blocks alone that switch recording off."""
         made = self.unit.definitions
         within, without = set[str](), set[str]()
-        for event in self.events:
+        for event in self.events if self.unrecorded else ():
             if isinstance(event, t.Attribute | t.Invoke) and event.base >= 0:
                 load = made[event.base]
                 if isinstance(load, t.Load) and load.name == self.unit.first:
                     (within if event.site in self.unrecorded else without).add(event.name)
         return frozenset(within - without)
 
-    @cached_property
+    @kept_property
     def unrecorded(self) -> frozenset[int]:
         """The sites in blocks that switch recording off, of a unit that nowhere switches it on."""
-        if any(event.name in _SWITCHING_ON for event in self.of(t.Invoke)):
+        if not self.of(t.Enter) or any(event.name in _SWITCHING_ON for event in self.of(t.Invoke)):
             return frozenset()
         inside: list[int] = []
         found = set[int]()
@@ -383,27 +387,27 @@ class UnitIndex:
                 found.add(event.site)
         return frozenset(found)
 
-    @cached_property
+    @kept_property
     def identities(self) -> list[identity.Question]:
         """See `identity`."""
         return list(identity.questions(self.unit))
 
-    @cached_property
+    @kept_property
     def put_back(self) -> dict[int, list[t.StoreItem]]:
         """See `turns`."""
         return turns.stores_of_turns(self.unit, self.of(t.StoreItem), self.bound_before)
 
-    @cached_property
+    @kept_property
     def single(self) -> frozenset[int]:
         """The sites of loops that take one turn: `for i in range(1):`."""
         return frozenset(loop.site for loop in self.of(t.Loop) if turns.is_single(self.unit, loop))
 
-    @cached_property
+    @kept_property
     def renewed(self) -> dict[int, tuple[str, ...]]:
         """For each loop, by its site, the names that its turns write in place and bind anew."""
         return turns.renewed_names(self.unit)
 
-    @cached_property
+    @kept_property
     def bound_before(self) -> dict[int, list[int]]:
         """For each register that a name is loaded into, what the name was bound to before: the last two bindings, which
         may be the arms of one condition."""

@@ -2,41 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 from torchcopylint.flow import tape as t
 
 _REGISTERS = frozenset(
     {"out", "base", "function", "container", "key", "item", "value", "iterable", "manager", "register", "target"}
 )
-_SEVERAL = frozenset({"operands", "keys", "items", "parts", "decorators"})
 _NAMED = (t.Load, t.Bind, t.Delete)
+_NO_NAMES: Mapping[str, str] = {}
+_Change: TypeAlias = "Callable[[Any, int, Mapping[str, str]], Any]"
 
 
 def shifted(event: t.Event, shift: int, names: Mapping[str, str]) -> dict[str, Any]:
     """What changes in an event whose registers are numbered from `shift` on and whose names have other names."""
-    changes: dict[str, Any] = {}
-    for name in event._fields:
-        value = getattr(event, name)
-        if name in _REGISTERS:
-            if not isinstance(event, t.Const) or name == "out":
-                changes[name] = _register(value, shift)
-        elif name in _SEVERAL:
-            changes[name] = tuple(_register(register, shift) for register in value)
-        elif name == "defaults":
-            changes[name] = tuple((parameter, _register(register, shift)) for parameter, register in value)
-        elif name == "arguments":
-            changes[name] = tuple(one._replace(register=_register(one.register, shift)) for one in value)
-        elif name == "subscript":
-            changes[name] = tuple(_index(part, shift) for part in value)
-        elif name == "name" and isinstance(event, _NAMED):
-            changes[name] = names.get(value, value)
-    return changes
+    kind = event.__class__
+    if kind not in _CHANGING:
+        _CHANGING[kind] = _changing(kind)
+    return {name: change(event[place], shift, names) for place, name, change in _CHANGING[kind]}
 
 
-def _register(register: int, shift: int) -> int:
+_CHANGING: dict[type[Any], tuple[tuple[int, str, _Change], ...]] = {}
+"""What `_changing` says, by types of events."""
+
+
+def _changing(kind: type[Any]) -> tuple[tuple[int, str, _Change], ...]:
+    """Which fields of a type of event change, and how."""
+    found = []
+    for place, name in enumerate(kind._fields):
+        change = _CHANGES.get(name)
+        if name == "name" and kind in _NAMED:
+            change = _name
+        if change is not None and (kind is not t.Const or name == "out"):
+            found.append((place, name, change))
+    return tuple(found)
+
+
+def _register(register: int, shift: int, names: Mapping[str, str] = _NO_NAMES) -> int:
     return register + shift if register >= 0 else register
+
+
+def _several(registers: tuple[int, ...], shift: int, names: Mapping[str, str]) -> tuple[int, ...]:
+    return tuple([register + shift if register >= 0 else register for register in registers])
+
+
+def _defaults(pairs: tuple[tuple[str, int], ...], shift: int, names: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
+    return tuple([(parameter, _register(register, shift)) for parameter, register in pairs])
+
+
+def _arguments(arguments: tuple[t.Argument, ...], shift: int, names: Mapping[str, str]) -> tuple[t.Argument, ...]:
+    return tuple([one._replace(register=_register(one.register, shift)) for one in arguments])
+
+
+def _subscript(index: t.Index, shift: int, names: Mapping[str, str]) -> t.Index:
+    return tuple([_index(part, shift) for part in index])
+
+
+def _name(name: str, shift: int, names: Mapping[str, str]) -> str:
+    return names.get(name, name)
+
+
+_CHANGES: dict[str, _Change] = {
+    **dict.fromkeys(_REGISTERS, _register),
+    **dict.fromkeys(("operands", "keys", "items", "parts", "decorators"), _several),
+    "defaults": _defaults,
+    "arguments": _arguments,
+    "subscript": _subscript,
+}
+"""By the names of fields: what they hold in another place."""
 
 
 def _index(part: int | t.Slice, shift: int) -> int | t.Slice:
@@ -57,13 +91,13 @@ def ending(tape: t.Tape, site: int) -> t.Tape | None:
 def _tail(tape: t.Tape) -> tuple[t.Tape, bool]:
     """A tape whose rest stands on the arms that go on, and whether it always returns."""
     for position, event in enumerate(tape):
-        rest = tape[position + 1 :]
-        exits = tuple(later for later in rest if isinstance(later, t.Exit))
         if isinstance(event, t.Return):
-            return (*tape[:position], event, *exits), True
+            return (*tape[:position], event, *_exits(tape[position + 1 :])), True
         if isinstance(event, t.Raise):
             return tape[: position + 1], True
         if isinstance(event, t.Branch) and _returns(event.arms):
+            rest = tape[position + 1 :]
+            exits = _exits(rest)
             arms: list[t.Tape] = []
             made = [_tail(arm) for arm in event.arms]
             going_on = [arm for arm, ended in made if not ended]
@@ -76,6 +110,10 @@ def _tail(tape: t.Tape) -> tuple[t.Tape, bool]:
         if isinstance(event, t.Loop | t.Try) and _returns(t.inner_tapes(event)):
             raise ValueError
     return tape, False
+
+
+def _exits(tape: t.Tape) -> t.Tape:
+    return tuple(event for event in tape if isinstance(event, t.Exit))
 
 
 def _returns(tapes: Iterable[t.Tape]) -> bool:

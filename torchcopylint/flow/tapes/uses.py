@@ -302,6 +302,13 @@ def _is_write(m: Machine, register: int) -> bool:
 def bindings_before(m: Machine, load: t.Load) -> list[int]:
     """What a name was bound to before it is loaded: the last binding, and the one before unless the last one surely
     took its place: they may be the arms of one condition."""
+    known = m.index.bindings.get(load.out)
+    if known is None:
+        known = m.index.bindings[load.out] = _bindings_before(m, load)
+    return known
+
+
+def _bindings_before(m: Machine, load: t.Load) -> list[int]:
     uses = of_name(m, load.name)
     look = next((use for use in uses if use.register == load.out and use.loads), None)
     bound = [use for use in uses if not use.loads and look is not None and use.position < look.position]
