@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+from collections import Counter
+
 import pytest
 
+from torchcopylint import __main__, registry
+from torchcopylint.base.collecting import THRESHOLD
+from torchcopylint.cli import main as cli
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.examine import examine, run
 from torchcopylint.flow.lower import lower
 from torchcopylint.flow.model import MAX_SHARES
+from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.tape import events
+from torchcopylint.flow.tapes import exclusion, helpers, moving, uses
 from torchcopylint.source.tree import parse
 
 FUNCTION = """
@@ -118,3 +128,88 @@ def test_parts_of_parts_by_way_of_many_arms_are_not_all_told_apart() -> None:
     found = [len(obj.shares) for m in world.machines.values() for _, obj in m.state.objects()]
     # Without a bound there are several times as many after each turn, until the machine gives up and knows of one.
     assert 1 < max(found) <= MAX_SHARES
+
+
+# -- what is looked up once
+
+ARMS = """
+def f(xs, whole):
+    found = None
+    for x in xs:
+        if whole:
+            y = x.clone()
+        else:
+            y = x.detach()
+        if not whole:
+            found = y
+        y += 1
+    return found, y
+
+def g(rows: torch.Tensor):
+    return f(rows, True), f(rows, False)
+"""
+
+
+def test_what_a_tape_says_of_a_place_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many turns a loop takes, and however often the unit is run."""
+    looked_up: Counter[tuple[str, int, int]] = Counter()
+    before, conditions = uses._bindings_before, exclusion._found_conditions
+
+    def bindings(m: Machine, load: t.Load) -> list[int]:
+        looked_up["bindings", id(m.index), load.out] += 1
+        return before(m, load)
+
+    def held(m: Machine, site: int) -> list[tuple[str, object, bool]]:
+        looked_up["conditions", id(m.index), site] += 1
+        return conditions(m, site)
+
+    monkeypatch.setattr(uses, "_bindings_before", bindings)
+    monkeypatch.setattr(exclusion, "_found_conditions", held)
+    examine(lower(parse("import torch\n" + ARMS)).program)
+    assert {kind for kind, _, _ in looked_up} == {"bindings", "conditions"}
+    assert set(looked_up.values()) == {1}
+
+
+def test_what_a_function_calls_is_looked_up_once_for_all_who_call_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: Counter[tuple[int, frozenset[str]]] = Counter()
+    ask = helpers.Helpers._asked_by
+
+    def counted(self: helpers.Helpers, unit: t.Unit, names: frozenset[str]) -> list[int] | None:
+        asked[unit.number, names] += 1
+        return ask(self, unit, names)
+
+    monkeypatch.setattr(helpers.Helpers, "_asked_by", counted)
+    chain = "".join(f"def f{n}(x):\n    return f{n + 1}(x) + f{n + 2}(x)\n\n" for n in range(8))
+    examine(lower(parse(f"import torch\n{chain}def f8(x):\n    return x\n\ndef f9(x):\n    return x\n")).program)
+    assert len(asked) == 10
+    assert set(asked.values()) == {1}
+
+
+def test_a_file_of_which_nothing_is_stated_is_shown_to_no_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = examine(lower(parse("import torch\n\ndef f(x):\n    return x + 1\n")).program)
+    monkeypatch.delattr(registry, "load_rules")
+    assert registry.reported(facts) == []
+
+
+def test_the_rest_of_a_body_is_looked_at_only_where_it_goes_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    rests: list[int] = []
+    exits = moving._exits
+
+    def counted(tape: t.Tape) -> t.Tape:
+        rests.append(len(tape))
+        return exits(tape)
+
+    monkeypatch.setattr(moving, "_exits", counted)
+    body = "".join(f"    y{n} = x + {n}\n" for n in range(100))
+    program = lower(parse(f"def f(x):\n{body}    if x:\n        return y0\n    return y1\n")).program
+    moving.ending(program.units[1].tape, 0)
+    # For the condition, for the `return` on its arm and for the last one.
+    assert len(rests) <= 3
+
+
+def test_collections_are_rare_from_the_start_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = gc.get_threshold()
+    monkeypatch.setattr(cli, "run", lambda arguments: gc.get_threshold()[0])
+    monkeypatch.setattr(sys, "argv", ["torchcopylint", "."])
+    assert __main__.main() == THRESHOLD
+    assert gc.get_threshold() == before

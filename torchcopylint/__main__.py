@@ -17,10 +17,14 @@ def main() -> int:
         # Answered without loading anything: editors and hooks ask for it often.
         print(f"torchcopylint {__version__}")
         return 0
-    try:
-        from torchcopylint.cli.main import run
+    from torchcopylint.base.collecting import rare_collections
 
-        return run(arguments)
+    try:
+        # From here on, since an eighth of what it takes to load all modules would be looks at what they define.
+        with rare_collections():
+            from torchcopylint.cli.main import run
+
+            return run(arguments)
     except KeyboardInterrupt:
         print("torchcopylint: interrupted", file=sys.stderr)
         return INTERRUPTED

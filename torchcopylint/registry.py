@@ -124,7 +124,7 @@ class Rule(NamedTuple):
 
     def reports(self, units: Sequence[UnitFacts]) -> Iterator[Report]:
         """What the rule reports of a file's units. Of most units nothing is stated, so that no check has to look."""
-        stated = [unit for unit in units if unit.facts or unit.writes]
+        stated = _stated(units)
         if not stated:
             return
         of_classes = [] if self.check_class is None else list(_of_classes(self.check_class, units))
@@ -135,6 +135,11 @@ class Rule(NamedTuple):
         yield from of_classes
         if self.check_file is not None:
             yield from self.check_file(units)
+
+
+def _stated(units: Sequence[UnitFacts]) -> Sequence[UnitFacts]:
+    """Those of some units of which something is stated."""
+    return [unit for unit in units if unit.facts or unit.writes]
 
 
 def _of_classes(check: ClassCheck, units: Sequence[UnitFacts]) -> Iterator[Report]:
@@ -153,7 +158,9 @@ def _shared_at(report: Report) -> frozenset[int]:
 
 def reported(facts: FileFacts) -> list[tuple[Rule, Report]]:
     """What every rule reports of a file, in order of code: of its units, and of units with their helpers in them what
-    the units alone do not show."""
+    the units alone do not show. Of most files nothing is stated, so that no rule has to look."""
+    if not (_stated(facts.units) or facts.called or facts.expanded.units):
+        return []
     plain = [(rule, rule.alone(facts)) for rule in load_rules()]
     spoken: dict[int, list[Page]] = {}
     for rule, reports in plain if facts.expanded.units else ():

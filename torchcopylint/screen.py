@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from torchcopylint.flow import signs
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_TORCH = re.compile(r"\btorch\b")
 _DECLARES = (
     ast.Module,
     ast.Import,
@@ -51,7 +52,8 @@ def spares(text: str, leads: Leads = lambda name: False) -> bool:
         # It may ask a question.
         return False
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    if not signs.signs().packages.isdisjoint(_WORD.findall(plain)):
+    packages = signs.signs().packages
+    if ("torch" in packages and _TORCH.search(plain)) or not packages.isdisjoint(_WORD.findall(plain)):
         return _has_no_code(plain) and _declares_only(_parsed(text), leads)
     tree = _parsed(text)
     return tree is not None and not signs.shows(*_names(tree)) and not _imports(tree, leads)
