@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections import Counter
 
 import pytest
 
-from torchcopylint import __main__, registry
+from torchcopylint import registry
 from torchcopylint.base.collecting import THRESHOLD
 from torchcopylint.cli import main as cli
 from torchcopylint.flow import tape as t
@@ -209,7 +208,6 @@ def test_the_rest_of_a_body_is_looked_at_only_where_it_goes_elsewhere(monkeypatc
 
 def test_collections_are_rare_from_the_start_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     before = gc.get_threshold()
-    monkeypatch.setattr(cli, "run", lambda arguments: gc.get_threshold()[0])
-    monkeypatch.setattr(sys, "argv", ["torchcopylint", "."])
-    assert __main__.main() == THRESHOLD
+    monkeypatch.setattr(cli.cli, "main", lambda *_, **__: gc.get_threshold()[0])
+    assert cli.run(["."]) == THRESHOLD
     assert gc.get_threshold() == before

@@ -17,14 +17,10 @@ def main() -> int:
         # Answered without loading anything: editors and hooks ask for it often.
         print(f"torchcopylint {__version__}")
         return 0
-    from torchcopylint.base.collecting import rare_collections
-
     try:
-        # From here on, since an eighth of what it takes to load all modules would be looks at what they define.
-        with rare_collections():
-            from torchcopylint.cli.main import run
+        from torchcopylint.cli.main import run
 
-            return run(arguments)
+        return run(arguments)
     except KeyboardInterrupt:
         print("torchcopylint: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.tapes.uses import is_self
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes.uses import is_self
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine

@@ -105,7 +105,7 @@ def _of_held(m: Machine, field: str, site: int, share: Share, obj: Object) -> It
     """The values of each of the parameters in a list that another field holds: `[p.detach() for p in self.params]`."""
     at = [event for event in m.index.events if event.site == share.site]
     taken = [event for event in at if isinstance(event, t.Invoke | t.Attribute)]
-    here = {name for name, stores in m.index.stores.items() if any(is_self(m, store.base) for store in stores)}
+    here = {name for name, stores in m.index.stores.items() if any(uses.is_self(m, store.base) for store in stores)}
     source = field_of(m, taken[0].base, here) if len(taken) == 1 else ""
     if source and source != field and m.state.object(share.of).kind is Kind.PARAMETER:
         # What a name lets guess, the class knows if it deals in gradients.

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.networks.chains import SEQUENTIAL
-from torchcopylint.flow.storages import field_uses
 from torchcopylint.flow.tapes import callees, uses
 from torchcopylint.knowledge import table
 

@@ -71,7 +71,7 @@ def read_by_call(m: Machine, fields: tuple[str, ...], owner: Value, site: int, n
 def from_earlier_call(m: Machine, register: int, site: int) -> str:
     """The field of `self` that a value was taken out of, if the method sets it, but need not have done so on the way
     to a site: then it is as an earlier call has left it."""
-    set_here = {name for name, stores in m.index.stores.items() if any(is_self(m, store.base) for store in stores)}
+    set_here = {name for name, stores in m.index.stores.items() if any(uses.is_self(m, store.base) for store in stores)}
     field = field_of(m, register, set_here) if set_here else ""
     stores = [store.site for store in m.index.stores.get(field, ()) if uses.is_self(m, store.base)]
     way = [

@@ -10,8 +10,8 @@ from torchcopylint.flow.facts import Collected, Constructed
 from torchcopylint.flow.model import ARGUMENT, CONTAINERS, FIELD, LOCAL, TENSORS, Kind
 from torchcopylint.flow.storages import written_sides
 from torchcopylint.flow.storages.conversions import LEGACY
-from torchcopylint.flow.tapes.uses import is_self
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes.uses import is_self
 
 if TYPE_CHECKING:
     from torchcopylint.flow.facts import Relation

@@ -72,7 +72,7 @@ class Called(NamedTuple):
 
 def may_lead(m: Machine, event: t.Call | t.Invoke | t.Attribute) -> bool:
     """A quick look at whether a call may call something of the file: what it is called on is known for that."""
-    if event.__class__ is t.Call:
+    if isinstance(event, t.Call):
         return True
     base = m.value(event.base)
     return base.const is not None or (len(base.refs) == 1 and m.state.object(base.refs[0]).type != "")
