@@ -153,11 +153,11 @@ def _wrapped_by_helper(m: Machine, register: int, site: int) -> tuple[t.Event, i
     returned = helper.index.of(t.Return)
     behind = [
         _wrapped_behind(helper, one.value, one.site + 1)
-        or _cut_behind(helper, one.value, one.site + 1)
+        or (_ends_here(helper, helper.value(one.value))[0] and _cut_behind(helper, one.value, one.site + 1))
         or _computed_from_leaves(helper, one.value)
         for one in returned
     ]
-    made = [cut for cut in behind if cut is not None]
+    made = [cut for cut in behind if cut]
     if not taken or not returned or len(made) < len(behind):
         return None
     last, _, op = made[-1]
