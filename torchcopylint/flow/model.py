@@ -407,7 +407,7 @@ def join_objects(a: Object, b: Object) -> Object:
             join_graphs(a.graph, b.graph),
             join_facts(a.scalar, b.scalar),
             a.dtype if a.dtype == b.dtype else "",
-            a.type if a.type == b.type else _one_of_types(a.type, b.type),
+            a.type if a.type == b.type else "",
             a.config if a.config == b.config else (),
             a.text,
             a.site,
@@ -416,17 +416,6 @@ def join_objects(a: Object, b: Object) -> Object:
             a.saved | b.saved,
         )
     )
-
-
-MAX_CLASSES = 3
-
-
-def _one_of_types(a: str, b: str) -> str:
-    """Of classes that the program knows, which ones: `class#1|class#4`. Of anything else there is nothing to say."""
-    names = {*a.split("|"), *b.split("|")}
-    if len(names) > MAX_CLASSES or not all(name.startswith("class#") for name in names):
-        return ""
-    return "|".join(sorted(names))
 
 
 def join_shares(a: tuple[Share, ...], b: tuple[Share, ...]) -> tuple[Share, ...]:

@@ -185,8 +185,8 @@ def _is_field(m: Machine, base: Value, obj: Object, name: str) -> bool:
     """Whether `base.name(...)` calls something stored in a field, such as a layer, rather than a method."""
     if m.state.cell((base.refs[0], f".{name}")) is not None:
         return True
-    classes = [m.world.local_class(one) for one in obj.type.split("|")]
-    if any(local is not None and m.world.method(local, name) is not None for local in classes):
+    local = m.world.local_class(obj.type)
+    if local is not None and m.world.method(local, name) is not None:
         return False
     named = kinds.named_model(name) and name not in modules.REGISTERING
     return named or m.world.field_of(obj.type, name) is not None

@@ -93,8 +93,6 @@ def global_type(world: World, obj: Object) -> Object:
     if number is not None:
         path, own = _class_origin(world, number)
         obj = obj._replace(type=f"file#{path}#{own}")
-    elif "|" in obj.type:
-        obj = obj._replace(type="")
     return obj._replace(shares=(), graph=frozenset(), saved=frozenset(), text="", site=-1, owner="")
 
 

@@ -127,10 +127,9 @@ class Lineages:
     def local_class(self, type_name: str) -> int | None:
         """The number of the class that an object's type names, if it is one of this file or of the project's others.
 
-        A unit that stands in no class has the class -1, which is none, and so has what is of one of several.
+        A unit that stands in no class has the class -1, which is none.
         """
-        known = type_name.startswith("class#") and type_name[6] != "-" and "|" not in type_name
-        return int(type_name[6:]) if known else None
+        return int(type_name[6:]) if type_name.startswith("class#") and type_name[6] != "-" else None
 
     def bases(self, number: int) -> list[tuple[int | None, str]]:
         """The bases of a class: their numbers, where they are known classes, and the names that they go by."""
@@ -184,28 +183,12 @@ class Lineages:
     def method_of(self, obj: Object, name: str) -> int | None:
         """The unit of the method that an object has, if it is known which one it is.
 
-        What is handed in is said to be of a class, and may be of one that overrides the method. What is of one of
-        several classes has it if they all have the same.
+        What is handed in is said to be of a class, and may be of one that overrides the method.
         """
-        if "|" in obj.type:
-            found = {self.method_of(obj._replace(type=one), name) for one in obj.type.split("|")}
-            return found.pop() if len(found) == 1 else None
         number = self.local_class(obj.type)
         if number is None or (obj.owner == ARGUMENT and self._is_overridden(number, name)):
             return None
         return self.method(number, name)
-
-    def methods_of(self, obj: Object, name: str) -> tuple[int, ...]:
-        """The methods that an object of one of several classes may have by a name, where each class has one of its own.
-
-        Those that need no object, or the class, are left out.
-        """
-        if "|" not in obj.type:
-            return ()
-        found = [self.method_of(obj._replace(type=one), name) for one in obj.type.split("|")]
-        numbers = sorted({number for number in found if number is not None})
-        plain = all(not {"staticmethod", "classmethod"} & set(self.decorators(number)) for number in numbers)
-        return tuple(numbers) if None not in found and plain else ()
 
     def _is_overridden(self, number: int, name: str) -> bool:
         heirs = (one.number for one in self.program.classes if one.number != number and name in one.methods)

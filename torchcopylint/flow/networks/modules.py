@@ -66,24 +66,11 @@ def call_instance(m: Machine, base: Value, arguments: Arguments, site: int, text
         positional = arguments.positional[1:] if static else arguments.positional
         bound = Arguments(positional, arguments.keywords)
         return applying.call(m, FunctionReference(unit), bound, site, f"{text}.{name}")
-    if several := m.world.methods_of(m.state.object(base.refs[0]), name):
-        return _call_one_of(m, several, arguments, site, f"{text}.{name}")
     if name == "_replace" and len(base.refs) == 1:
         # Only named tuples have such a method that is not their own.
         return records.copied(m, base, arguments.keywords, site, f"{text}._replace(...)")
     rest = Arguments(arguments.positional[1:], arguments.keywords)
     return unknowns.call_unknown(m, rest, site, f"{text}.{name}", base)
-
-
-def _call_one_of(m: Machine, units: tuple[int, ...], arguments: Arguments, site: int, text: str) -> Value:
-    """The method of one of several classes: each is an arm of a condition that nobody knows."""
-    results, deltas = [], []
-    for number in m.each(units):
-        m.state.fork()
-        results.append(applying.call(m, FunctionReference(number), arguments, site, text))
-        deltas.append(m.state.take())
-    m.state.merge(deltas)
-    return slots.join_values(results)
 
 
 def call_super(m: Machine, event: t.Invoke, arguments: Arguments) -> Value:
