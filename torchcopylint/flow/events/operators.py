@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.autograd import grads, refusals
+from torchcopylint.flow.autograd import grads, refusals, saving
 from torchcopylint.flow.graphs import gathered, runs
 from torchcopylint.flow.library import containers, indexing, operations
 from torchcopylint.flow.model import (
@@ -250,11 +250,11 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
         at = Site(event.site, name, event.symbol, "augmented")
         if kind in TENSORS or not isinstance(item, t.Item):
             numbers.note_arithmetic(m, target, value, event.symbol, event.site, name)
-        before = grads.needs_gradient(m, target)
+        before = saving.needs_gradient(m, target)
         operations.write_through(m, target, [value], at, reads_old=True, versioned=kind in TENSORS)
         if kind in TENSORS:
             op = table.inplace_operator(event.symbol)
-            grads.note_saved(m, op, Arguments([target, value], {}), target, at, before)
+            saving.note_saved(m, op, Arguments([target, value], {}), target, at, before)
         return writing.current(m, target)
     if kind in CONTAINERS and event.symbol == "+=":
         ownership.note_grown(m, target, value, event.site)

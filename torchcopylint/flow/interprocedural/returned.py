@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.autograd import grads
+from torchcopylint.flow.autograd import saving
 from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.interprocedural import lending
@@ -105,7 +105,7 @@ def saved_arguments(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]]) -
         return ()
     found: dict[str, None] = {}
     for number in sorted(m.state.object(m.returned[0].refs[0]).graph & m.saves.keys()):
-        if m.saves[number].what == grads.FACTOR:
+        if m.saves[number].what == saving.FACTOR:
             continue
         obj = m.state.object(m.saved_objects[number])
         shares = [share for share in obj.shares if share.storage in paths and share.how in _SAME]
@@ -132,7 +132,7 @@ def save_arguments(m: Machine, result: Value, held: Iterable[Value], site: int, 
     for number, value in enumerate(held):
         if number < 3 and value.refs and m.state.object(ref).requires_grad > 0:
             text = naming.key_text(m, value.root) or m.state.object(value.refs[0]).text
-            ids = grads.save(m, value, site * 8 + 1 + number, Saved(site, f"{name}(...)", "input", text))
+            ids = saving.save(m, value, site * 8 + 1 + number, Saved(site, f"{name}(...)", "input", text))
             obj = m.state.object(ref)
             m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
 
@@ -352,7 +352,7 @@ def keep(m: Machine, result: Value, site: int, name: str, part: int | None) -> V
         kept = part is None or 0 <= part < MAX_KEPT
         if kept and m.state.mode.recording is not Fact.NO and obj.requires_grad > 0:
             number = site * 8 if part is None else site * 8 + FIRST_PART + part
-            ids = grads.save(m, result, number, Saved(site, f"{name}(...)", "output", "its result"))
+            ids = saving.save(m, result, number, Saved(site, f"{name}(...)", "output", "its result"))
             obj = m.state.object(ref)
             m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
     return result

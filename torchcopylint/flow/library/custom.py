@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.autograd import grads, unknowns
+from torchcopylint.flow.autograd import grads, saving, unknowns
 from torchcopylint.flow.facts import FunctionInput, Saved, ViewRefused
 from torchcopylint.flow.graphs import differentiated
 from torchcopylint.flow.library import operations
@@ -174,11 +174,11 @@ def _computed(m: Machine, machine: Machine, returned: int, arguments: Arguments,
     kept_here = [*machine.kept_for_backward, *_by_setup(machine, "save_for_backward", returned)]
     for number, kept in enumerate(kept_here[:MAX_SAVED]):
         if kept == returned:
-            ids += grads.save(m, result, at.site * 8 + number, Saved(at.site, at.op, "output", "its result"))
+            ids += saving.save(m, result, at.site * 8 + number, Saved(at.site, at.op, "output", "its result"))
         elif kept in inputs and inputs.index(kept) < len(arguments.positional):
             value = arguments.positional[inputs.index(kept)]
             text = naming.key_text(m, value.root) or "its input"
-            ids += grads.save(m, value, at.site * 8 + number, Saved(at.site, at.op, "input", text))
+            ids += saving.save(m, value, at.site * 8 + number, Saved(at.site, at.op, "input", text))
     obj = m.state.object(ref)
     m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(ids)))
     return result

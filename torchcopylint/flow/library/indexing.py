@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.autograd import grads, refusals
+from torchcopylint.flow.autograd import grads, refusals, saving
 from torchcopylint.flow.facts import DataAccess
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.library.bounds import bound
@@ -321,7 +321,7 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
         sure = min(sure, obj.sure) if kind is not Kind.UNKNOWN else sure
         flags = {Sure.PROVEN: {INDEX_COPY}, Sure.LIKELY: {INDEX_COPY_LIKELY}}.get(sure, set())
         picked = memory.fresh(m, event.site, made._replace(flags=made.flags | flags | {ADVANCED}), "item")
-        grads.note_indices(m, _picking(m, event.subscript), picked.refs, Site(event.site, text, "[...]", "item"))
+        saving.note_indices(m, _picking(m, event.subscript), picked.refs, Site(event.site, text, "[...]", "item"))
         return picked
     if kind is Kind.BYTES and obj.type != memory.WINDOW:
         reading.read(m, base, event.site, "operand")
@@ -399,7 +399,7 @@ def store_into_buffer(m: Machine, base: Value, event: t.StoreItem, value: Value,
     )
     refusals.check(m, base, [value], Site(event.site, text, "[...] =", "item"))
     grads.after_write(m, base, [value], Site(event.site, text, "[...] =", "item"), view=True)
-    grads.note_indices(m, _picking(m, event.subscript), base.refs, Site(event.site, text, "[...] =", "item"))
+    saving.note_indices(m, _picking(m, event.subscript), base.refs, Site(event.site, text, "[...] =", "item"))
     if sums:
         runs.mark_sum(m, event.site, base)
 
@@ -489,7 +489,7 @@ def write_back(m: Machine, item: t.Item, value: Value, at: Site) -> None:
         overlaps.note_index(m, single, _parts(m, item.subscript), at)
         refusals.check(m, single, [value], at)
         grads.after_write(m, single, [value], at, view=True)
-        grads.note_indices(m, _picking(m, item.subscript), single.refs, at)
+        saving.note_indices(m, _picking(m, item.subscript), single.refs, at)
 
 
 def _parts(m: Machine, index: t.Index) -> list[Value]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchcopylint.flow.autograd import grads, refusals
+from torchcopylint.flow.autograd import grads, refusals, saving
 from torchcopylint.flow.library import results
 from torchcopylint.flow.model import (
     BUFFERS,
@@ -38,12 +38,12 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
         if name != "out":
             reading.read(m, value, at.site, "argument", at.op)
     inplace = op.inplace_keyword and arguments.flag("inplace") is True
-    written = [callforms.argument(op, arguments, which) for which in grads.written_by(op, arguments) if which != "*"]
+    written = [callforms.argument(op, arguments, which) for which in saving.written_by(op, arguments) if which != "*"]
     activation = inplace or (bool(op.writes) and activations.is_twin(op))
     if inplace:
         written = [first]
         activations.known_tensor(m, first)
-    before = grads.needs_gradient(m, first) if written else None
+    before = saving.needs_gradient(m, first) if written else None
     sources = [value for value in (*arguments.positional[1:], *arguments.keywords.values()) if value.refs]
     if not op.metadata_only:
         # What a function writes beside what it returns are statistics, which take no graph: `F.batch_norm`.
@@ -77,9 +77,9 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
         write_through(m, out, [], at._replace(form="out", name=name), reads_old=False, versioned=True)
         result = out
     if inplace:
-        grads.note_output(m, result, at, activations.keeps_output(op.name))
+        saving.note_output(m, result, at, activations.keeps_output(op.name))
     elif op.differentiable:
-        grads.note_saved(m, op, arguments, result, at, before)
+        saving.note_saved(m, op, arguments, result, at, before)
     return result
 
 

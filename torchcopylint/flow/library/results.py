@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchcopylint.flow.autograd import grads, refusals
+from torchcopylint.flow.autograd import grads, refusals, saving
 from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.library import drawing, lone_numbers, picking
 from torchcopylint.flow.model import (
@@ -441,7 +441,7 @@ def _each_apart(m: Machine, several: int, known: Outputs, described: Object, at:
         slots.bind_slot(m, (several, f"[{number}]"), one, at.site)
         made.append(one.refs[0])
         if number in known.saved and described.requires_grad > 0 and m.state.mode.recording > 0:
-            kept += grads.save(m, one, at.site * 8 + 4 + number, Saved(at.site, at.op, "output", text))
+            kept += saving.save(m, one, at.site * 8 + 4 + number, Saved(at.site, at.op, "output", text))
     for ref in made if kept else ():
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(kept)))
@@ -471,7 +471,7 @@ def _found_at(m: Machine, op: Op, several: int, described: Object, at: Site) -> 
         slots.bind_slot(m, (several, f"[{number}]"), held, at.site)
         made.append(held)
     if "indices" in op.saves and described.requires_grad > 0 and m.state.mode.recording > 0:
-        kept = grads.save(m, made[1], at.site * 8 + 4, Saved(at.site, at.op, "output", "its indices"))
+        kept = saving.save(m, made[1], at.site * 8 + 4, Saved(at.site, at.op, "output", "its indices"))
         ref = made[0].refs[0]
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(graph=obj.graph | frozenset(kept)))

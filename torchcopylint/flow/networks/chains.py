@@ -6,7 +6,7 @@ What stands between its layers nobody else holds, so only the ends matter.
 from __future__ import annotations
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.autograd import frozen, grads
+from torchcopylint.flow.autograd import frozen, grads, saving
 from torchcopylint.flow.facts import Saved, ViewRefused
 from torchcopylint.flow.model import ANY_ELEMENT, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.networks import hooked_parts
@@ -35,9 +35,9 @@ def keep(m: Machine, function: Value, obj: Object, first: Value, result: Value, 
     ids = []
     if entry is not None and "input" in entry.saves and (needed or _is_trained(m, function, obj, entry)):
         source = naming.key_text(m, first.root) or "its input"
-        ids += grads.save(m, first, site * 8, Saved(site, f"{name}(...)", "input", source))
+        ids += saving.save(m, first, site * 8, Saved(site, f"{name}(...)", "input", source))
     if last is not None and "output" in last.saves:
-        ids += grads.save(m, result, site * 8 + 1, Saved(site, f"{name}(...)", "output", "its result"))
+        ids += saving.save(m, result, site * 8 + 1, Saved(site, f"{name}(...)", "output", "its result"))
     if ids:
         made = m.state.object(result.refs[0])
         m.state.set_object(result.refs[0], made._replace(graph=made.graph | frozenset(ids)))

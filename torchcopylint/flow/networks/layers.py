@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchcopylint.flow.autograd import distributions, frozen, grads, statistics
+from torchcopylint.flow.autograd import distributions, frozen, grads, saving, statistics
 from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.interprocedural import applying
@@ -190,7 +190,7 @@ def output(
             fact = min(fact, Fact.UNKNOWN)
         if fact > 0:
             number = site * 8 + 7
-            kept = grads.save(m, function, number, Saved(site, f"{name}(...)", "network", name))
+            kept = saving.save(m, function, number, Saved(site, f"{name}(...)", "network", name))
             # Of one of several networks, the graph is known, and not what it needs.
             graph = graph | frozenset(kept if len(function.refs) == 1 else [number])
             m.module_saves[number] = function
@@ -252,7 +252,7 @@ def _call_known(
         activations.note_result(m, site, told_inplace.site_of(m, function, site))
         nonnegative.note(m, site, row.name)
         result = writing.current(m, first)
-        grads.note_output(m, result, at, activations.keeps_output(row.name))
+        saving.note_output(m, result, at, activations.keeps_output(row.name))
         return result
     _show_inputs(m, row, arguments)
     off = frozen.trains_nothing(m, function, obj)
@@ -273,7 +273,7 @@ def _call_known(
     if made.requires_grad > 0:
         loss = losses.function_of(row.name)
         if loss is not None and not trainable:
-            grads.note_saved(m, loss, _with_weights(m, function, arguments), result, at)
+            saving.note_saved(m, loss, _with_weights(m, function, arguments), result, at)
         else:
             _save_layer(m, row, function, first, result, site, name, trainable)
     statistics.update(m, function, row, site, name)
@@ -347,7 +347,7 @@ def _several(
     if trainable and made.requires_grad > 0:
         number = site * 8 + 7
         m.module_saves[number] = function
-        kept = grads.save(m, function, number, _parameters_of(site, name))
+        kept = saving.save(m, function, number, _parameters_of(site, name))
         made = made._replace(graph=made.graph | {number, *kept})
     each = memory.fresh(m, site, made._replace(flags=made.flags | {PLACEHOLDER}), "each")
     result = containers.iterator(m, site, each, "tensors", Kind.TUPLE)
@@ -370,22 +370,22 @@ def _save_layer(
     ids = []
     source = naming.key_text(m, first.root) or "its input"
     if "input" in row.saves:
-        ids += grads.save(m, first, site * 8, Saved(site, f"{name}(...)", "input", source))
+        ids += saving.save(m, first, site * 8, Saved(site, f"{name}(...)", "input", source))
     if "output" in row.saves:
-        ids += grads.save(m, result, site * 8 + 1, Saved(site, f"{name}(...)", "output", "its result"))
+        ids += saving.save(m, result, site * 8 + 1, Saved(site, f"{name}(...)", "output", "its result"))
     needs_weight = any(obj.requires_grad > 0 for obj in grads.tensors_in(m, [first]))
     if trainable:
         number = site * 8 + 7
         m.module_saves[number] = function
         if needs_weight:
             part = () if row.name in _NEED_BIAS or set(row.parameters) != _PAIR else (Part("field", "weight"),)
-            ids += grads.save(m, function, number, _parameters_of(site, name), part)
+            ids += saving.save(m, function, number, _parameters_of(site, name), part)
         else:
             ids.append(number)
     if row.writes_buffers and row.name.rpartition(".")[2].endswith(_BATCH_NORMS):
         for offset, buffer in enumerate(_STATISTICS, 2):
             saved = Saved(site, f"{name}(...)", "buffer", f"{name}.{buffer}")
-            ids += grads.save(m, function, site * 8 + offset, saved, (Part("field", buffer),))
+            ids += saving.save(m, function, site * 8 + offset, saved, (Part("field", buffer),))
     if ids:
         ref = result.refs[0]
         obj = m.state.object(ref)
