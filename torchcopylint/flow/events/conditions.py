@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import switching
-from torchcopylint.flow.library import containers, indexing
+from torchcopylint.flow.library import containers, subscripts
 from torchcopylint.flow.model import (
     ARGUMENT,
     CONTAINERS,
@@ -295,7 +295,7 @@ def _place_of(m: Machine, register: int) -> Key | None:
         return event.name
     if not isinstance(event, t.Item) or not all(m.state.object(ref).kind in TENSORS for ref in value.refs):
         return None
-    holders, key = m.value(event.base).refs, indexing.constant(m, event.subscript)
+    holders, key = m.value(event.base).refs, subscripts.constant(m, event.subscript)
     if key is None or len(holders) != 1 or m.state.object(holders[0]).kind not in _WITH_PLACES or not value.refs:
         return None
     key = containers.position(m, holders[0], key)

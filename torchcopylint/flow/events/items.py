@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.graphs import runs, sums
 from torchcopylint.flow.interprocedural import attributes, lending, records
-from torchcopylint.flow.library import containers, datasets, indexing, sliced
+from torchcopylint.flow.library import containers, datasets, indexing, sliced, subscripts
 from torchcopylint.flow.library.containers import SHALLOW
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
@@ -63,9 +63,9 @@ def _item(m: Machine, event: t.Item) -> None:
 
 def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -> Value:
     if obj.kind is Kind.UNKNOWN and (
-        indexing.looks_like_array(m, event.subscript)
-        or indexing.is_part_by_mask(m, event)
-        or indexing.picks_by_tensor(m, event.subscript)
+        subscripts.looks_like_array(m, event.subscript)
+        or subscripts.is_part_by_mask(m, event)
+        or subscripts.picks_by_tensor(m, event.subscript)
     ):
         return indexing.item_of_buffer(m, single, obj, event, text)
     if obj.kind in BUFFERS:
@@ -75,14 +75,14 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
             # `layers[1:]` is a list of some of them.
             some = Object(Kind.MODULE, obj.sure, type=obj.type, requires_grad=obj.requires_grad, text=text)
             return memory.alias(m, single, event.site, How.FIELD, some, region=(Part("?"),), tag="some")
-        return slots.child_module(m, single.refs[0], event.site, text, key=indexing.constant(m, event.subscript))
+        return slots.child_module(m, single.refs[0], event.site, text, key=subscripts.constant(m, event.subscript))
     if obj.kind is Kind.INSTANCE and m.world.method_of(obj, "__getitem__") is not None:
         index = [UNKNOWN if isinstance(part, t.Slice) else m.value(part) for part in event.subscript]
         asked = Arguments([single, index[0] if len(index) == 1 else UNKNOWN], {})
         return modules.call_instance(m, single, asked, event.site, naming.text_of(m, event.base), "__getitem__")
     if obj.type == datasets.OF_TENSORS and obj.kind is Kind.OTHER and not _is_slice(event):
         return datasets.sample(m, single, event.site, "sample")
-    key = indexing.constant(m, event.subscript)
+    key = subscripts.constant(m, event.subscript)
     if OPTIMIZER_STATE in obj.flags and key == _OPTIONS:
         return UNKNOWN
     if obj.kind in (Kind.LIST, Kind.TUPLE):
@@ -125,7 +125,7 @@ def _by_default(m: Machine, ref: int, event: t.Item) -> Value | None:
 def _store_item(m: Machine, event: t.StoreItem) -> None:
     base, value = sliced.note(m, m.value(event.base), event), m.value(event.value)
     text = naming.text_of(m, event.base)
-    key = indexing.constant(m, event.subscript)
+    key = subscripts.constant(m, event.subscript)
     if not event.augmented and kind_of(base, m.state) in CONTAINERS:
         sums.note(m, event, value)
     _note_replaced(m, event, key, value)
@@ -133,7 +133,7 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
         if obj.kind in TENSORS and isinstance(key, str):
             # What takes a text for a key is a dictionary here, whatever it is elsewhere: `x = {"image": x}`.
             continue
-        if obj.kind in BUFFERS or (obj.kind is Kind.UNKNOWN and indexing.looks_like_array(m, event.subscript)):
+        if obj.kind in BUFFERS or (obj.kind is Kind.UNKNOWN and subscripts.looks_like_array(m, event.subscript)):
             if not event.augmented:
                 indexing.store_into_buffer(m, single, event, value, text)
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads, refusals, saving
 from torchcopylint.flow.graphs import gathered, runs
-from torchcopylint.flow.library import containers, indexing, operations
+from torchcopylint.flow.library import containers, indexing, operations, subscripts
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BUFFERS,
@@ -243,7 +243,7 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
         slots.field_read(m, value.root, event.site, "operand", event.symbol)
         item = m.unit.definitions[event.target]
         if isinstance(item, t.Item) and indexing.is_stored_back(m, item, target):
-            if indexing.is_advanced(m, item.subscript) is Fact.YES:
+            if subscripts.is_advanced(m, item.subscript) is Fact.YES:
                 numbers.note_accumulated(m, item, event.symbol, event.site, name)
             indexing.write_back(m, item, value, Site(event.site, name, event.symbol, "augmented"))
             return target

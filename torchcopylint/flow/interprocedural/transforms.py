@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import SampleEdited
 from torchcopylint.flow.interprocedural import records
-from torchcopylint.flow.library import indexing
+from torchcopylint.flow.library import subscripts
 from torchcopylint.flow.model import CONTAINERS, Kind, Sure
 from torchcopylint.flow.program import transform_orders
 from torchcopylint.flow.tapes import uses
@@ -275,7 +275,7 @@ def _is_choice(m: Machine, event: t.Event) -> bool:
     match m.unit.definitions[index]:
         case t.Item(subscript=(int() as key,)) if isinstance(_constant(m, key), str):
             return True
-    return indexing.is_mask(m, index)
+    return subscripts.is_mask(m, index)
 
 
 def _is_deeper(m: Machine, register: int, names: Collection[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.library import indexing
+from torchcopylint.flow.library import subscripts
 from torchcopylint.flow.model import COMPARISONS, EITHER, Kind, Sure, Value
 from torchcopylint.flow.values import memory
 from torchcopylint.flow.values.state import kind_of
@@ -64,7 +64,7 @@ def _is_of_frame(m: Machine, register: int) -> bool:
 def _has_dimensions(m: Machine, index: t.Index) -> bool:
     """Whether an index has several parts, one of them a slice or `...`, and none a text, as frames have them."""
     texts = [part for part in index if not isinstance(part, t.Slice) and isinstance(m.value(part).const, str)]
-    return indexing.looks_like_array(m, index) and not texts
+    return subscripts.looks_like_array(m, index) and not texts
 
 
 def _takes_number(m: Machine, event: t.Item | t.StoreItem) -> bool:
