@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from torchcopylint import check_source
+from torchcopylint.flow.library import drawing
 from torchcopylint.flow.values import array_dtypes
 
 _ARGUMENTS = {
@@ -98,3 +99,29 @@ def test_a_dtype_that_is_told_is_that_of_numpy(expression: str) -> None:
     assert isinstance(made, np.ndarray)
     assert told is not None or expression not in TOLD
     assert told is None or told[1] == str(made.dtype)
+
+
+SIZED = {
+    **dict.fromkeys(("rand", "randn", "random", "random_sample"), ()),
+    **dict.fromkeys(("standard_normal", "standard_exponential", "standard_cauchy"), ()),
+    **dict.fromkeys(("geometric", "logseries"), (0.5,)),
+    **dict.fromkeys(("randint", "integers"), (0, 3)),
+    **dict.fromkeys(("normal", "uniform", "laplace", "logistic", "gumbel", "lognormal"), (0.0, 1.0)),
+    **dict.fromkeys(("beta", "gamma", "f", "wald", "vonmises"), (0.5, 2.0)),
+    **dict.fromkeys(("binomial", "negative_binomial"), (3, 0.5)),
+    "triangular": (0.0, 1.0, 2.0),
+    "hypergeometric": (3, 3, 2),
+    "choice": ([1, 2],),
+}
+
+
+@pytest.mark.parametrize("name", sorted(drawing.SIZE_AT))
+def test_the_size_stands_where_it_is_looked_for_and_without_one_a_number_is_drawn(name: str) -> None:
+    arguments = SIZED.get(name, (2.0,))
+    assert drawing.SIZE_AT[name] == len(arguments)
+    for source in (np.random.RandomState(0), np.random.default_rng(0)):
+        draw = getattr(source, name, None)
+        if draw is None:
+            continue
+        assert np.ndim(draw(*arguments)) == 0
+        assert np.shape(draw(*arguments, 3)) == (3,)

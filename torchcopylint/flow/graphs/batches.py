@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MAX_EVENTS = 120
 """So many events are gone back over at most."""
+MAX_STEPS = 12
+"""So many times something is taken apart between a loop and what is used."""
 _TARGETS = frozenset({"y", "target", "targets", "label", "labels", "gt", "mask", "masks", "y_true", "ground_truth"})
 """What a function is handed under such a name is what a network's result is to be."""
 _LOADER = re.compile(r"load|data|batch", re.IGNORECASE)
@@ -68,7 +70,9 @@ def _is_target(m: Machine, name: str) -> bool:
 
 def _is_of_loop(m: Machine, event: t.Event) -> bool:
     """`for x, y in loader`, `for batch in loader: batch["y"]`."""
-    while isinstance(event, t.Unpack | t.Item):
+    for _ in range(MAX_STEPS):
+        if not isinstance(event, t.Unpack | t.Item):
+            break
         taken = m.unit.definitions[event.value if isinstance(event, t.Unpack) else event.base]
         bound = uses.bindings_before(m, taken) if isinstance(taken, t.Load) else []
         if taken is None or (isinstance(taken, t.Load) and len(bound) != 1):

@@ -9,7 +9,7 @@ from torchcopylint.flow.values.sites import Arguments, Site
 from torchcopylint.knowledge.table import Op
 
 _PREFIX, _GENERATOR = "numpy.random.", f"{memory.GENERATOR}."
-_SIZE_AT = {
+SIZE_AT = {
     **dict.fromkeys(("random", "random_sample", "rand", "randn", "standard_normal", "standard_exponential"), 0),
     **dict.fromkeys(("standard_cauchy",), 0),
     **dict.fromkeys(("choice", "exponential", "poisson", "standard_gamma", "standard_t", "chisquare", "rayleigh"), 1),
@@ -18,7 +18,8 @@ _SIZE_AT = {
     **dict.fromkeys(("beta", "gamma", "f", "wald", "vonmises", "binomial", "negative_binomial"), 2),
     **dict.fromkeys(("triangular", "hypergeometric"), 3),
 }
-"""Where the size stands, behind the generator. Without one, and of numbers, each draws one number."""
+"""Where the size stands, behind the generator. Without one, and of numbers, each draws one number. Executed in
+the tests."""
 
 
 def draw(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value | None:
@@ -29,9 +30,9 @@ def draw(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value | None:
     short = op.short
     values = arguments.positional[method:]
     size = arguments.keywords.get("size", arguments.keywords.get("out"))
-    if short not in _SIZE_AT:
+    if short not in SIZE_AT:
         return None
-    sized = len(values) > _SIZE_AT[short] if size is None else size.kind is not Kind.NONE
+    sized = len(values) > SIZE_AT[short] if size is None else size.kind is not Kind.NONE
     if op.result == "number":
         return memory.fresh(m, at.site, _array(short, at)) if sized else Value(kind=Kind.NUMBER)
     if short == "choice":
