@@ -118,9 +118,9 @@ class _Writer:
             return self._bound("t", SQUARES, self.squares)
         if drawn < 0.46:
             return self._bound("v", ROWS, self.rows)
-        if drawn < 0.74:
+        if drawn < 0.72:
             return self._filled(WRITES)
-        if drawn < 0.80:
+        if drawn < 0.77:
             return self._bound("s", LOSSES, self.losses)
         if drawn < 0.90:
             return self._backward()
@@ -161,7 +161,7 @@ def program(seed: int) -> Program:
         if message and (any(said in message for said in COMMON) or not _is_of_autograd(message)):
             refused = writer.random.random() < 0.97
         else:
-            refused = bool(message) and writer.random.random() < 0.4
+            refused = bool(message) and writer.random.random() < 0.1
         if refused:
             writer.squares, writer.rows, writer.losses = before
             # What it did before it was refused is done: the program is run again as a whole below.

@@ -21,13 +21,19 @@ SAID = {
     "modified by an inplace operation": {"TCL202", "TCL203", "TCL213"},
     "backward through the graph a second time": {"TCL305", "TCL306", "TCL308", "TCL312"},
     "is a view and is being modified inplace": {"TCL205", "TCL206"},
-    "view was created in no_grad mode": {"TCL205", "TCL206"},
 }
-"""What torch says when it refuses, and the rules that tell of it."""
+"""What torch says when it refuses, and the rules that tell of it. Not of views whose base was written: here that is
+through a detached name of it, see `flow/questions-34-q3.md` for the others."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    metafunc.parametrize("seed", range(metafunc.config.getoption("--fuzz") or SEEDS))
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", range(metafunc.config.getoption("--fuzz") or SEEDS))
+
+
+def test_each_kind_of_refusal_is_among_the_programs() -> None:
+    messages = [program(seed).message for seed in range(SEEDS)]
+    assert {said for said in SAID if any(said in message for message in messages)} == set(SAID)
 
 
 def _raising(found: list[Finding]) -> list[str]:

@@ -99,7 +99,7 @@ def _returned(m: Machine, owner: int, name: str) -> Iterator[tuple[str, int]]:
     if other is None or other.has_no_grad or other.unit.is_generator:
         return
     returns = [event.value for event in other.index.of(t.Return)]
-    looked = {event.name for event in other.index.of(t.Attribute) if _is_self(other, event.base)}
+    looked = {event.name for event in other.index.of(t.Attribute) if uses.is_self(other, event.base)}
     spent = {field: made for field in looked if (made := _made_with_graph(m, owner, field)) is not None}
     for field, made in sorted(spent.items()):
         whole = hanging.field_of(other, field)
@@ -123,14 +123,9 @@ def _fields_behind(m: Machine, register: int) -> list[str]:
     events = uses.expression(m, register, "")
     if any(isinstance(event, t.Attribute | t.Invoke) and event.name in _ENDS for event in events):
         return []
-    loaded = [event for event in events if isinstance(event, t.Attribute) and _is_self(m, event.base)]
+    loaded = [event for event in events if isinstance(event, t.Attribute) and uses.is_self(m, event.base)]
     recorded = (event for event in loaded if event.site not in m.index.unrecorded)
     return [event.name for event in recorded if event.name in m.initial_fields]
-
-
-def _is_self(m: Machine, register: int) -> bool:
-    event = m.unit.definitions[register] if register >= 0 else None
-    return isinstance(event, t.Load) and event.name == m.unit.first
 
 
 def _made_with_graph(m: Machine, owner: int, field: str) -> int | None:

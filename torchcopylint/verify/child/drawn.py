@@ -14,14 +14,16 @@ _DRAWN = 16381
 """So many are drawn: a prime, so that rows and channels differ where their length is a round number."""
 _FLOATING = (torch.float32, torch.float64)
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+_replaced: set[str] = set()
+"""The methods of tensors that have been replaced, each once in a process."""
 
 
 def install() -> None:
     """Have large tensors filled so from now on."""
     for name in ("uniform_", "normal_"):
-        made = getattr(torch.Tensor, name)
-        if not getattr(made, "repeats", False):
-            setattr(torch.Tensor, name, _repeating(made))
+        if name not in _replaced:
+            _replaced.add(name)
+            setattr(torch.Tensor, name, _repeating(getattr(torch.Tensor, name)))
 
 
 def _repeating(draw: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
@@ -37,7 +39,6 @@ def _repeating(draw: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]
             rest.copy_(first[: len(rest)])
         return self
 
-    drawn.repeats = True  # type: ignore[attr-defined]
     return drawn
 
 
