@@ -20,6 +20,7 @@ from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.interprocedural import (
     adding,
     attributes,
+    exchanging,
     field_reads,
     handing,
     keyed,
@@ -91,6 +92,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     do_to_arguments(m, reference.unit, summary, bound, site, name)
     aliasing.pair_arguments(m, summary.pairs, bound, site)
     renewing.by_call(m, summary.renewed, bound, site)
+    exchanging.by_call(m, summary.exchanged, bound, site)
     handing.take(m, reference.unit, summary.kept, bound, site)
     adding.add(m, reference.unit, summary.added, bound, site)
     sums = {(one.keeper, "".join(one.path)) for one in summary.added} if m.runs.sites else set()

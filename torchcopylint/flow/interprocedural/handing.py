@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.base.finding import Role
-from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen
 from torchcopylint.flow.facts import Inside
 from torchcopylint.flow.graphs import runs
@@ -32,7 +31,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.storages import brought, collecting, keeping, slots
+from torchcopylint.flow.storages import brought, collecting, slots
 from torchcopylint.flow.tapes import entries, outer, uses
 from torchcopylint.flow.values import devices, inside, memory, naming
 
@@ -86,7 +85,7 @@ def kept(m: Machine, paths: Paths, *, told: bool) -> tuple[Kept, ...]:
             kind = m.state.object(keeper).kind
             if element and kind is not Kind.LIST and (kind is not Kind.DICT or slot[1] == ANY_ELEMENT):
                 continue
-            if not element and (len(cell.refs) != 1 or _is_set_elsewhere(m, slot[1][1:], parameter)):
+            if not element and len(cell.refs) != 1:
                 continue
             for ref in _held(m, cell.refs, MAX_DEPTH if element else 0):
                 item = _kept(m, ref, (parameter, (*path, slot[1])), cell.site, paths, told=told)
@@ -152,21 +151,6 @@ def _of_argument(m: Machine, ref: int, keeper: str, paths: Paths) -> Share | Non
         return None
     same = ref == shares[0].storage
     return shares[0] if paths[shares[0].storage][0] != keeper and (same or shares[0].how in _KEEPING) else None
-
-
-def _is_set_elsewhere(m: Machine, name: str, keeper: str) -> bool:
-    """Whether another unit of the file sets a field of that name, so that it may hold something else by then.
-
-    Where the `keeper` is a method's own object, what a class that has nothing to do with its class sets in its own
-    objects is another field.
-    """
-    others = [m.world.program.units[unit] for unit in m.world.setters(name) if unit != m.unit.number]
-    own = m.unit.owner >= 0 and keeper == m.unit.first
-    return any(
-        event.name == name and not event.augmented and not (own and keeping.is_strangers(m, unit, event.base))
-        for unit in others
-        for event in m.world.index(unit).of(t.StoreAttribute)
-    )
 
 
 # -- what a call makes of it

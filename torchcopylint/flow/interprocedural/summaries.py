@@ -18,6 +18,7 @@ from torchcopylint.flow.facts import Inside, Place, ViewRefused, Write
 from torchcopylint.flow.graphs import cutting
 from torchcopylint.flow.interprocedural import (
     adding,
+    exchanging,
     handing,
     keyed,
     lending,
@@ -112,6 +113,7 @@ class Summary(NamedTuple):
     pairs: tuple[tuple[str, str, str], ...] = ()
     replaced: tuple[replacing.Replaced, ...] = ()
     renewed: tuple[tuple[str, Kind], ...] = ()
+    exchanged: tuple[exchanging.Exchanged, ...] = ()
     switched: tuple[str, ...] = ()
     lent: str = ""
     lent_by: How | None = None
@@ -166,6 +168,8 @@ def summarise(m: Machine, file: str = "") -> Summary:
     otherwise = {Returned(name, (), None, ""): Returned(name, (), None, OTHERWISE) for name in m.returned_otherwise}
     returned = tuple(otherwise.get(item, item) for item in returned)
     returned, result = _as_declared(m, returned, result)
+    kept = handing.kept(m, paths, told=not file)
+    added = adding.added(m, told=not file)
     return Summary(
         name=unit.name,
         parameters=tuple(p.name for p in unit.parameters if p.kind == "plain"),
@@ -176,13 +180,16 @@ def summarise(m: Machine, file: str = "") -> Summary:
         trains=m.trains,
         unknown=unit.is_generator or (not m.returned and _is_stub(unit)),
         parts=parts_of(m, paths, m.returned),
-        kept=handing.kept(m, paths, told=not file),
-        added=adding.added(m, told=not file),
+        kept=kept,
+        added=added,
         hangs=hanging.of(m, frozenset(item.slot[1:] for item in carries)),
         carries=carries if not file else tuple(item._replace(at=None) for item in carries),
         pairs=tuple(sorted(m.pairs)),
         replaced=replacing.of(m, told=not file),
         renewed=renewing.of(m),
+        exchanged=exchanging.of(
+            m, {(one.keeper, one.path) for one in kept} | {(one.keeper, one.path) for one in added}
+        ),
         switched=frozen.switched_arguments(m),
         lent=lending.of(m),
         lent_by=lending.by(m),
