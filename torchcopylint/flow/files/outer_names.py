@@ -62,14 +62,21 @@ class OuterNames(Parameters):
     def closed_over(self, m: Machine, unit: int) -> None:
         """A function is defined: what it takes from the names around it may be known better now than as they were bound
         (`image = x.clone(); optimizer = LBFGS([image.requires_grad_()])`), if they are bound once."""
-        exports = self._exports.get(m.unit.number, {}) if m.unit.kind == "function" else {}
+        if m.unit.kind != "function":
+            return
+        exports = self._exports.setdefault(m.unit.number, {})
         inner = self.program.units[unit]
-        for name in {event.name for event in self.index(inner).of(t.Load)} - inner.bound if exports else ():
+        for name in {event.name for event in self.index(inner).of(t.Load)} - inner.bound:
             export, cell = exports.get(name), m.state.cell(name)
-            if export is None or export.obj is None or cell is None or len(cell.refs) != 1:
+            if cell is None or len(cell.refs) != 1:
                 continue
-            if len(m.index.binds.get(name, ())) == 1:
-                exports[name] = export._replace(obj=unplaced(m.state.object(cell.refs[0])))
+            obj = unplaced(m.state.object(cell.refs[0]))
+            if export is None:
+                # A parameter that is never bound to anything else.
+                if cell.refs[0] == m.number("argument", name) and name not in m.index.binds:
+                    exports[name] = Export(Value((), cell.kind), obj)
+            elif export.obj is not None and len(m.index.binds.get(name, ())) == 1:
+                exports[name] = export._replace(obj=obj)
 
     def _note_export_elements(self, m: Machine) -> None:
         """What stands in the containers that the functions inside a unit see, when it has been run."""

@@ -100,13 +100,21 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     leaving.take(m, left, bound, site, attributes.attribute)
     if summary.trains and m.state.mode.recording is not Fact.NO:
         m.calls_trainer = True
-    result = _result(m, summary, bound, behind, arguments, site, name)
+    result = _result(m, summary, {**bound, **_outer_names(m, reference.unit, summary)}, behind, arguments, site, name)
     for place in lent_in(m.world.machines.get(reference.unit)):
         inside.note(m, site, Role.SHARED, place)
     leaving.tie(m, summary.left, bound, result, site)
     if summary.carries:
         carrying.take(m, summary.carries, unit, bound.get(unit.first, UNKNOWN), result, site, attributes.attribute)
     return _of_places(m, reference.unit, summary, bound.get(unit.first), result, site, name)
+
+
+def _outer_names(m: Machine, number: int, summary: Summary) -> dict[str, Value]:
+    """What stands here under the names that a function takes from outside, if it returns that or a part of it."""
+    parts = [*summary.parts, *(inner for part in summary.parts for inner in part.inner)]
+    items = (*summary.returned, *(item for part in parts for item in part.returned))
+    names = {item.parameter for item in items if outer.is_outer(item.parameter)}
+    return {name: outer.value_of(m, number, name) for name in sorted(names)}
 
 
 def _of_places(

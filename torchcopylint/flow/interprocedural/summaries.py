@@ -164,7 +164,9 @@ def summarise(m: Machine, file: str = "") -> Summary:
     unit = m.unit
     paths = argument_paths(m)
     carries = carrying.carried(m)
-    returned, result = returned_by(m, m.returned, paths)
+    # What a function takes from outside means nothing to another file.
+    reached = paths if file or not m.returned else _paths(m, {**argument_roots(m), **outer.seen(m)})
+    returned, result = returned_by(m, m.returned, reached)
     otherwise = {Returned(name, (), None, ""): Returned(name, (), None, OTHERWISE) for name in m.returned_otherwise}
     returned = tuple(otherwise.get(item, item) for item in returned)
     returned, result = _as_declared(m, returned, result)
@@ -179,7 +181,7 @@ def summarise(m: Machine, file: str = "") -> Summary:
         returns_value=bool(m.returned),
         trains=m.trains,
         unknown=unit.is_generator or (not m.returned and _is_stub(unit)),
-        parts=parts_of(m, paths, m.returned),
+        parts=parts_of(m, reached, m.returned),
         kept=kept,
         added=added,
         hangs=hanging.of(m, frozenset(item.slot[1:] for item in carries)),
@@ -286,13 +288,19 @@ def _is_stub(unit: Unit) -> bool:
     return ends and len(unit.tape) <= 6 and all(isinstance(event, idle) for event in unit.tape)
 
 
+def argument_roots(m: Machine) -> dict[int, str]:
+    """The objects that the parameters of a unit hold when it is called, with their names."""
+    return {m.number("argument", parameter.name): parameter.name for parameter in m.unit.parameters}
+
+
 def argument_paths(m: Machine) -> dict[int, tuple[str, tuple[str, ...]]]:
     """For each storage that belongs to an argument: the parameter, and the slots that lead to it."""
+    return _paths(m, argument_roots(m))
+
+
+def _paths(m: Machine, roots: dict[int, str]) -> dict[int, tuple[str, tuple[str, ...]]]:
     paths: dict[int, tuple[str, tuple[str, ...]]] = {}
-    pending: list[tuple[int, str, tuple[str, ...]]] = []
-    for parameter in m.unit.parameters:
-        ref = m.number("argument", parameter.name)
-        pending.append((ref, parameter.name, ()))
+    pending: list[tuple[int, str, tuple[str, ...]]] = [(ref, name, ()) for ref, name in roots.items()]
     while pending:
         ref, name, path = pending.pop()
         if ref in paths or len(path) > 3:

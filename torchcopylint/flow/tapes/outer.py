@@ -1,4 +1,4 @@
-"""What a function writes of the names that it takes from outside of it: `def run_epoch(loader): ... optimizer.step()`.
+"""What a function writes or returns of the names that it takes from outside: `def run_epoch(loader): ... optimizer.step()`.
 
 A summary names such a thing like a parameter that every call passes, under a name that no parameter can have.
 """
@@ -38,6 +38,15 @@ def keepers(m: Machine) -> dict[int, tuple[str, tuple[str, ...]]]:
         if obj is not None and obj.owner == GLOBAL and obj.kind in (Kind.LIST, Kind.DICT):
             found[refs[0]] = (f"{_MARK}{name}", ())
     return dict(sorted(found.items()))
+
+
+def seen(m: Machine) -> dict[int, str]:
+    """The objects that a unit finds under outer names, one under each, with what a summary calls that name."""
+    if m.unit.number == 0:
+        return {}
+    names = sorted({event.name for event in m.index.of(t.Load)} - m.unit.bound)
+    held = [(name, m.state.refs_of(name)) for name in names]
+    return {refs[0]: named(name) for name, refs in held if refs == (m.number("outer", name),)}
 
 
 def named(name: str) -> str:
