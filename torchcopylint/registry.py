@@ -238,14 +238,15 @@ _STEPS = _PUTTING | {Role.WRITTEN}
 
 def _takes_two(report: Report, facts: FileFacts) -> bool:
     """Whether more than one function has a part in it. What stands in one of them as a whole is that function's, which
-    knows what it is about; who reads what it has changed reads what it was there to change, and what is made for it in
+    knows what it is about, unless it calls what functions hand on; who reads what it has changed reads what it was there to change, and what is made for it in
     the call of it (`fill(x[0])`) is made to be changed. Nothing is there to have its history cut."""
     places, statements = facts.expanded.places, facts.statements
     cut = any(point.role is Role.CUT for point in report.points)
     reads = {point.site for point in report.points if point.role is Role.READ and not cut} - {report.site}
     sites = {report.site, *(point.site for point in report.points)}
-    if len({places.get(site, (site,))[:-1] for site in sites}) == 1:
-        return False
+    at = {places.get(site, (site,))[:-1] for site in sites}
+    if len(at) == 1:
+        return () in at and report.site in facts.expanded.through
     frames = set()
     for way in (places.get(site, (site,)) for site in sites - reads):
         handed = any(one[:-1] == way[:-1] and statements[one[-1]] == statements[way[-1]] for one in _handed(facts))

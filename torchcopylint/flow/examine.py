@@ -198,6 +198,7 @@ def _with_helpers(
     places: dict[int, tuple[int, ...]] = {}
     handed: set[int] = set()
     partly: set[int] = set()
+    through: set[int] = set()
     constructing: set[int] = set()
     for number in sorted(number for number in world.machines if world.is_of_file(number)):
         expanded = inlining.expanded(helpers, world.machines[number], len(world.program.statements) + len(places))
@@ -206,6 +207,7 @@ def _with_helpers(
             handed |= expanded.handed
             constructing |= expanded.constructing
             partly |= set() if expanded.whole else expanded.places.keys()
+            through |= expanded.places.keys() if expanded.through else set()
             m = world.run_expanded(expanded.unit)
             if handed_networks.learn(world, m):
                 m = world.run_expanded(expanded.unit)
@@ -218,7 +220,7 @@ def _with_helpers(
     others = [world.machines[number] for number in sorted(world.machines) if not world.is_of_file(number)]
     guests = tuple(_unit_facts(world, m, (), shielding) for m in others) if found else ()
     return WithHelpers(
-        tuple(found), places, frozenset(handed), frozenset(constructing).union(*dropped), guests, frozenset(partly)
+        tuple(found), places, frozenset(handed), frozenset(constructing).union(*dropped), guests, frozenset(partly), frozenset(through)
     )
 
 

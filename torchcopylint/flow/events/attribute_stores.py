@@ -8,7 +8,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen, gradients, grads
 from torchcopylint.flow.facts import AttributeSet, DataAccess, VolatileUsed
 from torchcopylint.flow.graphs import callbacks, sums
-from torchcopylint.flow.interprocedural import attributes
+from torchcopylint.flow.interprocedural import attributes, class_bodies
 from torchcopylint.flow.model import (
     GRADLESS,
     HANDED,
@@ -25,6 +25,7 @@ from torchcopylint.flow.model import (
     bounded,
 )
 from torchcopylint.flow.program import ownership
+from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import (
     conversions,
@@ -52,6 +53,8 @@ def store(m: Machine, event: t.StoreAttribute) -> None:
     text = naming.text_of(m, event.base)
     if event.name == "writeable":
         conversions.set_writeable(m, _flagged(m, event.base), value)
+    if isinstance(base.const, ClassReference) and not base.refs and not event.augmented:
+        class_bodies.store(m, base.const.number, event.name, value, event.site)
     if not event.augmented and base.refs:
         # While it is known what the field has held.
         sums.note(m, event, value)

@@ -185,7 +185,8 @@ class WithHelpers(NamedTuple):
     Sites there are others: `places` leads from them to those of the program, the event's own behind those of the calls
     that lead to it. `handed` are those at which a function is given something, `dropped` those of calls in the program
     that are statements of their own. `guests` are the units of other files by themselves, `partly` the sites of units
-    in which only those helpers are put that train, write or share something.
+    in which only those helpers are put that train, write or share something, `through` those of units in which
+    functions that are handed on stand in the places of their calls.
     """
 
     units: tuple[UnitFacts, ...] = ()
@@ -194,6 +195,7 @@ class WithHelpers(NamedTuple):
     dropped: frozenset[int] = frozenset()
     guests: tuple[UnitFacts, ...] = ()
     partly: frozenset[int] = frozenset()
+    through: frozenset[int] = frozenset()
 
 
 class Guest(NamedTuple):

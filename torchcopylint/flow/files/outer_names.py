@@ -36,6 +36,8 @@ class OuterNames(Parameters):
         super().__init__(program, outside)
         self.star_imports: list[Dotted] = []
         self._parents = {unit.parent for unit in program.units if unit.kind in ("function", "lambda", "class")}
+        # What the body of a class binds is seen by way of the class.
+        self._parents |= {info.body for info in program.classes}
 
     def bound(self, m: Machine, name: str) -> None:
         """A name of a unit that others stand in was bound: they may see this value."""

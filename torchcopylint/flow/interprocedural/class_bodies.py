@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import GLOBAL, TENSORS, UNKNOWN, How, Share, Value
+from torchcopylint.flow.model import GLOBAL, TENSORS, UNKNOWN, How, Kind, Share, Value
+from torchcopylint.flow.storages import slots
 
 if TYPE_CHECKING:
     from torchcopylint.flow.files.world import World
-    from torchcopylint.flow.model import Object
+    from torchcopylint.flow.model import Object, Slot
     from torchcopylint.flow.running.machine import Machine
 
+_HELD = TENSORS | {Kind.LIST, Kind.DICT}
 
 def makes_attributes(world: World, info: t.ClassInfo) -> bool:
     """Whether the body of a class calls something for what it binds, so that its attributes may be tensors."""
@@ -20,8 +22,9 @@ def makes_attributes(world: World, info: t.ClassInfo) -> bool:
     return any(isinstance(made, t.Call | t.Invoke) for made in bound)
 
 
-def attribute(world: World, type_name: str, name: str) -> Object | None:
-    """The tensor that the body of a class binds to a name, and nobody in the file sets on an object."""
+def attribute(world: World, type_name: str, name: str, kinds: frozenset[Kind] = TENSORS) -> Object | None:
+    """The tensor (or what is of some other kinds) that the body of a class binds to a name, and nobody in the file sets
+    on an object."""
     local = world.local_class(type_name)
     for current in world.lineage(local) if local is not None and not world.setters(name) else ():
         if not world.is_own_class(current):
@@ -29,17 +32,32 @@ def attribute(world: World, type_name: str, name: str) -> Object | None:
         body = world.program.classes[current].body
         if name in world.program.units[body].bound:
             found = world.left_in(body, name)
-            return found if found is not None and found.kind in TENSORS else None
+            return found if found is not None and found.kind in kinds else None
     return None
 
 
 def by_name(m: Machine, number: int, name: str, text: str) -> Value:
-    """Such an attribute by the name of its class: `Head.reference`."""
-    known = attribute(m.world, f"class#{number}", name)
-    if known is None:
-        return UNKNOWN
-    ref = m.number("of class", (number, name))
-    if m.state.get(ref) is None:
-        shares = (Share(ref, How.OWN, -1, ref),)
-        m.state.set_object(ref, known._replace(shares=shares, text=f"{text}.{name}", owner=GLOBAL))
-    return Value((ref,), known.kind)
+    """Such an attribute by the name of its class, `Head.reference`, or what the unit has put there."""
+    slot = _slot(m, number, name)
+    if m.state.cell(slot) is None:
+        known = attribute(m.world, f"class#{number}", name, _HELD)
+        if known is None:
+            return UNKNOWN
+        ref = m.number("of class", (number, name))
+        if m.state.get(ref) is None:
+            shares = (Share(ref, How.OWN, -1, ref),)
+            m.state.set_object(ref, known._replace(shares=shares, text=f"{text}.{name}", owner=GLOBAL))
+        if known.kind in TENSORS:
+            return Value((ref,), known.kind)
+        slots.bind_slot(m, slot, Value((ref,), known.kind), -1)
+    return slots.slot_value(m, slot)._replace(root=None)
+
+
+def store(m: Machine, number: int, name: str, value: Value, site: int) -> None:
+    """An attribute of a class is set by the name of the class: `Head.last = x`."""
+    slots.bind_slot(m, _slot(m, number, name), value, site)
+
+
+def _slot(m: Machine, number: int, name: str) -> Slot:
+    """Where an attribute of a class stands."""
+    return (m.number("class", number), f".{name}")

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.references import FunctionReference
-from torchcopylint.flow.tapes import callees, decorating, effects, moving
+from torchcopylint.flow.tapes import callees, decorating, effects, moving, uses
 from torchcopylint.flow.values import kinds
 from torchcopylint.flow.values.modes import GRAD_MODES
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from torchcopylint.flow.files.world import World
     from torchcopylint.flow.running.machine import Machine
+    from torchcopylint.flow.tapes.index import UnitIndex
 
 MAX_HELPER = 250
 MAX_DEPTH = 3
@@ -59,14 +62,17 @@ class Helpers:
             self._deals_in(m.unit, names) or self._adds_to_given(m) or self._gives_to_optimizer(m)
         )
 
-    def telling(self, m: Machine) -> frozenset[int]:
+    def telling(self, m: Machine) -> tuple[frozenset[int], bool]:
         """The helpers that a unit calls, also by way of others, which may tell more where they stand: what they do
-        meets what it does itself, or what another one of them does (`effects`). So do those that call these."""
+        meets what it does itself, or what another one of them does (`effects`). So do those that call these. And
+        whether functions are among what is handed on, so that more is known even of what the unit does alone."""
         called = self._reached(m) if m.unit.kind in ("function", "module") else {}
         helpers = {number: self._signs_of(number) for number in called if self._signs_of(number)}
         calling = (number for number, callees in called.items() if callees)
         own = self._signs_of(m.unit.number)
         pending = effects.meeting(own, helpers, calling) if helpers else []
+        handing_on = frozenset(self._handing_on(m, called))
+        pending += [number for number in sorted(handing_on) if number not in pending]
         found: set[int] = set()
         while pending:
             found.update(pending)
@@ -74,7 +80,25 @@ class Helpers:
             around = {self.world.program.units[number].parent for number in pending} & called.keys()
             above = {number for number, callees in called.items() if not found.isdisjoint(callees)}
             pending = list((around | above) - found)
-        return frozenset(found)
+        return frozenset(found), bool(handing_on)
+
+    def _handing_on(self, m: Machine, called: Mapping[int, tuple[int, ...]]) -> Iterator[int]:
+        """The helpers that are passed functions which they call, those that return one of their own, with that, and
+        methods that have got a name (`get = box.get; get()`): what comes back hangs on what the function is."""
+        units = self.world.program.units
+        for number in called:
+            summary = self.world.summary(number)
+            if summary is not None and summary.function in called:
+                yield from (number, summary.function)
+        calling = [number for number in called if _calls_parameter(self.world.index(units[number]), units[number])]
+        for caller in (m, *(self.world.machines[number] for number in called)) if called else ():
+            calls: list[t.Call | t.Invoke] = [*caller.index.of(t.Call), *caller.index.of(t.Invoke)]
+            for call in calls:
+                by_name = isinstance(call, t.Call) and uses.method_named(caller, call.function) is not None
+                one = callees.called(caller, call) if by_name or (calling and call.arguments) else None
+                passes = one is not None and one.number in calling and callees.passed_functions(caller, call)
+                if one is not None and (by_name or passes) and one.number in called:
+                    yield one.number
 
     def do_nothing(self, m: Machine) -> bool:
         """Whether a unit calls no helper, or does nothing that a rule speaks of, nor do those that it calls."""
@@ -244,6 +268,13 @@ class Helpers:
     def default(self, unit: int, name: str) -> t.Const | None:
         """The default of a parameter, if it is a literal."""
         return self.world.defaults.get(unit, {}).get(name)
+
+
+def _calls_parameter(index: UnitIndex, unit: t.Unit) -> bool:
+    """Whether a unit calls one of its parameters."""
+    parameters = {parameter.name for parameter in unit.parameters}
+    called = (unit.definitions[call.function] for call in index.of(t.Call) if call.function >= 0)
+    return any(isinstance(one, t.Load) and one.name in parameters for one in called)
 
 
 def _is_hidden(name: str) -> bool:

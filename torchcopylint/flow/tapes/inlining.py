@@ -44,7 +44,7 @@ class Expanded(NamedTuple):
     `places` are the sites of the program by the sites of its events: that of the event, behind those of the calls that
     lead to it. `handed` are the sites at which a helper is given something: nobody puts that aside. `whole` is
     whether helpers are in it that tell nothing by themselves. `constructing` are the sites of the program that call a
-    constructor, which returns nothing.
+    constructor, which returns nothing. `through` is whether functions that are handed on have been put in.
     """
 
     unit: t.Unit
@@ -52,6 +52,7 @@ class Expanded(NamedTuple):
     handed: frozenset[int]
     whole: bool
     constructing: frozenset[int]
+    through: bool
 
 
 class _Frame(NamedTuple):
@@ -81,10 +82,10 @@ def is_result(m: Machine, load: t.Load) -> bool:
 def expanded(helpers: Helpers, m: Machine, base: int) -> Expanded | None:
     """A unit with its helpers in it, and its sites from `base` on; `None` if it has none that matter."""
     whole = helpers.concern(m)
-    telling = helpers.telling(m)
+    telling, through = helpers.telling(m)
     if not telling and (not whole or helpers.do_nothing(m)):
         return None
-    return _Expansion(helpers, m, telling, whole=whole).result(base)
+    return _Expansion(helpers, m, telling, whole=whole).result(base, through=through)
 
 
 class _Expansion:
@@ -107,7 +108,7 @@ class _Expansion:
         self.constructing: set[int] = set()
         self.events = len(m.index.events)
 
-    def result(self, base: int) -> Expanded | None:
+    def result(self, base: int, *, through: bool) -> Expanded | None:
         unit = self.m.unit
         tape = self._tape(unit.tape, _Frame(self.m, 0, {}, (), "", (unit.number,), {}, {}, {}))
         if not self.count:
@@ -119,7 +120,7 @@ class _Expansion:
         uses = {moving.placed_use(use, ranks): names for use, names in self.uses.items()}
         expanded = unit._replace(tape=tape, definitions=tuple(definitions), uses=uses, bound=frozenset(self.bound))
         handed = frozenset(ranks[site] for site in self.handed if site >= 0)
-        return Expanded(expanded, places, handed, self.whole, frozenset(self.constructing))
+        return Expanded(expanded, places, handed, self.whole, frozenset(self.constructing), through)
 
     def _site(self, site: int, frame: _Frame) -> int:
         return self.keys.setdefault((*frame.prefix, site), len(self.keys)) if site >= 0 else site
