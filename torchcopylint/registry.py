@@ -236,13 +236,18 @@ _PUTTING = frozenset({Role.SHARED, Role.KEPT})
 _STEPS = _PUTTING | {Role.WRITTEN}
 
 
+_PUT_BACK = "read.load_state_dict"
+
+
 def _takes_two(report: Report, facts: FileFacts) -> bool:
     """Whether more than one function has a part in it. What stands in one of them as a whole is that function's, which
-    knows what it is about, unless it calls what functions hand on; who reads what it has changed reads what it was there to change, and what is made for it in
-    the call of it (`fill(x[0])`) is made to be changed. Nothing is there to have its history cut."""
+    knows what it is about, unless it calls what functions hand on; who reads what it has changed reads what it was
+    there to change, but for who puts a state back, and what is made for it in the call of it (`fill(x[0])`) is made to
+    be changed. Nothing is there to have its history cut."""
     places, statements = facts.expanded.places, facts.statements
     cut = any(point.role is Role.CUT for point in report.points)
-    reads = {point.site for point in report.points if point.role is Role.READ and not cut} - {report.site}
+    looks = (point for point in report.points if point.role is Role.READ and point.phrase != _PUT_BACK)
+    reads = {point.site for point in looks if not cut} - {report.site}
     sites = {report.site, *(point.site for point in report.points)}
     at = {places.get(site, (site,))[:-1] for site in sites}
     if len(at) == 1:

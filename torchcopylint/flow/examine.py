@@ -220,7 +220,13 @@ def _with_helpers(
     others = [world.machines[number] for number in sorted(world.machines) if not world.is_of_file(number)]
     guests = tuple(_unit_facts(world, m, (), shielding) for m in others) if found else ()
     return WithHelpers(
-        tuple(found), places, frozenset(handed), frozenset(constructing).union(*dropped), guests, frozenset(partly), frozenset(through)
+        tuple(found),
+        places,
+        frozenset(handed),
+        frozenset(constructing).union(*dropped),
+        guests,
+        frozenset(partly),
+        frozenset(through),
     )
 
 

@@ -42,6 +42,9 @@ class OuterNames(Parameters):
     def bound(self, m: Machine, name: str) -> None:
         """A name of a unit that others stand in was bound: they may see this value."""
         number = m.unit.number
+        if number and name not in m.unit.bound:
+            # `global best`, or `nonlocal`
+            number = self.binder(number, name)
         cell = m.state.cell(name) if number == 0 or number in self._parents else None
         if cell is None:
             return
@@ -60,6 +63,14 @@ class OuterNames(Parameters):
         if before is not None and before.obj is not None and obj is not None:
             obj = join_objects(before.obj, unplaced(obj))
         exports[name] = Export(value, unplaced(obj) if obj is not None else None)
+
+    def binder(self, unit: int, name: str) -> int:
+        """The unit around a unit that binds a name, as Python looks names up."""
+        units = self.program.units
+        number = units[unit].parent
+        while number > 0 and (units[number].kind == "class" or name not in units[number].bound):
+            number = units[number].parent
+        return number
 
     def closed_over(self, m: Machine, unit: int) -> None:
         """A function is defined: what it takes from the names around it may be known better now than as they were bound

@@ -92,7 +92,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
     do_to_arguments(m, reference.unit, summary, bound, site, name)
     aliasing.pair_arguments(m, summary.pairs, bound, site)
     renewing.by_call(m, summary.renewed, bound, site)
-    exchanging.by_call(m, summary.exchanged, bound, site)
+    exchanging.by_call(m, reference.unit, summary.exchanged, bound, site)
     handing.take(m, reference.unit, summary.kept, bound, site)
     adding.add(m, reference.unit, summary.added, bound, site)
     sums = {(one.keeper, "".join(one.path)) for one in summary.added} if m.runs.sites else set()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _HELD = TENSORS | {Kind.LIST, Kind.DICT}
 
+
 def makes_attributes(world: World, info: t.ClassInfo) -> bool:
     """Whether the body of a class calls something for what it binds, so that its attributes may be tensors."""
     body = world.program.units[info.body]

@@ -237,10 +237,9 @@ class Helpers:
         if unit.number not in self.world.guests.origins and any(isinstance(event, t.Import) for event in events):
             return None
         names = {event.name for event in events if isinstance(event, t.Bind | t.Delete)}
-        own = names | {parameter.name for parameter in unit.parameters}
-        if any(not _is_hidden(name) and name not in unit.bound for name in names):
-            # Of the module, or of a function around it.
-            return None
+        # Others are of the module, or of a function around it.
+        own = {name for name in names if _is_hidden(name) or name in unit.bound}
+        own |= {parameter.name for parameter in unit.parameters}
         if any(isinstance(event, t.Load) and event.name in _OF_ITS_PLACE for event in events):
             return None
         mode = self._mode(unit.number)

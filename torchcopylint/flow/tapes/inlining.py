@@ -193,7 +193,8 @@ class _Expansion:
         size = len(self.m.world.index(helper.unit).events)
         if self.events + size > MAX_EVENTS:
             return None
-        loads = {e.name for e in helper.unit.definitions if isinstance(e, t.Load)} - helper.own
+        loads = {e.name for e in helper.unit.definitions if isinstance(e, t.Load)} | helper.binds
+        loads -= helper.own
         units = self.m.world.program.units
         around = helper.unit.parent
         names: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What a function writes or returns of the names that it takes from outside: `def run_epoch(loader): ... optimizer.step()`.
+"""What a function writes or returns of the names that it takes from outside: `def run(): ... optimizer.step()`.
 
 A summary names such a thing like a parameter that every call passes, under a name that no parameter can have.
 """
@@ -12,7 +12,6 @@ from torchcopylint.flow.model import GLOBAL, UNKNOWN, Kind, Object, Sure, Value
 from torchcopylint.flow.values import memory
 
 if TYPE_CHECKING:
-    from torchcopylint.flow.files.world import World
     from torchcopylint.flow.running.machine import Machine
 
 _MARK = "outer "
@@ -82,8 +81,8 @@ def value_of(m: Machine, unit: int, parameter: str) -> Value:
     name = parameter.removeprefix(_MARK)
     if not m.world.is_own(unit):
         return UNKNOWN
-    owner = _owner(m.world, unit, name)
-    if owner != m.unit.number and (name in m.unit.bound or _owner(m.world, m.unit.number, name) != owner):
+    owner = m.world.binder(unit, name)
+    if owner != m.unit.number and (name in m.unit.bound or m.world.binder(m.unit.number, name) != owner):
         return UNKNOWN
     cell = m.state.cell(name)
     if cell is None and owner != m.unit.number:
@@ -101,8 +100,8 @@ def key_of(m: Machine, unit: int, parameter: str) -> str | None:
     name = told(parameter)
     if not m.world.is_own(unit):
         return None
-    owner = _owner(m.world, unit, name)
-    if owner == m.unit.number or (name not in m.unit.bound and _owner(m.world, m.unit.number, name) == owner):
+    owner = m.world.binder(unit, name)
+    if owner == m.unit.number or (name not in m.unit.bound and m.world.binder(m.unit.number, name) == owner):
         return name
     around = m.unit.number
     while around > 0:
@@ -110,11 +109,3 @@ def key_of(m: Machine, unit: int, parameter: str) -> str | None:
             return None
         around = m.world.unit(around).parent
     return f"%{owner} {name}" if owner > 0 else None
-
-
-def _owner(world: World, unit: int, name: str) -> int:
-    """The unit around a unit that binds a name, as Python looks names up."""
-    number = world.unit(unit).parent
-    while number > 0 and (world.unit(number).kind == "class" or name not in world.unit(number).bound):
-        number = world.unit(number).parent
-    return number
