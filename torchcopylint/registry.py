@@ -288,11 +288,12 @@ def _lent(report: Report, facts: FileFacts, at_calls: bool) -> int:
     way = places.get(report.site, (report.site,))
     while len(way) > 1 and way[-1] in facts.guests:
         way = way[:-1]
-    if not at_calls and not any(point.site == report.site and point.role is Role.SHARED for point in report.points):
+    shares = any(point.site == report.site and point.role is Role.SHARED for point in report.points)
+    if not at_calls and not shares:
         return way[-1]
     others = [places.get(point.site, (point.site,)) for point in report.points if point.site != report.site]
     shared = max((_common(way, other) for other in others), default=len(way))
-    while not at_calls and shared < len(way) - 1 and way[shared] in expanded.dropped:
+    while shares and shared < len(way) - 1 and way[shared] in expanded.dropped:
         shared += 1
     return way[min(shared, len(way) - 1)]
 

@@ -12,6 +12,7 @@ from torchcopylint.flow.model import (
     BUFFERS,
     CONTAINERS,
     LISTS,
+    LOCAL,
     TENSORS,
     Kind,
     Object,
@@ -122,12 +123,20 @@ def _copy_in_order(m: Machine, source: int, target: int, site: int) -> None:
 
 @special("itertools.chain")
 def _chain(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    items = [iterate(m, v, event.site, "...", str(i)) for i, v in enumerate(arguments.positional)]
+    given = [value for value in arguments.positional if not _is_empty(m, value)]
+    items = [iterate(m, value, event.site, "...", str(i)) for i, value in enumerate(given)]
     made = containers.iterator(m, event.site, _alike(m, items) or slots.join_values(items))
     if any(ref | 1 in m.wholes for value in arguments.positional for ref in value.refs):
         generators.note_made(m, made, event.site)
     ownership.note_taken(m, arguments.positional, made)
     return made
+
+
+def _is_empty(m: Machine, value: Value) -> bool:
+    """Whether a value is a list or tuple into which nobody has put anything."""
+    objects = [m.state.object(ref) for ref in value.refs]
+    made = all(obj.kind in (Kind.LIST, Kind.TUPLE) and obj.owner in ("", LOCAL) for obj in objects)
+    return bool(objects) and made and not any(m.state.slot_names(ref) for ref in value.refs)
 
 
 @special("itertools.chain.from_iterable")
@@ -269,9 +278,14 @@ def _sum(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) 
     for value in arguments.positional:
         reading.read(m, value, event.site, "argument", name)
     summed = [_of_values(m, value) for value in arguments.positional]
-    if name in ("max", "min") and len(arguments.positional) == 1 and _holds_tuples(m, arguments.at(0)):
-        # The first items decide, or what `key` makes of the tuples.
+    one = len(arguments.positional) == 1
+    if name in ("max", "min") and one and ("key" in arguments.keywords or _holds_tuples(m, arguments.at(0))):
+        # The first items decide, or what `key` makes of each.
         return iterate(m, arguments.at(0), event.site, receiver_text(m, event))
+    if name == "sum" and len(summed) == 2 and _is_empty(m, summed[1]):
+        # `sum(lists, [])`
+        inner = iterate(m, summed[0], event.site, "...", "inner")
+        return containers.iterator(m, event.site, iterate(m, inner, event.site, "...", "item"), "sum", Kind.LIST)
     inputs = [obj for obj in grads.tensors_in(m, summed) if obj.kind in TENSORS or obj.requires_grad > 0]
     if inputs:
         # Numbers, for all one knows, where the one thing that is summed may be something else than a tensor.

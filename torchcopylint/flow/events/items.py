@@ -77,9 +77,10 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
             return memory.alias(m, single, event.site, How.FIELD, some, region=(Part("?"),), tag="some")
         return slots.child_module(m, single.refs[0], event.site, text, key=subscripts.constant(m, event.subscript))
     if obj.kind is Kind.INSTANCE and m.world.method_of(obj, "__getitem__") is not None:
-        index = [UNKNOWN if isinstance(part, t.Slice) else m.value(part) for part in event.subscript]
-        asked = Arguments([single, index[0] if len(index) == 1 else UNKNOWN], {})
+        asked = Arguments([single, *_index(m, event.subscript)], {})
         return modules.call_instance(m, single, asked, event.site, naming.text_of(m, event.base), "__getitem__")
+    if obj.kind is Kind.INSTANCE and (field := records.position(m, obj, subscripts.constant(m, event.subscript))):
+        return attributes.attribute(m, single, field[1:], event.site, text)
     if obj.type == datasets.OF_TENSORS and obj.kind is Kind.OTHER and not _is_slice(event):
         return datasets.sample(m, single, event.site, "sample")
     key = subscripts.constant(m, event.subscript)
@@ -93,6 +94,12 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         return _of_output(m, single.refs[0], obj, key, event.site, text)
     found = slots.element(m, single, key, event.site, text)
     return _by_default(m, single.refs[0], event) or found if isinstance(found.const, OneOf) else found
+
+
+def _index(m: Machine, subscript: t.Index) -> list[Value]:
+    """What `__getitem__` and the like are passed for what stands in the brackets."""
+    index = [UNKNOWN if isinstance(part, t.Slice) else m.value(part) for part in subscript]
+    return [index[0] if len(index) == 1 else UNKNOWN]
 
 
 def _of_output(m: Machine, ref: int, obj: Object, position: int, site: int, text: str) -> Value:
@@ -138,6 +145,10 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
                 indexing.store_into_buffer(m, single, event, value, text)
             continue
         ref = single.refs[0]
+        if obj.kind is Kind.INSTANCE and m.world.method_of(obj, "__setitem__") is not None:
+            given = Arguments([single, *_index(m, event.subscript), value], {})
+            modules.call_instance(m, single, given, event.site, text, "__setitem__")
+            continue
         if obj.kind is Kind.LIST:
             key = containers.position(m, ref, key)
         if obj.kind is Kind.STATE_DICT and not event.augmented and SHALLOW not in obj.flags:
@@ -287,6 +298,8 @@ def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site:
         return memory.unknown(m, site, text)
     if obj.kind in BUFFERS:
         return indexing.row(m, single, obj, site, text, "part", position)
+    if obj.type == containers.ZIP and position is not None:
+        return containers.column(m, single.refs[0], position, site, text)
     if obj.kind in CONTAINERS:
         return slots.element(m, single, position, site, text)
     field = records.position(m, obj, position) if obj.kind is Kind.INSTANCE else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchcopylint.flow.model import FIELD, Cell, Kind, Object, Value
+from torchcopylint.flow.model import FIELD, Cell, Kind, Object, Sure, Value
 from torchcopylint.flow.storages import slots
 from torchcopylint.flow.tapes import outer, uses
 from torchcopylint.flow.values import memory
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 class Exchanged(NamedTuple):
     """A function sets `slot`, a field of the argument `parameter`, or, without one, the outer name that stands there;
-    `always` is whether every call does, and `plain` what it is set to, if that is no object: a number, a text, nothing.
+    `always` is whether every call does, `kind` that of what it is set to, and `plain` whether that is no object: a
+    number, a text, nothing.
     """
 
     parameter: str
     slot: str
     always: bool
-    plain: Kind
+    kind: Kind
+    plain: bool
 
 
 def of(m: Machine, told: Collection[tuple[str, tuple[str, ...]]]) -> tuple[Exchanged, ...]:
@@ -49,7 +51,7 @@ def of(m: Machine, told: Collection[tuple[str, tuple[str, ...]]]) -> tuple[Excha
             if cell.refs == (m.number("slot", slot),) or (not always and not returned.isdisjoint(cell.refs)):
                 # It was written in place, or set to what it held; or it is filled by whoever asks for it first.
                 continue
-            found.append(Exchanged(parameter.name, slot[1], always, _plain(cell)))
+            found.append(Exchanged(parameter.name, slot[1], always, cell.kind, _is_plain(cell)))
         by_calls = ((name, how) for (owner, name), how in m.exchanged.items() if owner == ref)
         found += (Exchanged(parameter.name, name, *how) for name, how in by_calls if m.state.cell((ref, name)) is None)
     return (*found, *(one for one in _outer_names(m) if (one.parameter, "") not in elsewhere))
@@ -61,7 +63,7 @@ def _outer_names(m: Machine) -> Iterator[Exchanged]:
         cell = m.state.cell(name) if m.world.is_of_file(m.unit.number) else None
         if cell is not None and not name.startswith("%") and "#" not in name:
             always = not any(uses.on_some_paths(m, bind.site) for bind in m.index.binds[name])
-            yield Exchanged(outer.named(name), "", always, _plain(cell))
+            yield Exchanged(outer.named(name), "", always, cell.kind, _is_plain(cell))
 
 
 def by_call(m: Machine, unit: int, items: tuple[Exchanged, ...], bound: dict[str, Value], site: int) -> None:
@@ -76,10 +78,10 @@ def by_call(m: Machine, unit: int, items: tuple[Exchanged, ...], bound: dict[str
         if slot is None:
             continue
         if m.state.cell(slot) is None:
-            m.exchanged[slot] = (item.always and not uses.on_some_paths(m, site), item.plain)
+            m.exchanged[slot] = (item.always and not uses.on_some_paths(m, site), item.kind, item.plain)
             continue
-        new = Value(kind=item.plain)
-        if item.plain is Kind.UNKNOWN:
+        new = Value(kind=item.kind)
+        if not item.plain:
             owner = m.state.object(slot[0])
             known = m.world.field_of(owner.type, item.slot[1:]) or Object()
             made = known._replace(text=f"{owner.text}{item.slot}", owner=FIELD)
@@ -93,14 +95,15 @@ def _bind_outer(m: Machine, unit: int, item: Exchanged, site: int) -> None:
     before = m.state.cell(name) if name is not None else None
     if name is None or before is None:
         return
-    new = Value(kind=item.plain)
-    if item.plain is Kind.UNKNOWN:
-        new = memory.unknown(m, site, name, f"exchanged {name}")
+    new = Value(kind=item.kind)
+    if not item.plain:
+        made = Object(item.kind, Sure.LIKELY if item.kind is not Kind.UNKNOWN else Sure.NOT, text=name)
+        new = memory.fresh(m, site, made, f"exchanged {name}")
     if not item.always:
         new = slots.join_values([Value(before.refs, before.kind, before.const, before.marks), new])
     memory.bind(m, name, new, site)
 
 
-def _plain(cell: Cell) -> Kind:
-    """What a name or field holds that is no object, else unknown."""
-    return Kind.UNKNOWN if cell.refs else cell.kind
+def _is_plain(cell: Cell) -> bool:
+    """Whether a name or field holds something that is no object."""
+    return not cell.refs and cell.kind is not Kind.UNKNOWN

@@ -83,7 +83,7 @@ def kept(m: Machine, paths: Paths, *, told: bool) -> tuple[Kept, ...]:
                 continue
             element = slot[1].startswith("[")
             kind = m.state.object(keeper).kind
-            if element and kind is not Kind.LIST and (kind is not Kind.DICT or slot[1] == ANY_ELEMENT):
+            if element and kind not in (Kind.LIST, Kind.DICT):
                 continue
             if not element and len(cell.refs) != 1:
                 continue

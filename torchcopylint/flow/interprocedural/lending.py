@@ -110,11 +110,12 @@ def _by_way(m: Machine, result: Value, text: str, way: How, site: int) -> Value:
 
 
 def _put_here(m: Machine, field: Slot, site: int, text: str) -> Value | None:
-    """The elements of a list in a field of an object, as far as the unit knows them."""
+    """The elements of a list or dictionary in a field of an object, as far as the unit knows them."""
     refs = m.state.refs_of(field)
-    if len(refs) != 1 or m.state.object(refs[0]).kind is not Kind.LIST or not m.state.slot_names(refs[0]):
+    kind = m.state.object(refs[0]).kind if len(refs) == 1 else Kind.UNKNOWN
+    if kind not in (Kind.LIST, Kind.DICT) or not m.state.slot_names(refs[0]):
         return None
-    found = slots.element(m, Value(refs, Kind.LIST), None, site, text)
+    found = slots.element(m, Value(refs, kind), None, site, text)
     return found if found.refs and all(m.state.object(ref).kind is not Kind.UNKNOWN for ref in found.refs) else None
 
 

@@ -60,10 +60,11 @@ def declared(m: Machine, type_name: str, name: str) -> Object | None:
     return kinds.from_annotation(m, annotation) if annotation is not None else None
 
 
-def position(m: Machine, obj: Object, index: int | None) -> str | None:
-    """The slot of the field that stands at an index of a named tuple."""
-    number = m.world.local_class(obj.type) if index is not None else None
+def position(m: Machine, obj: Object, index: object) -> str | None:
+    """The slot of the field that stands at an index of a named tuple, which may be counted from its end."""
+    number = m.world.local_class(obj.type) if type(index) is int else None
     if number is None or not any(name in _TUPLES for _, name in m.world.bases(number)):
         return None
     names = list(fields_of(m.world, number))
-    return f".{names[index]}" if index is not None and index < len(names) else None
+    within = type(index) is int and -len(names) <= index < len(names)
+    return f".{names[index]}" if within and isinstance(index, int) else None

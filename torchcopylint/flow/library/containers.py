@@ -10,6 +10,7 @@ from torchcopylint.flow.graphs import gathered, runs
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BUFFERS,
+    CONTAINERS,
     LAZY_FORMS,
     LOCAL,
     UNKNOWN,
@@ -266,4 +267,18 @@ def lazily(m: Machine, site: int, form: str, *sources: Value, tag: str = "lazy")
     made = memory.fresh(m, site, Object(Kind.ITERATOR, Sure.PROVEN, type=form, text="..."), tag)
     for position, source in enumerate(sources):
         slots.bind_slot(m, (made.refs[0], f".{position}"), source, site)
+    return made
+
+
+def column(m: Machine, ref: int, position: int, site: int, text: str) -> Value:
+    """One of the tuples that `zip(*rows)` is taken apart into: what stands at that position of each row."""
+    made = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text=text), f"column {position}")
+    rows = [slots.slot_value(m, slot) for slot in m.state.slot_names(ref)]
+    for place, row in m.each(enumerate(rows)):
+        known = bool(row.refs) and all(m.state.object(one).kind in CONTAINERS for one in row.refs)
+        items = [slots.element(m, row._replace(refs=(one,)), position, site, text) for one in row.refs if known]
+        item = slots.join_values(items) if items else memory.unknown(m, site, text, f"of {place}")
+        # One row may stand for all that a loop has put there.
+        slot = ANY_ELEMENT if len(rows) == 1 else f"[{place}]"
+        slots.bind_slot(m, (made.refs[0], slot), item._replace(root=None), site)
     return made

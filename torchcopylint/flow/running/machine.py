@@ -138,9 +138,9 @@ class Machine:
         self.tables: dict[int, tuple[int, bool]] = {}
         self.memos: dict[str, tuple[int, ...]] = {}
         self.renewed: dict[str, Kind] = {}
-        self.exchanged: dict[tuple[int, str], tuple[bool, Kind]] = {}
+        self.exchanged: dict[tuple[int, str], tuple[bool, Kind, bool]] = {}
         """The fields that calls set anew of objects of which the unit itself has not looked at that field: whether they
-        do so always, and to what, if that is no object."""
+        do so always, of which kind it is then, and whether that is no object."""
         self.given_memory: dict[int, tuple[int, str]] = {}
         self.generators: dict[int, int] = {}
         self.optimizers: dict[int, Built] = {}
