@@ -84,9 +84,13 @@ class Helpers:
 
     def _handing_on(self, m: Machine, called: Mapping[int, tuple[int, ...]]) -> Iterator[int]:
         """The helpers that are passed functions which they call, those that return one of their own, with that, and
-        methods that have got a name (`get = box.get; get()`): what comes back hangs on what the function is."""
+        methods that have got a name (`get = box.get; get()`): what comes back hangs on what the function is. And those
+        that bind names of the module or of a function around them."""
         units = self.world.program.units
         for number in called:
+            helper = self.helper(number)
+            if helper is not None and any(not _is_hidden(name) for name in helper.binds - helper.own):
+                yield number
             summary = self.world.summary(number)
             if summary is not None and summary.function in called:
                 yield from (number, summary.function)
