@@ -180,6 +180,11 @@ class Lineages:
                 return unit
         return None
 
+    def method_above(self, number: int, name: str) -> int | None:
+        """The unit of the method that `super()` gives in a class."""
+        found = (self.method(parent, name) for parent in self.parents(number))
+        return next((unit for unit in found if unit is not None), None)
+
     def method_of(self, obj: Object, name: str) -> int | None:
         """The unit of the method that an object has, if it is known which one it is.
 

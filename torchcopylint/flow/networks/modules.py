@@ -78,12 +78,7 @@ def call_super(m: Machine, event: t.Invoke, arguments: Arguments) -> Value:
     base = arguments.positional[0]
     assert isinstance(base.const, Super)
     rest = Arguments(arguments.positional[1:], arguments.keywords)
-    info = m.world.program.classes[base.const.number] if base.const.number >= 0 else None
-    unit = None
-    for parent in m.world.parents(info.number) if info is not None else ():
-        unit = m.world.method(parent, event.name)
-        if unit is not None:
-            break
+    unit = m.world.method_above(base.const.number, event.name) if base.const.number >= 0 else None
     own = m.state.cell(m.unit.first) if m.unit.parameters else None
     if unit is not None and own is not None:
         bound = Arguments([Value(own.refs, own.kind), *rest.positional], rest.keywords)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import LOCAL, Kind, Sure
-from torchcopylint.flow.references import ClassReference, FunctionReference
+from torchcopylint.flow.references import ClassReference, FunctionReference, Super
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import imports
@@ -62,12 +62,14 @@ def passed_functions(
 
 class Called(NamedTuple):
     """What a call surely calls: a function of the file, the register of its object, or -1, and the class that this
-    surely is of. A call of a class `constructs`: it calls the constructor with what it makes."""
+    surely is of. A call of a class `constructs`: it calls the constructor with what it makes. A method that is called
+    `above` (`super().put(x)`) has the object of the method that calls it."""
 
     number: int
     base: int = t.NO_REGISTER
     receiver: int = -1
     constructs: bool = False
+    above: bool = False
 
 
 def may_lead(m: Machine, event: t.Call | t.Invoke | t.Attribute) -> bool:
@@ -99,6 +101,8 @@ def called(
     const = m.value(event.base).const
     if isinstance(const, ClassReference):
         return _of_class(m, event, const.number) if isinstance(event, t.Invoke) else None
+    if isinstance(const, Super):
+        return _above(m, event, const.number, receiver) if isinstance(event, t.Invoke) else None
     if isinstance(const, Dotted):
         # `helpers.step(model)`
         reference = imports.member(m, const, event.name).const if isinstance(event, t.Invoke) else None
@@ -121,6 +125,14 @@ def _of_class(m: Machine, event: t.Invoke, number: int) -> Called | None:
     if found is None or not {"staticmethod", "classmethod"} & set(decorators):
         return None
     return _ready(m.world, Called(found, event.base if "classmethod" in decorators else t.NO_REGISTER))
+
+
+def _above(m: Machine, event: t.Invoke, number: int, receiver: int) -> Called | None:
+    """A method of a class above the one that a method stands in, which calls it on its own object."""
+    found = m.world.method_above(number, event.name)
+    if found is None or m.world.decorators(found) or not m.unit.first:
+        return None
+    return _ready(m.world, Called(found, t.NO_REGISTER, receiver, above=True))
 
 
 def _method(m: Machine, base: int, name: str, receiver: int, *, looked_at: bool = False) -> Called | None:

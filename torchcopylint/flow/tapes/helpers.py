@@ -22,7 +22,7 @@ MAX_HELPER = 250
 MAX_DEPTH = 3
 """So deep, helpers are put into helpers."""
 _BODILY = (t.Class, t.Yield, t.StarImport)
-_OF_ITS_PLACE = frozenset({"super", "locals", "globals", "vars", "eval", "exec", "__class__"})
+_OF_ITS_PLACE = frozenset({"locals", "globals", "vars", "eval", "exec", "__class__"})
 _TRAINING = frozenset({"backward", "step", "grad", "zero_grad"})
 _BUILDING = frozenset({"parameters", "named_parameters"})
 """Constructors that deal in these may build optimizers, also by way of a helper."""
@@ -246,9 +246,24 @@ class Helpers:
         own |= {parameter.name for parameter in unit.parameters}
         if any(isinstance(event, t.Load) and event.name in _OF_ITS_PLACE for event in events):
             return None
+        if any(isinstance(event, t.Load) and event.name == "super" for event in events) and not self._resolves(unit):
+            return None
         mode = self._mode(unit.number)
         tape = moving.ending(unit.tape, unit.site) if mode is not None else None
         return Helper(unit, tape, frozenset(own), frozenset(names), mode or "") if tape is not None else None
+
+    def _resolves(self, unit: t.Unit) -> bool:
+        """Whether it is known what `super()` gives in a method, each time; constructors of others do nothing here."""
+        made = unit.definitions
+        named = {event.out for event in made if isinstance(event, t.Load) and event.name == "super"}
+        calls = {event.out: event for event in made if isinstance(event, t.Call) and event.function in named}
+        asked = [event for event in made if isinstance(event, t.Invoke) and event.base in calls]
+        plain = len(named) == len(calls) == len(asked) and not any(call.arguments for call in calls.values())
+        return (
+            plain
+            and unit.owner >= 0
+            and all(event.name == "__init__" or self.world.method_above(unit.owner, event.name) for event in asked)
+        )
 
     def _mode(self, number: int) -> str | None:
         """The grad mode that a function's decorators set, or an empty text; `None` if they do something else."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import CONTAINERS, LOCAL, Kind
+from torchcopylint.flow.references import Super
 from torchcopylint.flow.tapes import callees, constants, moving
 from torchcopylint.flow.tapes.helpers import MAX_DEPTH, Helper, Helpers
 from torchcopylint.flow.values import naming
@@ -32,9 +33,15 @@ class Part(NamedTuple):
     key: int | str
 
 
-One: TypeAlias = "int | Part"
-Given: TypeAlias = "int | Part | t.Const | tuple[One, ...] | dict[str, One]"
-"""What a parameter is given: a register, a part of what one holds, a constant, or what is left for `*rest` and
+class Name(NamedTuple):
+    """What the object of a method goes by there, which it hands on: `super().put(x)`."""
+
+    name: str
+
+
+One: TypeAlias = "int | Part | Name"
+Given: TypeAlias = "int | Part | Name | t.Const | tuple[One, ...] | dict[str, One]"
+"""What a parameter is given: a register, a part of what one holds, a name, a constant, or what is left for `*rest` and
 `**rest`."""
 
 
@@ -142,6 +149,9 @@ class _Expansion:
 
     def _moved(self, event: t.Event, frame: _Frame) -> t.Event:
         """An event as it stands in the expanded unit."""
+        if frame.result and _is_super(frame.m, event):
+            made = cast(t.Call, event).out + frame.shift
+            return self._defined(t.Const(made, Super(frame.m.unit.owner), self._site(event.site, frame)))
         changes: dict[str, Any] = {"site": self._site(event.site, frame)}
         if isinstance(event, t.Branch | t.Loop | t.Try):
             changes |= t.changed_inside(event, lambda inner: self._tape(inner, frame))
@@ -225,6 +235,8 @@ class _Expansion:
         positional, named = passed
         if called.base >= 0:
             positional = [called.base, *positional]
+        elif called.above:
+            positional = [Name(frame.m.unit.first), *positional]
         plain = [one for one in unit.parameters if one.kind == "plain"]
         by_place = [one.name for one in plain if not one.by_name]
         found: dict[str, Given] = dict(zip(by_place, positional, strict=False))
@@ -287,8 +299,8 @@ class _Expansion:
             self.constructing.add(event.site)
         me = helper.unit.first if helper.unit.owner >= 0 else ""
         for name, value in given.items():
-            root = frame.m.unit.definitions[value] if isinstance(value, int) else None
-            if isinstance(root, t.Load) and name not in helper.binds:
+            root = frame.m.unit.definitions[value] if isinstance(value, int) else value
+            if isinstance(root, t.Load | Name) and name not in helper.binds:
                 # Another name for what has one would tell nobody anything.
                 names[name] = frame.names.get(root.name, root.name)
                 continue
@@ -330,7 +342,9 @@ class _Expansion:
     def _given(self, value: Given, site: int, frame: _Frame, made: list[t.Event]) -> int:
         if isinstance(value, int):
             return value + frame.shift
-        if isinstance(value, Part):
+        if isinstance(value, Name):
+            made.append(self._defined(t.Load(self._new(), frame.names.get(value.name, value.name), site)))
+        elif isinstance(value, Part):
             whole = value.register + frame.shift
             if isinstance(value.key, int):
                 made.append(self._defined(t.Unpack(self._new(), value.key, whole, site)))
@@ -370,6 +384,12 @@ class _Expansion:
         return [nothing, t.Bind(frame.result, len(self.definitions) - 1, site)]
 
 
+def _is_super(m: Machine, event: t.Event) -> bool:
+    """Whether an event is `super()`."""
+    function = m.unit.definitions[event.function] if isinstance(event, t.Call) and event.function >= 0 else None
+    return isinstance(function, t.Load) and function.name == "super"
+
+
 def _single(given: Mapping[str, Given]) -> dict[str, int | t.Const]:
     """What stands for the parameters that are given one thing."""
     return {name: value for name, value in given.items() if isinstance(value, int | t.Const)}
@@ -377,7 +397,7 @@ def _single(given: Mapping[str, Given]) -> dict[str, int | t.Const]:
 
 def _keys(value: Given) -> tuple[int | str, ...] | None:
     """The places or keys of what is left for a parameter that gathers it; `None` of another one."""
-    if isinstance(value, int | Part | t.Const):
+    if isinstance(value, int | Part | Name | t.Const):
         return None
     return tuple(value) if isinstance(value, dict) else tuple(range(len(value)))
 
