@@ -63,7 +63,7 @@ def passed_functions(
 class Called(NamedTuple):
     """What a call surely calls: a function of the file, the register of its object, or -1, and the class that this
     surely is of. A call of a class `constructs`: it calls the constructor with what it makes. A method that is called
-    `above` (`super().put(x)`) has the object of the method that calls it."""
+    `above` (`super().__init__(x)`) has the object of the method that calls it."""
 
     number: int
     base: int = t.NO_REGISTER
@@ -102,7 +102,7 @@ def called(
     if isinstance(const, ClassReference):
         return _of_class(m, event, const.number) if isinstance(event, t.Invoke) else None
     if isinstance(const, Super):
-        return _above(m, event, const.number, receiver) if isinstance(event, t.Invoke) else None
+        return _above(m, event.name, const.number, receiver) if isinstance(event, t.Invoke) else None
     if isinstance(const, Dotted):
         # `helpers.step(model)`
         reference = imports.member(m, const, event.name).const if isinstance(event, t.Invoke) else None
@@ -127,12 +127,11 @@ def _of_class(m: Machine, event: t.Invoke, number: int) -> Called | None:
     return _ready(m.world, Called(found, event.base if "classmethod" in decorators else t.NO_REGISTER))
 
 
-def _above(m: Machine, event: t.Invoke, number: int, receiver: int) -> Called | None:
-    """A method of a class above the one that a method stands in, which calls it on its own object."""
-    found = m.world.method_above(number, event.name)
-    if found is None or m.world.decorators(found) or not m.unit.first:
-        return None
-    return _ready(m.world, Called(found, t.NO_REGISTER, receiver, above=True))
+def _above(m: Machine, name: str, number: int, receiver: int) -> Called | None:
+    """The constructor of a class above the one in whose constructor it is called. What other methods add to those that
+    they override, they add knowing what these do."""
+    found = m.world.method_above(number, name) if name == "__init__" else None
+    return _ready(m.world, Called(found, t.NO_REGISTER, receiver, above=True)) if found is not None else None
 
 
 def _method(m: Machine, base: int, name: str, receiver: int, *, looked_at: bool = False) -> Called | None:

@@ -114,13 +114,22 @@ def _left(signs: frozenset[Sign]) -> frozenset[Sign]:
 
 
 def _shares(m: Machine) -> bool:
-    """Whether a unit uses anything that shares or copies memory, or cuts a graph, for more than to write through it."""
-    if _functions(m) & _MAKING:
+    """Whether a unit uses anything that shares or copies memory, or cuts a graph, for more than to write through it; or
+    makes something that autograd lets nobody write."""
+    if _functions(m) & _MAKING or _makes_leaves(m):
         return True
     named = (event for event in m.index.named if not isinstance(event, t.Load) and event.name in _SHARING)
     return any(
         _may_be_memory(m, event.base) and _kind(m, event.base) is not Kind.IMPORTED and not _is_written(m, event)
         for event in named
+    )
+
+
+def _makes_leaves(m: Machine) -> bool:
+    """Whether a unit makes tensors that require grad: `torch.zeros(3, requires_grad=True)`."""
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+    return any(one.keyword == "requires_grad" for call in calls for one in call.arguments) or any(
+        event.name == "requires_grad_" for event in m.index.of(t.Invoke)
     )
 
 
@@ -138,9 +147,12 @@ def _writing(m: Machine, named: Iterable[t.Attribute | t.Invoke]) -> set[Sign]:
     if any(write.owner in _OF_OTHERS for write in own) or any(is_in_place(event.name) for event in named):
         return {Sign.CHANGES, Sign.WRITES}
     stored = [event.base for event in m.index.of(t.StoreItem) if not event.augmented]
-    stored += [event.target for event in m.index.of(t.Augment)]
-    if any(event.name in _SETTING for event in m.index.of(t.StoreAttribute)) or any(
-        _kind(m, base) in _MEMORY or (_is_passed(m) and _may_be_memory(m, base)) for base in stored
+    augmented = [event.target for event in m.index.of(t.Augment)]
+    stored += augmented
+    if (
+        any(_is_part_of_unknown(m, target) for target in augmented)
+        or any(event.name in _SETTING for event in m.index.of(t.StoreAttribute))
+        or any(_kind(m, base) in _MEMORY or (_is_passed(m) and _may_be_memory(m, base)) for base in stored)
     ):
         return {Sign.CHANGES, Sign.WRITES}
     return {Sign.CHANGES} if own else set()
@@ -149,6 +161,15 @@ def _writing(m: Machine, named: Iterable[t.Attribute | t.Invoke]) -> set[Sign]:
 def _is_passed(m: Machine) -> bool:
     """Whether a function is passed to others, so that nobody knows what it is called with."""
     return any(m.unit.number in passed for passed in m.world.passed_functions.values())
+
+
+def _is_part_of_unknown(m: Machine, register: int) -> bool:
+    """Whether something stands in a field or container that the unit was passed, and nobody knows what it is."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    held = made.base if isinstance(made, t.Attribute | t.Item) else t.NO_REGISTER
+    given = [m.state.object(ref) for ref in m.value(held).refs] if held >= 0 else []
+    known = _kind(m, register) is not Kind.UNKNOWN
+    return not known and bool(given) and all(obj.owner == ARGUMENT and not obj.type for obj in given)
 
 
 def _kind(m: Machine, register: int) -> Kind:

@@ -12,7 +12,7 @@ from torchcopylint.flow.values.modes import GRAD_MODES
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from torchcopylint.flow.files.world import World
     from torchcopylint.flow.running.machine import Machine
@@ -76,11 +76,23 @@ class Helpers:
         found: set[int] = set()
         while pending:
             found.update(pending)
-            # What stands in a function sees its names.
+            # What stands in a function sees its names, and a method the fields that the constructor has set.
             around = {self.world.program.units[number].parent for number in pending} & called.keys()
             above = {number for number, callees in called.items() if not found.isdisjoint(callees)}
-            pending = list((around | above) - found)
+            pending = list((around | above | self._constructors(pending, called)) - found)
         return frozenset(found), bool(handing_on)
+
+    def _constructors(self, numbers: Iterable[int], called: Iterable[int]) -> set[int]:
+        """The constructors among those that are `called` of the objects that some methods may be called on."""
+        units = self.world.program.units
+        owners = {units[number].owner for number in numbers} - {-1}
+        makers = [number for number in called if owners and units[number].name == "__init__"]
+        return {
+            number
+            for number in makers
+            if any(one in self.world.lineage(units[number].owner) for one in owners)
+            or any(units[number].owner in self.world.lineage(one) for one in owners)
+        }
 
     def _handing_on(self, m: Machine, called: Mapping[int, tuple[int, ...]]) -> Iterator[int]:
         """The helpers that are passed functions which they call, those that return one of their own, with that, and
@@ -253,17 +265,13 @@ class Helpers:
         return Helper(unit, tape, frozenset(own), frozenset(names), mode or "") if tape is not None else None
 
     def _resolves(self, unit: t.Unit) -> bool:
-        """Whether it is known what `super()` gives in a method, each time; constructors of others do nothing here."""
+        """Whether a method asks `super()` for its constructor alone; those of others do nothing here."""
         made = unit.definitions
         named = {event.out for event in made if isinstance(event, t.Load) and event.name == "super"}
         calls = {event.out: event for event in made if isinstance(event, t.Call) and event.function in named}
         asked = [event for event in made if isinstance(event, t.Invoke) and event.base in calls]
         plain = len(named) == len(calls) == len(asked) and not any(call.arguments for call in calls.values())
-        return (
-            plain
-            and unit.owner >= 0
-            and all(event.name == "__init__" or self.world.method_above(unit.owner, event.name) for event in asked)
-        )
+        return plain and unit.owner >= 0 and all(event.name == "__init__" for event in asked)
 
     def _mode(self, number: int) -> str | None:
         """The grad mode that a function's decorators set, or an empty text; `None` if they do something else."""

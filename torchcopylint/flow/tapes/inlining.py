@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 class Name(NamedTuple):
-    """What the object of a method goes by there, which it hands on: `super().put(x)`."""
+    """What the object of a method goes by there, which it hands on: `super().__init__(x)`."""
 
     name: str
 
