@@ -29,22 +29,38 @@ def learn(m: Machine) -> Trained:
         return {}
     me = m.number("argument", m.unit.first)
     owners: dict[int, list[str]] = {}
-    optimizers: dict[str, int] = {}
+    optimizers: dict[str, tuple[int, ...]] = {}
+    arms: dict[str, int] = {}
     for slot in m.state.slot_names(me):
-        refs = m.state.refs_of(slot)
-        if len(refs) != 1 or not slot[1].startswith("."):
+        refs, name = m.state.refs_of(slot), slot[1][1:]
+        if not refs or not slot[1].startswith("."):
             continue
-        obj = m.state.object(refs[0])
-        if obj.kind is Kind.OPTIMIZER:
-            optimizers[slot[1][1:]] = refs[0]
-        elif obj.kind in (Kind.MODULE, Kind.UNKNOWN, *TENSORS):
-            # A parameter is made of a tensor that nobody holds.
-            hows = (How.OWN, How.PARAMETER) if obj.kind in TENSORS else (How.OWN,)
-            for share in obj.shares:
-                if share.how in hows and share.sure:
-                    owners.setdefault(share.storage, []).append(slot[1][1:])
-    found = {name: _whole(m, ref, owners) for name, ref in optimizers.items()}
+        kinds = {m.state.object(ref).kind for ref in refs}
+        if kinds == {Kind.OPTIMIZER}:
+            optimizers[name] = refs
+        elif (kinds <= {Kind.MODULE, Kind.UNKNOWN, *TENSORS}) if len(refs) == 1 else kinds == {Kind.MODULE}:
+            arms[name] = len(refs)
+            for ref in refs:
+                for storage in _owned(m.state.object(ref)):
+                    owners.setdefault(storage, []).append(name)
+    found = {name: _by_arms(m, refs, owners, arms) for name, refs in optimizers.items()}
     return {name: names for name, names in found.items() if names}
+
+
+def _owned(obj: Object) -> list[int]:
+    """The storages that an object surely owns. A parameter is made of a tensor that nobody holds."""
+    hows = (How.OWN, How.PARAMETER) if obj.kind in TENSORS else (How.OWN,)
+    return [share.storage for share in obj.shares if share.how in hows and share.sure]
+
+
+def _by_arms(
+    m: Machine, optimizers: tuple[int, ...], owners: Mapping[int, list[str]], arms: Mapping[str, int]
+) -> tuple[tuple[str, Region], ...]:
+    """What one optimizer steps; or, of one for each arm of a condition, what all of them step: the field that each arm
+    has set beside it."""
+    found = {_whole(m, ref, owners) for ref in optimizers}
+    parts = found.pop() if len(found) == 1 else ()
+    return parts if all(arms[field] in (1, len(optimizers)) for field, _ in parts) else ()
 
 
 def _whole(m: Machine, optimizer: int, owners: Mapping[int, list[str]]) -> tuple[tuple[str, Region], ...]:
