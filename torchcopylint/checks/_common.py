@@ -206,12 +206,17 @@ def edits_openly(unit: UnitFacts, write: Write) -> bool:
     )
 
 
+_STATEMENTS = frozenset({"item", "augmented"})
+"""Forms of writes that are statements, after which nothing but a name is left of what they have made."""
+
+
 def is_meant_for(read: ReadAfter, write: Write, owns: Sequence[ReadAfter], *, partly: bool = False) -> bool:
     """Whether something is put into all of an alias that nobody looks at any more, while what it was taken from is
     read: with two memories, the write would have been for nothing. `array = x.numpy(); array[:] = mean`. `partly` is
-    whether a part of it will do, and no content of its own."""
+    whether a part of it will do, and no content of its own: `flat = codes.reshape(-1); flat[tie] += 1`."""
     whole = not write.partial and (write.form == "item" or write.op == "copy_")
-    plain = write.named and not write.reads_old and (partly or whole) and not read.element
+    anew = not write.reads_old or (partly and write.partial and write.form in _STATEMENTS)
+    plain = write.named and anew and (partly or whole) and not read.element
     return plain and not owns and not read.below_read and bool(read.below_written)
 
 
