@@ -42,7 +42,7 @@ from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages.conversions import LEGACY
 from torchcopylint.flow.tape import Annotation
 from torchcopylint.flow.tapes import giving
-from torchcopylint.flow.values import kinds
+from torchcopylint.flow.values import dtypes, kinds
 from torchcopylint.flow.values.outside import Outside
 from torchcopylint.flow.values.templates import as_passed
 
@@ -88,6 +88,8 @@ class Parameters(Classes):
             self._bound_to[unit.number].append((parameter, obj))
             if (unit.number, name) in self.frozen_arguments:
                 obj = obj._replace(requires_grad=Fact.NO)
+            if not obj.dtype and dtypes.named_integers(name):
+                obj = obj._replace(dtype=dtypes.INTEGRAL)
             sure = SURELY_PASSED in obj.flags
             obj = obj._replace(flags=obj.flags - {SURELY_PASSED}) if sure else obj
             passed = self._arguments.get(unit.number, {}).get(name, Object()).kind

@@ -64,6 +64,11 @@ MAX_LITERAL = 40
 """So many numbers of a literal are looked at."""
 
 
+def named_integers(name: str) -> bool:
+    """Whether what goes by a name is there to pick by, as `position_ids` and `input_ids` are: no float."""
+    return name.endswith("_ids")
+
+
 def named(arguments: Arguments) -> str:
     """The dtype that a call names, by keyword or by position, or an empty text."""
     found = map(of_constant, (arguments.keywords.get("dtype", UNKNOWN), *arguments.positional[1:]))
