@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_LOOKS = 40
 """So many registers are followed from one name."""
 _NUMBERS = frozenset(
-    {"item", "detach", "tolist", "data", "size", "dim", "shape", "dtype", "device", "__format__", "requires_grad"}
+    {"item", "detach", "tolist", "data", "size", "dim", "shape", "dtype", "device", "__format__"}
     | {"argmax", "argmin", "argsort", "eq", "ne", "gt", "lt", "ge", "le", "long", "int", "bool", "bincount", "isnan"}
 )
 """Attributes and methods that give a number, or a tensor without a graph."""
