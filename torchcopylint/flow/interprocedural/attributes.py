@@ -276,7 +276,7 @@ def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
                 text.endswith(".grad"),
                 obj.scalar,
                 obj.kind,
-                data_evidence(m, obj, text),
+                Sure.NOT if inquiries.shows_no_tensor(m, text) else data_evidence(m, obj, text),
                 m.world.context(m),
                 kinds.named_loss(text),
                 is_buffer(obj, text),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -32,6 +33,29 @@ def is_inquiry(m: Machine, register: int) -> bool:
         dotted = m.dotted_of(event)
         return dotted in _BUILTINS or (dotted.startswith("torch.") and dotted.rpartition(".")[2] in _ALIKE)
     return False
+
+
+def shows_no_tensor(m: Machine, text: str) -> bool:
+    """Whether a unit does with the `.data` of what it calls `text` what nobody does with that of a tensor: asks whether
+    there is one, or whether that is a tensor, or looks it up under a name (`sample.data["image"]`)."""
+    reads = [event for event in m.index.of(t.Attribute) if event.name == "data"]
+    alike = [event.out for event in reads if naming.text_of(m, event.base) == text]
+    return any(_is_of_no_tensor(m, register) for register in alike)
+
+
+def _is_of_no_tensor(m: Machine, register: int) -> bool:
+    event = m.consumer_of(register)
+    if isinstance(event, t.Item):
+        keys = [m.unit.definitions[one] for one in event.subscript if isinstance(one, int) and one >= 0]
+        return event.base == register and any(isinstance(one, t.Const) and isinstance(one.value, str) for one in keys)
+    if isinstance(event, t.Logic):
+        return event.symbol in ("is", "is not") and any(_is_none(m, one) for one in event.operands)
+    return isinstance(event, t.Call | t.Invoke) and m.dotted_of(event) == "torch.is_tensor"
+
+
+def _is_none(m: Machine, register: int) -> bool:
+    made = m.unit.definitions[register] if register >= 0 else None
+    return isinstance(made, t.Const) and made.value is None
 
 
 def asks(event: t.Attribute | t.Invoke, register: int) -> bool:
