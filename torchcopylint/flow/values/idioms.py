@@ -26,11 +26,11 @@ _AVERAGE = re.compile(
 )
 _AVERAGE_CLASS = re.compile(r"EMA|MovingAverage|Polyak|Averag|SWA|Lookahead", 0)
 _CONVERSION = re.compile(
-    r"(?:^|_)(?:convert|conversion|load|from|fuse|fold|(?:un)?merge|export|import|port|tie|prune|mask|quantize|dequantize|deploy|reparam\w*|resize|expand|(?<!style_)transfer|copy|clone|surgery|remap|rename|inflate|set_weights?|switch_to_deploy|to_fp\w*|cast|upcast|offload|unload|flatten|unflatten|shard|broadcast|sync\w*|set_flat\w*|set_param\w*)(?:_|$)",
+    r"(?:^|_)(?:convert|conversion|load|from|(?:un)?fuse|fold|(?:un)?merge|export|import|port|tie|prune|mask|quantize|dequantize|deploy|reparam\w*|resize|expand|(?<!style_)transfer|copy|clone|surgery|remap|rename|inflate|set_weights?|switch_to_deploy|to_fp\w*|cast|upcast|offload|unload|flatten|unflatten|shard|broadcast|sync\w*|set_flat\w*|set_param\w*)(?:_|$)",
     re.I,
 )
 _CONVERTS = re.compile(
-    r"(?:^|_)(?:convert|conversion|fused?|fold|unfold|quanti[sz]e|dequanti[sz]e|freeze|unfreeze|replace|surgery|reparam\w*|switch_to_deploy|merge|unmerge|(?:from|to)_(?:float|native|torch|hf))(?:_|$)",
+    r"(?:^|_)(?:convert|conversion|(?:un)?fused?|fold|unfold|quanti[sz]e|dequanti[sz]e|freeze|unfreeze|replace|surgery|reparam\w*|switch_to_deploy|merge|unmerge|(?:from|to)_(?:float|native|torch|hf))(?:_|$)",
     re.I,
 )
 _CONSTRUCTOR = re.compile(r"^(?:[A-Z][A-Za-z0-9]*)$")
