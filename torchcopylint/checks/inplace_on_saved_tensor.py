@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchcopylint.base.finding import Confidence, Role
@@ -11,6 +12,8 @@ from torchcopylint.flow.facts import Clobbered, LayerSpoils, UnitFacts, Write
 
 INTO_HELPERS = True
 ACROSS_CALLS = True
+_CACHE = re.compile(r"(?:^|[._])(?:past_key_value|past_state|inference_param|(?:\w+_)?cache(?:_|s?\b))")
+"""How it is called what decoding goes on from: `past_key_values`, `cache_params.ssm_states`, `kv_cache`."""
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -66,5 +69,10 @@ def _is_step(write: Write) -> bool:
 
 
 def _is_trained_with(unit: UnitFacts, write: Write) -> bool:
-    """Whether backward follows what a unit returns: a function that feeds one in this file does, and `forward`."""
+    """Whether backward follows what a unit returns: a function that feeds one in this file does, and `forward`.
+
+    What one step of decoding has left in a cache for the next one, nobody trains with.
+    """
+    if _CACHE.search(write.root):
+        return False
     return not _is_step(write) and ((unit.feeds_backward and unit.kind == "function") or returns_to_training(unit))
