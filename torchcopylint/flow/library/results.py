@@ -305,7 +305,7 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
     if "layout" in when and all(layout.is_strided(m.state.object(ref)) for ref in source.refs):
         # Somebody who asks for another layout right after transposing or expanding knows that it copies.
         return memory.fresh(m, at.site, made)
-    if layout.is_spread(m, op.name, source):
+    if layout.is_spread(m, op.name, source) or layout.joins_apart(m, op.short, arguments):
         return memory.fresh(m, at.site, made)
     short = op.short
     if layout.asks_for_another(arguments):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ViewImpossible
-from torchcopylint.flow.model import CONTAINERS, Kind, Object, Sure, Value
+from torchcopylint.flow.model import CONTAINERS, Kind, Object, Region, Sure, Value
 from torchcopylint.flow.values.sites import Arguments, Site
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ MOST_DIMENSIONS = 6
 _SWAPPING = frozenset({"transpose", "swapaxes", "swapdims"})
 _EXPANDING = frozenset({"expand", "expand_as", "broadcast_to"})
 _LAST_TWO = frozenset({"mT", "mH", "adjoint"})
+_JOINING = frozenset({"reshape", "ravel", "flatten"})
 _SIZED = frozenset({"view", "reshape", "expand"})
 _SIZED_MAKERS = frozenset({"empty", "ones", "rand", "randn", "zeros"})
 _DENSE_MAKERS = _SIZED_MAKERS | {"arange", "eye", "full", "linspace", "randint", "randperm"}
@@ -206,6 +207,24 @@ def has_unit(m: Machine, value: Value) -> bool:
 def is_strided(obj: Object) -> bool:
     """Whether an object is not contiguous, sizes of one aside."""
     return is_permuted(obj) or not {EXPANDED, TURNED}.isdisjoint(dict(obj.config))
+
+
+def joins_apart(m: Machine, name: str, arguments: Arguments) -> bool:
+    """Whether dimensions would have to be joined of which steps have left out parts: `x[::2, ::2, :].reshape(-1, 32)`.
+    Those are a copy, unless one of them has a single element."""
+    if name not in _JOINING or not arguments.positional:
+        return False
+    count = _count(m, arguments.positional[1:]) if name == "reshape" else 1 - len(arguments.positional[1:])
+    regions = [share.region for ref in arguments.positional[0].refs for share in m.state.object(ref).shares]
+    taken = [region for region in regions if any(part.kind == "stride" for part in region)]
+    return bool(count) and bool(taken) and all(_pieces(region) > count for region in taken)
+
+
+def _pieces(region: Region) -> int:
+    """How many runs of dimensions are left that lie side by side, at the least."""
+    kept = [part for part in region if part.kind in ("all", "slice", "stride")]
+    steps = [part.upper for part in kept[:-1] if part.kind == "stride"]
+    return 1 + sum(isinstance(step, int) and abs(step) > 1 for step in steps)
 
 
 def is_spread(m: Machine, name: str, source: Value) -> bool:
