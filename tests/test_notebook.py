@@ -94,6 +94,9 @@ class TestMagics:
             "%%unknown x",
             "pip install torch",
             "cd ..",
+            "ls ../../",
+            "rm -r $folder",
+            "mkdir out",
             "*int*?",
             ",f a",
         ],
@@ -101,6 +104,10 @@ class TestMagics:
     def test_a_line_of_ipython_does_nothing(self, line: str) -> None:
         assert body(f"a = 1\n{line}\nb = 2") == "a = 1\npass\nb = 2"
         assert body(f"if a:\n    {line}\nb = 2") == "if a:\n    pass\nb = 2"
+
+    @pytest.mark.parametrize("line", ["ls = 3", "cat -= 1", "rm in names", "cp if cp else mv", "cat.size", "less(3)"])
+    def test_a_name_that_is_a_command_as_well_stays_a_name(self, line: str) -> None:
+        assert body(f"!true\n{line}\nb = 2") == f"pass\n{line}\nb = 2"
 
     def test_it_may_go_on(self) -> None:
         assert body("!pip install \\\n  x \\\n  'y\na = 1") == "pass\n\n\na = 1"

@@ -38,7 +38,10 @@ _TIMING = re.compile(rf"(%%?(?:{_TIMED})\b[ \t]*(?:-[nrpslDT][ \t]*\S+[ \t]+|-\w
 _ASSIGNED = re.compile(r"(?P<target>[^\W\d][^=!%#\"']*=[ \t]*)(?P<magic>%(?=[^\W\d])|!)(?P<rest>.*)", re.DOTALL)
 _ESCAPE = re.compile(r"!|%{1,2}[ \t]*[^\W\d]|\?|[,;/](?=[^\W\d])")
 _HELP = re.compile(r"%{0,2}[^\W\d][\w.*]*(?:\[[^\]]*\][\w.*]*)*\?{1,2}[ \t;]*(?:#.*)?|\*[\w.*]+\?{1,2}")
-_AUTOMAGIC = re.compile(r"(?:pip3?|conda|mamba|uv) +(?:install|uninstall|list|freeze|show|update)\b|cd +\S")
+_AUTOMAGIC = re.compile(
+    r"(?:pip3?|conda|mamba|uv) +(?:install|uninstall|list|freeze|show|update)\b|cd +\S"
+    r"|(?:ls|ll|cat|cp|mv|rm|rmdir|mkdir|less|more|man) +(?!(?:in|is|not|and|or|if|else)\b|[-+*/.%@]?=)[-\w./~*$\"'{]"
+)
 _TOKEN = re.compile(r"'''|\"\"\"|'(?:\\.|[^'\\])*'?|\"(?:\\.|[^\"\\])*\"?|#.*|[()\[\]{}]")
 _UNKNOWN = "get_ipython()"
 _BINDING = re.compile(
