@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import (
     BUFFERS,
@@ -64,10 +66,24 @@ def is_advanced(m: Machine, index: t.Index) -> Fact:
         ):
             # `x[..., (0, 1)]` picks two of them, where `x[(0, 1)]` is `x[0, 1]`.
             return Fact.YES
-        if is_mask(m, part) or _is_compared_element_by_element(m, part):
+        if is_mask(m, part) or _is_compared_element_by_element(m, part) or _is_called_several(m, part):
             return Fact.YES
         answer = answer if _is_counter(m, part) else Fact.UNKNOWN
     return answer
+
+
+_SEVERAL = re.compile(
+    r"(?:^|_)(?:idxs|inds|indices|indexes|masks?)$"
+    r"|(?:^|_)(?:train|tr|trn|training|val|valid|validation|test|te|tst)_?(?:idx|ind|index|ids)$"
+    r"|^(?:idx|ind|index|ids)_?(?:train|tr|trn|val|valid|test|te|tst)$"
+)
+"""Names of what picks several: the indices of a split, and what says so by its ending."""
+
+
+def _is_called_several(m: Machine, register: int) -> bool:
+    """Whether an index of which nothing is known is called as one is that picks several: `data[train_idx]`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    return isinstance(made, t.Load | t.Attribute) and bool(_SEVERAL.search(made.name))
 
 
 def _always_picks_several(m: Machine, value: Value) -> bool:
