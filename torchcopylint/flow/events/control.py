@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.autograd import grads, needed
+from torchcopylint.flow.autograd import autocasting, grads, needed
 from torchcopylint.flow.events import methods
 from torchcopylint.flow.facts import Discarded, GradModeUnused
 from torchcopylint.flow.graphs import copied_terms, terms
@@ -44,6 +44,7 @@ def _enter(m: Machine, event: t.Enter) -> None:
     m.guards += raises_on_purpose(m, event.manager)
     m.on_purpose += raises_on_purpose(m, event.manager)
     m.failing += _expects_failure(m, event.manager)
+    m.casting += autocasting.casts(m, event.manager)
     if manager.kind is Kind.MODE and isinstance(manager.const, Mode):
         if manager.const.recording is Fact.NO:
             m.has_no_grad = True
@@ -91,6 +92,7 @@ def _exit(m: Machine, event: t.Exit) -> None:
     m.guards -= raises_on_purpose(m, event.manager)
     m.on_purpose -= raises_on_purpose(m, event.manager)
     m.failing -= _expects_failure(m, event.manager)
+    m.casting -= autocasting.casts(m, event.manager)
     _run_own(m, event.manager, "__exit__", event.site)
     if event.manager in m.entered:
         m.state.put(MODE, m.entered[event.manager])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchcopylint.flow.autograd import distributions, frozen, grads, saving, statistics
+from torchcopylint.flow.autograd import autocasting, distributions, frozen, grads, saving, statistics
 from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.interprocedural import applying
@@ -190,9 +190,10 @@ def output(
             fact = min(fact, Fact.UNKNOWN)
         if fact > 0:
             number = site * 8 + 7
-            kept = saving.save(m, function, number, Saved(site, f"{name}(...)", "network", name))
+            known = len(function.refs) == 1 and not autocasting.keeps_copies(m)
+            kept = saving.save(m, function, number, Saved(site, f"{name}(...)", "network", name)) if known else [number]
             # Of one of several networks, the graph is known, and not what it needs.
-            graph = graph | frozenset(kept if len(function.refs) == 1 else [number])
+            graph = graph | frozenset(kept)
             m.module_saves[number] = function
             if ref not in result.refs:
                 graph |= {runs.branch(m, number, m.runs.groups.get(ref | 1, ref))}
@@ -377,7 +378,7 @@ def _save_layer(
     if trainable:
         number = site * 8 + 7
         m.module_saves[number] = function
-        if needs_weight:
+        if needs_weight and not autocasting.keeps_copies(m, row.name):
             part = () if row.name in _NEED_BIAS or set(row.parameters) != _PAIR else (Part("field", "weight"),)
             ids += saving.save(m, function, number, _parameters_of(site, name), part)
         else:

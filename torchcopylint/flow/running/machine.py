@@ -166,6 +166,8 @@ class Machine:
         self.kept_fields: dict[int, tuple[FieldKeepsGraph, Value]] = {}
         self.kept_on_context: dict[int, tuple[str, Value]] = {}
         self.guards = 0
+        self.casting = 0
+        """Around how many blocks of autocast stand."""
         self.on_purpose = 0
         self.failing = 0
         self.lane = 0
