@@ -42,6 +42,12 @@ def test_a_directory_is_searched_for_python_and_notebooks(project: Path) -> None
     assert files(project) == [".hidden.py", "a.py", "b.pyi", "d.ipynb", "deep/down/f.py"]
 
 
+def test_what_macos_leaves_beside_a_file_is_taken_only_by_its_name(project: Path) -> None:
+    write(project, "a.py", "._a.py", "deep/._b.ipynb", "._c/d.py")
+    assert files(project) == ["._c/d.py", "a.py"]
+    assert files(project, "._a.py") == ["._a.py"]
+
+
 def test_a_named_file_is_taken_whatever_its_name(project: Path) -> None:
     write(project, "script", "a.txt")
     assert files(project, "script", "a.txt") == ["a.txt", "script"]

@@ -23,6 +23,7 @@ from torchcopylint.flow.model import ARGUMENT, TENSORS, How
 
 ACROSS_CALLS = True
 
+PICKED = "when nothing has to be converted"
 HOWS = PLAIN_HOWS | {How.CONDITIONAL}
 
 
@@ -37,6 +38,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         mine = owns.get(write.site, [])
         reads = [read for read in others.get(write.site, []) if _of_a_source(read)]
         reads = [read for read in reads if not is_meant_for(read, write, mine, partly=True)]
+        if write.form == "item" and not write.named:
+            # `pick(x, index)[0] = 1` has no other purpose than to change what it picks from.
+            reads = [read for read in reads if not _is_picked(read)]
         if reads:
             found.append((write, min(reads, key=order_of)))
     told = {write.site for write, _ in found}
@@ -50,6 +54,11 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         )
     outside = [fact for fact in unit.facts if isinstance(fact, ConditionalWrite) and fact.site not in told]
     yield from _outside(unit, outside, owns)
+
+
+def _is_picked(read: ReadAfter) -> bool:
+    """Whether what was written is a part of what is read, unless the index that it was picked by makes a copy."""
+    return {link.when for link in read.below_written if link.when} == {PICKED}
 
 
 def _of_a_source(read: ReadAfter) -> bool:

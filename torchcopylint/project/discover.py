@@ -12,6 +12,8 @@ from torchcopylint.project.resolver import Resolver
 from torchcopylint.project.settings import Settings
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
+ASIDE = "._"
+"""How the files begin in which macOS keeps, beside a file of that name, what other file systems have no place for."""
 
 
 class Found(NamedTuple):
@@ -92,7 +94,7 @@ def _search(top: str, resolver: Resolver) -> Iterator[Found | Unlisted]:
             continue
         for entry in listed:
             is_directory = _is_directory(entry)
-            if not is_directory and not entry.name.endswith(SUFFIXES):
+            if not is_directory and (not entry.name.endswith(SUFFIXES) or entry.name.startswith(ASIDE)):
                 continue
             if exclude.match(entry.path, is_directory=is_directory):
                 continue

@@ -26,7 +26,7 @@ CONVERSIONS = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat
 def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str, form: str, sure: Sure) -> None:
     """An object, `text`, is put on the storages of `source`, which a live parameter or buffer, `shared`, sits on."""
     going = form in ("parameter", "assign") and (_is_let_go(m, source, site) or _is_given_away(m, source, site))
-    going = going or taken_apart.is_taken_apart(m, _put(m, site))
+    going = going or taken_apart.is_taken_apart(m, _put(m, site)) or _is_used_up(m, shared, site)
     going = going and not _is_taken_each_turn(m, ref, source, site)
     if going or text == shared or (form == "parameter" and _takes_off(m)):
         # Under the name that it was taken from, it takes the place of what was there.
@@ -167,6 +167,22 @@ def _is_let_go(m: Machine, source: Value, site: int) -> bool:
         if not parts or again or uses.seen_from_inside(m, str(name)):
             return False
     return True
+
+
+def _is_used_up(m: Machine, shared: str, site: int) -> bool:
+    """Whether the memory is that of layers of a network that a function has for itself and goes through for them, and
+    does not look at again: `trained = alexnet(); for a, b in zip(net.modules(), trained.modules()): ...`."""
+    picked = _ONE_OF.match(shared)
+    if picked is None or m.unit.kind != "function" or "." in picked[1] or uses.seen_from_inside(m, picked[1]):
+        return False
+    bound = m.index.binds.get(picked[1], ())
+    looks = [use for use in uses.of_name(m, picked[1]) if use.loads]
+    seen = [m.consumer_of(use.register) for use in looks]
+    through = all(isinstance(one, t.Invoke) and one.base == use.register for one, use in zip(seen, looks, strict=True))
+    around = set(uses.loops_around(m, site))
+    # What a loop that stands around all of it makes anew is let go of with it.
+    once = len(bound) == 1 and all(use.site < site for use in looks)
+    return once and through and not (around & {loop for use in looks for loop in uses.loops_around(m, use.site)})
 
 
 def _is_taken_each_turn(m: Machine, ref: int, source: Value, site: int) -> bool:
