@@ -211,6 +211,9 @@ def is_many(m: Machine, value: Value) -> Sure:
         part = any(share.how in (How.ROW, How.INDEX) for share in obj.shares)
         if obj.dtype == "bool" or {DIMENSIONS, INDEX_COPY} & obj.flags:
             found = min(found, obj.sure)
+        elif obj.text.endswith("[...]") and not _SEVERAL.search(str(value.root)):
+            # What a list holds that was handed in may be one number each: `for index in indices: x[index][0] = 1`.
+            return Sure.NOT
         elif kind in TENSORS and not part and obj.scalar is Fact.UNKNOWN and "argm" not in obj.text:
             found = min(found, Sure.LIKELY)
         else:
