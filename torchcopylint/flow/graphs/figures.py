@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_LOOKS = 40
 """So many registers are followed from one name."""
 _NUMBERS = frozenset(
-    {"item", "detach", "tolist", "data", "size", "dim", "shape", "dtype", "device", "__format__"}
+    {"item", "detach", "tolist", "data", "size", "dim", "shape", "dtype", "device", "__format__", "requires_grad"}
     | {"argmax", "argmin", "argsort", "eq", "ne", "gt", "lt", "ge", "le", "long", "int", "bool", "bincount", "isnan"}
 )
 """Attributes and methods that give a number, or a tensor without a graph."""
@@ -95,12 +95,17 @@ class Looks:
             case t.Attribute():
                 # Who asks for a size or a device has not looked at the number yet.
                 self.looked.update([event.site] if event.name == "data" else [])
-                return event.name in _NUMBERS
+                return event.name in _NUMBERS and not self._is_asserted(event)
             case t.Make():
                 return self._ends_in_tuple(register, event)
             case t.Invoke() | t.Call():
                 return self._ends_in_call(register, event)
         return False
+
+    def _is_asserted(self, event: t.Attribute) -> bool:
+        """Whether it is asserted that there is a graph: whoever does that is there for the graph."""
+        outcomes = [one.truth for one in self.m.index.of(t.Assume) if one.register == event.out]
+        return event.name == "requires_grad" and outcomes == [True]
 
     def _is_paired(self, register: int) -> bool:
         """`for key, total in totals.items():`, `for i, total in enumerate(totals):`: what comes first is no sum."""
