@@ -103,9 +103,11 @@ class Looks:
         return False
 
     def _is_asserted(self, event: t.Attribute) -> bool:
-        """Whether it is asserted that there is a graph: whoever does that is there for the graph."""
+        """Whether a loop asserts of one thing after the other that it has a graph: whoever does that is there for it."""
+        if event.name != "requires_grad" or not self.m.index.loops.get(event.site):
+            return False
         outcomes = [one.truth for one in self.m.index.of(t.Assume) if one.register == event.out]
-        return event.name == "requires_grad" and outcomes == [True]
+        return outcomes == [True]
 
     def _is_paired(self, register: int) -> bool:
         """`for key, total in totals.items():`, `for i, total in enumerate(totals):`: what comes first is no sum."""

@@ -176,6 +176,9 @@ def _is_used_up(m: Machine, shared: str, site: int) -> bool:
     if picked is None or m.unit.kind != "function" or "." in picked[1] or uses.seen_from_inside(m, picked[1]):
         return False
     bound = m.index.binds.get(picked[1], ())
+    made = m.unit.definitions[bound[0].value] if bound and bound[0].value >= 0 else None
+    if not isinstance(made, t.Call | t.Invoke) or (isinstance(made, t.Invoke) and not m.dotted_of(made)):
+        return False
     looks = [use for use in uses.of_name(m, picked[1]) if use.loads]
     seen = [m.consumer_of(use.register) for use in looks]
     through = all(isinstance(one, t.Invoke) and one.base == use.register for one, use in zip(seen, looks, strict=True))
