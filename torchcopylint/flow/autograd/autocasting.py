@@ -40,5 +40,5 @@ def keeps_copies(m: Machine, layer: str = "") -> bool:
 
 def _normalises(m: Machine, unit: t.Unit) -> bool:
     index = m.world.index(unit)
-    named = [event.name for event in (*index.of(t.Attribute), *index.of(t.Load), *index.of(t.Invoke))]
-    return any(map(_NORMALISING.search, named))
+    named = [one.name for one in index.of(t.Attribute)] + [one.name for one in index.of(t.Load)]
+    return any(map(_NORMALISING.search, [*named, *(one.name for one in index.of(t.Invoke))]))

@@ -103,7 +103,7 @@ class Looks:
         return False
 
     def _is_asserted(self, event: t.Attribute) -> bool:
-        """Whether a loop asserts of one thing after the other that it has a graph: whoever does that is there for it."""
+        """Whether a loop asserts of one after the other that it has a graph: whoever does that is there for it."""
         if event.name != "requires_grad" or not self.m.index.loops.get(event.site):
             return False
         outcomes = [one.truth for one in self.m.index.of(t.Assume) if one.register == event.out]

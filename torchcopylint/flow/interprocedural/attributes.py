@@ -69,7 +69,9 @@ def load(m: Machine, event: t.Attribute) -> None:
 def _picks_columns(m: Machine, register: int) -> bool:
     """Whether a register holds what a list of texts has picked: `frame[["x", "y"]]`."""
     made = m.unit.definitions[register] if register >= 0 else None
-    keys = [m.unit.definitions[one] for one in made.subscript if isinstance(one, int)] if isinstance(made, t.Item) else []
+    keys = (
+        [m.unit.definitions[one] for one in made.subscript if isinstance(one, int)] if isinstance(made, t.Item) else []
+    )
     lists = [one for one in keys if isinstance(one, t.Make) and one.kind == "list"]
     held = [m.unit.definitions[item] for one in lists for item in one.items]
     return bool(held) and all(isinstance(one, t.Const) and isinstance(one.value, str) for one in held)

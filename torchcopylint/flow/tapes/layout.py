@@ -217,7 +217,7 @@ def joins_apart(m: Machine, name: str, arguments: Arguments) -> bool:
     count = _count(m, arguments.positional[1:]) if name == "reshape" else 1 - len(arguments.positional[1:])
     regions = [share.region for ref in arguments.positional[0].refs for share in m.state.object(ref).shares]
     taken = [region for region in regions if any(part.kind == "stride" for part in region)]
-    return bool(count) and bool(taken) and all(_pieces(region) > count for region in taken)
+    return count is not None and count > 0 and bool(taken) and all(_pieces(region) > count for region in taken)
 
 
 def _pieces(region: Region) -> int:
