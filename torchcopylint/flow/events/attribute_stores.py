@@ -97,7 +97,7 @@ def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, val
         lost.note_parameter(m, event, ref, obj, value)
         sharing.note_statistics(m, event, ref, value, text)
         ownership.note_field(m, event, value, text)
-    if obj.kind is Kind.MODULE or obj.owner == "self":
+    if obj.kind is Kind.MODULE or obj.owner == "self" or ownership.is_inside_module(m, obj):
         ownership.note_replaced(m, ref, Part("field", event.name), value, text, event.site)
     if obj.kind is Kind.MODULE:
         slots.register_module(m, ref, obj, event.name, value, event.site)

@@ -48,7 +48,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.program import memos
+from torchcopylint.flow.program import memos, ownership
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.storages import aliasing, field_uses, own_entries, reading, renewing, replacing, slots, writing
 from torchcopylint.flow.tapes import outer
@@ -185,6 +185,8 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
     inside.note(m, site, Role.WRITTEN, item.at, target)
     if not item.sure:
         m.perhaps_written.add(site)
+    if item.form == "step":
+        ownership.note_used(m, target, site, f"{name}(...)")
     fact = writing.write(
         m,
         target,

@@ -364,18 +364,40 @@ def note_replaced(m: Machine, base: int, part: Part, value: Value, text: str, si
         return
     new = m.state.object(value.refs[0])
     if _has_parameters(m, new):
-        note_part(m, base, part, text, new.sure, site, frozenset(share.storage | 1 for share in new.shares))
+        # What a loop makes anew at each turn has one number, and the optimizer of this turn knows that of the last one.
+        made = {share.storage | 1: share.site for share in new.shares}
+        late = {one for one, at in made.items() if 0 <= at <= site and (at == site or uses.runs_before(m, at, site))}
+        known = [built for built in m.optimizers.values() if not all(built.site < made[one] for one in late)]
+        note_part(m, base, part, text, new.sure, site, frozenset(made), among=known if late == set(made) else None)
+
+
+def is_inside_module(m: Machine, obj: Object) -> bool:
+    """Whether an object that may be a module is what a field of a module holds: `model.backbone`."""
+    wholes = [m.state.object(share.of) for share in obj.shares if share.how is How.FIELD and share.sure]
+    return obj.kind in (Kind.UNKNOWN, Kind.MODULE) and any(whole.kind is Kind.MODULE for whole in wholes)
 
 
 def note_part(
-    m: Machine, base: int, part: Part, text: str, sure: Sure, site: int, own: frozenset[int], within: Region = ()
+    m: Machine,
+    base: int,
+    part: Part,
+    text: str,
+    sure: Sure,
+    site: int,
+    own: frozenset[int],
+    within: Region = (),
+    *,
+    among: Sequence[Built] | None = None,
 ) -> None:
     """A part of a module, or of what is found `within` it, is set to something with parameters, after an optimizer was
-    built over that module: the optimizer does not know it. `own` are the storages of what is new."""
+    built over that module: the optimizer does not know it. `own` are the storages of what is new, `among` the ones
+    that may have been built over them, which is each optimizer if it is not said."""
     m.replaced[site] = (base, part, text, sure)
-    if any(own & {storage for storage, _ in built.parts} for built in m.optimizers.values()):
+    if any(own & {one for one, _ in built.parts} for built in (m.optimizers.values() if among is None else among)):
         return
     module = m.state.object(base)
+    # What gets a module for one of its parts, and is itself a part of one, is a module.
+    module = module._replace(sure=max(module.sure, Sure.LIKELY)) if is_inside_module(m, module) else module
     place = tuple((s.storage | 1, (*s.region, *within, part)) for s in module.shares if s.sure)
     for number, built in sorted(m.optimizers.items()):
         if not meet(m, place, built.parts):

@@ -37,6 +37,8 @@ class Sign(Enum):
     """Lays out a tensor in another order."""
     VIEWS = auto()
     """Asks for a view that not every layout has."""
+    REPLACES = auto()
+    """Sets parts of modules, which an optimizer may have been built over."""
 
 
 _ALWAYS = frozenset({Sign.TRAINS, Sign.WAITS})
@@ -50,6 +52,7 @@ _MEETING = (
     (Sign.SHARES, Sign.WAITS),
     (Sign.VIEWS, Sign.TURNS),
     (Sign.TURNS, Sign.VIEWS),
+    (Sign.REPLACES, Sign.TRAINS),
 )
 """What a helper does, and what somebody else does that makes it more than the helper's own affair."""
 _SHARING = frozenset({"data", "detach", "numpy", "state_dict", "load_state_dict", "parameters", "named_parameters"})
@@ -87,6 +90,8 @@ def signs(m: Machine) -> frozenset[Sign]:
         found.add(Sign.TURNS)
     if "view" in names:
         found.add(Sign.VIEWS)
+    if m.replaced and m.unit.name != "__init__":
+        found.add(Sign.REPLACES)
     found |= _writing(m, named)
     calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
     if "put" in names or any(one.keyword == "non_blocking" for call in calls for one in call.arguments):
