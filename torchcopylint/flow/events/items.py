@@ -11,6 +11,7 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     BUFFERS,
     CONTAINERS,
+    DIMENSIONS,
     FIELD,
     OPTIMIZER_STATE,
     OUTPUT,
@@ -40,6 +41,10 @@ _OPTIONS = "param_groups"
 """Under this key of an optimizer's state stand numbers alone: its options, and which parameters they are for."""
 
 
+_ROWS_OF_ARRAYS = frozenset({"numpy.r_", "numpy.c_", "numpy.mgrid"})
+"""What makes an array of slices and numbers in square brackets."""
+
+
 @handles(t.Item)
 def _item(m: Machine, event: t.Item) -> None:
     base = m.value(event.base)
@@ -51,6 +56,10 @@ def _item(m: Machine, event: t.Item) -> None:
         return
     if kinds.are_optimizers(base.const):
         m.set(event.out, kinds.ANY_OPTIMIZER)
+        return
+    if isinstance(base.const, Dotted) and base.const in _ROWS_OF_ARRAYS:
+        described = Object(Kind.ARRAY, Sure.PROVEN, text=text, flags=frozenset({DIMENSIONS}))
+        m.set(event.out, memory.fresh(m, event.site, described, "rows"))
         return
     if isinstance(base.const, Dotted) or not base.refs:
         m.set(event.out, UNKNOWN if isinstance(base.const, Dotted) else memory.unknown(m, event.site, text))

@@ -66,7 +66,8 @@ def is_advanced(m: Machine, index: t.Index) -> Fact:
         ):
             # `x[..., (0, 1)]` picks two of them, where `x[(0, 1)]` is `x[0, 1]`.
             return Fact.YES
-        if is_mask(m, part) or _is_compared_element_by_element(m, part) or _is_called_several(m, part):
+        several = _is_called_several(m, part) or _is_sized(m, part)
+        if several or is_mask(m, part) or _is_compared_element_by_element(m, part):
             return Fact.YES
         answer = answer if _is_counter(m, part) else Fact.UNKNOWN
     return answer
@@ -100,6 +101,27 @@ def _is_compared_element_by_element(m: Machine, register: int) -> bool:
         return False
     several = _compared(m)
     return bool(several) and any(use.loads and use.register in several for use in uses.of_name(m, made.name))
+
+
+_COUNTING = frozenset({"len", "max", "min", "sorted"})
+
+
+def _is_sized(m: Machine, register: int) -> bool:
+    """Whether an index of which nothing is known is several, as it is counted or gone through: `len(rows)`."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if not isinstance(made, t.Load) or kind_of(m.value(register), m.state) is not Kind.UNKNOWN:
+        return False
+    consumers = [m.consumer_of(use.register) for use in uses.of_name(m, made.name) if use.loads]
+    return any(
+        isinstance(event, t.Iterate)
+        or (isinstance(event, t.Call) and len(event.arguments) == 1 and _name_of(m, event) in _COUNTING)
+        for event in consumers
+    )
+
+
+def _name_of(m: Machine, call: t.Call) -> str:
+    called = m.unit.definitions[call.function] if call.function >= 0 else None
+    return called.name if isinstance(called, t.Load) else ""
 
 
 def _compared(m: Machine) -> frozenset[int]:
@@ -195,7 +217,7 @@ def _sure_copy(m: Machine, register: int) -> Sure:
         return max((is_many(m, element) for element in _elements(m, value)), default=Sure.NOT)
     if kind is Kind.LIST:
         return min((m.state.object(ref).sure for ref in value.refs), default=Sure.NOT)
-    if kind is Kind.UNKNOWN and is_mask(m, register):
+    if kind is Kind.UNKNOWN and (is_mask(m, register) or _is_sized(m, register)):
         return Sure.LIKELY
     return is_many(m, value)
 
