@@ -38,6 +38,7 @@ from torchcopylint.flow.storages import (
     slots,
     writing,
 )
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import idioms, kinds, memory, naming
 
 _FLAG = "requires_grad"
@@ -114,7 +115,16 @@ def _store_field(m: Machine, event: t.StoreAttribute, ref: int, obj: Object, val
         if obj.kind is Kind.MODULE:
             slots.let_go_of_field(m, ref, event.name, value)
     slots.bind_slot(m, (ref, f".{event.name}"), value, event.site, weak=ref & 1 == 1)
-    m.world.stored(m, obj, event.name, value)
+    if not _is_set_again(m, event):
+        m.world.stored(m, obj, event.name, value)
+
+
+def _is_set_again(m: Machine, event: t.StoreAttribute) -> bool:
+    """Whether a constructor surely sets the same field once more, so that no other method finds what is set here:
+    `self.layers = []`, and in the end `self.layers = nn.Sequential(*self.layers)`."""
+    later = [one for one in m.index.stores.get(event.name, ()) if one.site > event.site and not one.augmented]
+    always = [one for one in later if one in m.unit.tape and uses.is_self(m, one.base)]
+    return m.unit.name == "__init__" and bool(always) and uses.is_self(m, event.base) and not m.index.of(t.Return)
 
 
 def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, value: Value, text: str) -> None:

@@ -196,6 +196,7 @@ def _register(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, te
         slots.register_module(m, ref, m.state.object(ref), key, value, event.site)
         frozen.note_part(m, ref, value)
         slots.bind_slot(m, (ref, f".{key}"), value, event.site)
+        m.world.stored(m, m.state.object(ref), key, value)
     elif event.name != "register_parameter":
         # Under a name that each turn of a loop makes anew: `add_module(f"layer{i}", layer)`.
         already = m.state.cell((base.refs[0], ANY_ELEMENT))
