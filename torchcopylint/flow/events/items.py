@@ -249,13 +249,19 @@ def _unpack(m: Machine, event: t.Unpack) -> None:
         m.set(event.out, m.value(spelt) if spelt >= 0 else memory.unknown(m, event.site, text))
         return
     each = m.each(memory.by_kind(m, value))
-    part = slots.join_values([_part_of(m, one, obj, position, event.site, text) for one, obj in each])
+    first = _in_front(m, event) if position is None else 0
+    part = slots.join_values([_part_of(m, one, obj, position, event.site, text, first) for one, obj in each])
     for ref in part.refs if position is None else ():
         obj = m.state.object(ref)
         if obj.site == event.site:
             # What a starred target gets stands for all the elements from there on.
             m.state.set_object(ref, obj._replace(flags=obj.flags | {PLACEHOLDER}))
     m.set(event.out, part)
+
+
+def _in_front(m: Machine, event: t.Unpack) -> int:
+    """How many targets stand in front of the starred one: `first, *rest = pair`."""
+    return len({one.position for one in m.index.of(t.Unpack) if one.value == event.value and one.position >= 0})
 
 
 def _are_pairs(m: Machine, register: int) -> bool:
@@ -301,7 +307,9 @@ def _handed_back(m: Machine, event: t.Unpack, value: Value) -> Value | None:
     return Value(held.refs, held.kind) if unknown and known else None
 
 
-def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site: int, text: str) -> Value:
+def _part_of(
+    m: Machine, single: Value, obj: Object, position: int | None, site: int, text: str, first: int = 0
+) -> Value:
     if obj.kind is Kind.PARAMETER and obj.sure is Sure.HINT:
         # What is only called parameters, and has elements that are taken apart, is a table of something.
         return memory.unknown(m, site, text)
@@ -310,7 +318,7 @@ def _part_of(m: Machine, single: Value, obj: Object, position: int | None, site:
     if obj.type == containers.ZIP and position is not None:
         return containers.column(m, single.refs[0], position, site, text)
     if obj.kind in CONTAINERS:
-        return slots.element(m, single, position, site, text)
+        return slots.element(m, single, position, site, text, first)
     field = records.position(m, obj, position) if obj.kind is Kind.INSTANCE else None
     if field is not None:
         return attributes.attribute(m, single, field[1:], site, text)

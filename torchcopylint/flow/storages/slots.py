@@ -112,8 +112,8 @@ def copied_from(m: Machine, ref: int) -> int | None:
     return first
 
 
-def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value:
-    """An element of one container; `key` is a constant, or `None` for any of them."""
+def element(m: Machine, base: Value, key: object, site: int, text: str, first: int = 0) -> Value:
+    """An element of one container; `key` is a constant, or `None` for any of them, from the place `first` on."""
     ref = base.refs[0]
     obj = m.state.object(ref)
     if obj.kind is Kind.STATE_DICT:
@@ -156,6 +156,8 @@ def element(m: Machine, base: Value, key: object, site: int, text: str) -> Value
     # Of a container that comes from elsewhere, the keys that somebody has named here are not all that it has.
     any_of_all = key is None and obj.kind is not Kind.UNKNOWN
     elements = [slot for slot in m.state.slot_names(ref) if slot[1].startswith("[")]
+    if first:
+        elements = [slot for slot in elements if not slot[1][1:-1].isdecimal() or int(slot[1][1:-1]) >= first]
     held = [slot_value(m, slot) for slot in elements if any_of_all or slot[1] == ANY_ELEMENT]
     if held:
         if (several := _one_of(held)) is not None:
