@@ -85,7 +85,7 @@ def operate(m: Machine, symbol: str, values: list[Value], event: t.Operate, oper
         return memory.fresh(m, event.site, made._replace(dtype=dtype))
     if symbol == "*" and any(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
         return _repeat(m, values, kinds, event, operands)
-    if symbol == "+" and all(kind in (Kind.LIST, Kind.TUPLE) for kind in kinds):
+    if symbol == "+" and (all(kind in _ROWS for kind in kinds) or _lengthens(m, values, kinds)):
         return _concatenate(m, values, event)
     if symbol == "|" and kinds == [Kind.DICT, Kind.DICT] and all(len(value.refs) == 1 for value in values):
         return _united(m, values, event)
@@ -176,8 +176,20 @@ def _repeat(m: Machine, values: list[Value], kinds: list[Kind], event: t.Operate
     return made
 
 
+_ROWS = (Kind.LIST, Kind.TUPLE)
+
+
+def _lengthens(m: Machine, values: list[Value], kinds: list[Kind]) -> bool:
+    """Whether something of which nothing is known is added to a list of tensors, as only a list is: `[x] + others`."""
+    if sorted(kind in _ROWS for kind in kinds) != [False, True] or Kind.UNKNOWN not in kinds:
+        return False
+    known = next(value for value, kind in zip(values, kinds, strict=True) if kind in _ROWS)
+    held = [ref for ref in known.refs for slot in m.state.slot_names(ref) for ref in m.state.refs_of(slot)]
+    return bool(held) and all(m.state.object(ref).kind in TENSORS for ref in held)
+
+
 def _concatenate(m: Machine, values: list[Value], event: t.Operate) -> Value:
-    kinds = {kind_of(value, m.state) for value in values}
+    kinds = {kind_of(value, m.state) for value in values} - {Kind.UNKNOWN}
     made = memory.fresh(m, event.site, Object(kinds.pop() if len(kinds) == 1 else Kind.LIST, Sure.PROVEN, text="[...]"))
     for value in values:
         for ref in value.refs:

@@ -141,10 +141,8 @@ def note_again(m: Machine, slot: Slot, before: Cell, item: Value, site: int, for
         cell = _of_earlier_turns(m, leaf, site)
         for share in _shares(m, cell):
             held.setdefault(share.storage, []).append((cell, share))
-    if not held:
-        return
     now = Cell(item.refs, item.kind, None, item.marks, site, item.root)
-    for cell in _leaves(m, now, MAX_DEPTH):
+    for cell in _leaves(m, now, MAX_DEPTH) if held else ():
         if len({ref | 1 for ref in cell.refs}) != 1:
             continue
         for share in _shares(m, cell):

@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 _REFUSALS = (ExpandedWritten, LeafWritten, ViewRefused)
 
 
-def given_graphs(m: Machine, loop: int, ends: Sequence[Delta]) -> list[Key]:
-    """The tensors that every turn of a loop leaves with a graph, whatever it found: `out[i] = net(x)`.
+def given_graphs(m: Machine, loop: int, ends: Sequence[Delta]) -> list[tuple[Key, Fact]]:
+    """The tensors that every turn of a loop leaves with a graph, whatever it found: `out[i] = net(x)`, or as leaves
+    that require gradients: `for noise in noises: noise.requires_grad = True`. Each with whether it is a leaf.
 
     The state is that at the head of the loop at the site `loop`, `ends` are what its turns make of it. Before the loop,
     where it was made, such a tensor had no graph, so that at the head nobody knows.
     """
     live = [end for end in ends if end.get(ALIVE, True) is True]
-    found: list[Key] = []
+    found: list[tuple[Key, Fact]] = []
     for key, entry in live[0].items() if live else ():
         here = m.state.get(key)
         if not isinstance(here, Object) or here.requires_grad is not Fact.UNKNOWN or here.kind not in TENSORS:
@@ -35,17 +36,17 @@ def given_graphs(m: Machine, loop: int, ends: Sequence[Delta]) -> list[Key]:
         if loop in m.index.loops.get(here.site, ()):
             continue
         others = [entry, *(end.get(key, here) for end in live[1:])]
-        if all(isinstance(other, Object) and other.requires_grad > 0 and other.leaf is Fact.NO for other in others):
-            found.append(key)
+        left = {(other.requires_grad > 0, other.leaf) if isinstance(other, Object) else None for other in others}
+        found += [(key, leaf) for leaf in (Fact.NO, Fact.YES) if left == {(True, leaf)}]
     return found
 
 
-def take_on(state: State, keys: Sequence[Key]) -> None:
-    """The state is that behind the loop: some tensors have a graph there."""
-    for key in keys:
+def take_on(state: State, keys: Sequence[tuple[Key, Fact]]) -> None:
+    """The state is that behind the loop: some tensors have a graph there, or are leaves that require gradients."""
+    for key, leaf in keys:
         obj = state.get(key)
         if isinstance(obj, Object) and obj.requires_grad is Fact.UNKNOWN:
-            state.put(key, obj._replace(requires_grad=Fact.LIKELY, leaf=Fact.NO))
+            state.put(key, obj._replace(requires_grad=Fact.LIKELY if leaf is Fact.NO else Fact.YES, leaf=leaf))
 
 
 def of_turns(m: Machine, cell: Cell) -> tuple[int, ...]:
