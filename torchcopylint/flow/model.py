@@ -442,27 +442,6 @@ def _share_order(share: Share) -> tuple[int, str, int, int, str, bool]:
     return (share.storage, share.how.value, share.site, share.of, repr(share.region), share.sure)
 
 
-def join_cells(a: Cell, b: Cell) -> Cell:
-    """One holder on two paths."""
-    if a == b:
-        return a
-    refs = a.refs if a.refs == b.refs else tuple(sorted({*a.refs, *b.refs}))
-    marks = a.marks | b.marks
-    if len(refs) > MAX_REFS:
-        return Cell(site=a.site)
-    if len(marks) > MAX_MARKS:
-        marks = frozenset(sorted(marks)[:MAX_MARKS])
-    same = a.const == b.const and type(a.const) is type(b.const)
-    kind = join_kinds(a.kind, b.kind)
-    origin = a.origin if a.origin == b.origin else None
-    plain = a.plain or b.plain or (bool(refs) and (_is_plain(a) or _is_plain(b)))
-    return whole_cell((refs, kind, a.const if same else None, marks, max(a.site, b.site), origin, plain))
-
-
-def _is_plain(cell: Cell) -> bool:
-    return not cell.refs and cell.kind in (Kind.NUMBER, Kind.STRING)
-
-
 for _class in (Share, Object, Value, Cell):
     replace_quickly(_class)
 

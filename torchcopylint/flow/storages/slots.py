@@ -35,7 +35,6 @@ from torchcopylint.flow.model import (
     Slot,
     Sure,
     Value,
-    join_cells,
     whole_cell,
     whole_value,
 )
@@ -46,10 +45,9 @@ from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import own_entries, reading
 from torchcopylint.flow.tapes import item_stores
 from torchcopylint.flow.values import kinds, memory, naming
+from torchcopylint.flow.values.joining import MAX_OPTIONS, join_cells
 from torchcopylint.knowledge import table
 
-MAX_OPTIONS = 6
-"""A table has so many functions or classes at most, for each of them to be called."""
 _STATISTICS = frozenset({"running_mean", "running_var", "num_batches_tracked"})
 
 

@@ -23,11 +23,11 @@ from torchcopylint.flow.model import (
     Share,
     Slot,
     Value,
-    join_cells,
     join_facts,
     join_objects,
     whole_share,
 )
+from torchcopylint.flow.values.joining import join_cells
 
 ALIVE = "@alive"
 MODE = "@mode"
