@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import ExpandedWritten, LeafWritten, ViewRefused
+from torchcopylint.flow.facts import ExpandedWritten, LeafWritten, OptimizerStale, ViewRefused
 from torchcopylint.flow.model import TENSORS, Fact, Object, Sure
 from torchcopylint.flow.values.state import ALIVE
 
@@ -66,10 +66,16 @@ def of_turns(m: Machine, cell: Cell) -> tuple[int, ...]:
 
 def refused(m: Machine, event: t.Loop) -> list[Relation]:
     """What torch surely refuses in the first turn of a loop, which has just been run: whatever the state is in later
-    turns, none of them is reached."""
-    found = [fact for stated in m.facts.values() for fact in stated if isinstance(fact, _REFUSALS)]
-    sites = {each.site for each in t.events(event.body)} - m.index.on_arms if found else frozenset()
-    return [fact for fact in found if fact.site in sites and fact.sure is Sure.PROVEN]
+    turns, none of them is reached. And which optimizers step on what was there before: whatever later turns build."""
+    found = [fact for stated in m.facts.values() for fact in stated if isinstance(fact, (*_REFUSALS, OptimizerStale))]
+    inside = {each.site for each in t.events(event.body)} if found else set[int]()
+    sites = inside - m.index.on_arms
+    return [
+        fact
+        for fact in found
+        if fact.site in sites
+        and (fact.built in inside if isinstance(fact, OptimizerStale) else fact.sure is Sure.PROVEN)
+    ]
 
 
 def state_again(m: Machine, refused: Sequence[Relation]) -> None:
