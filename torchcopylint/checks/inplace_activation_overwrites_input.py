@@ -16,7 +16,7 @@ from torchcopylint.checks._common import (
     shared_points,
     written_point,
 )
-from torchcopylint.flow.facts import ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import KeptOfLayer, ReadAfter, UnitFacts, Write
 
 ACROSS_CALLS = True
 
@@ -41,6 +41,21 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             variant = "input" if read.own else ""
             # What is read sits on the memory of what is written: where that is a tensor, this is one.
             yield Report(site, points, values, confidence(write.sure), variant)
+    for fact in unit.facts:
+        if isinstance(fact, KeptOfLayer):
+            yield _of_layers(fact)
+
+
+def _of_layers(fact: KeptOfLayer) -> Report:
+    """What a loop over layers has collected, and the next layer overwrites."""
+    values = {"name": fact.holder, "op": fact.op, "source": fact.name, "container": fact.holder, "target": ""}
+    points = (
+        Point(Role.WRITTEN, fact.site, "written.told", values),
+        Point(Role.KEPT, fact.kept, "kept.append", {**values, "name": fact.name}),
+        Point(Role.WRITTEN, fact.call, "written.next", values),
+        Point(Role.READ, fact.read, "read.look", values),
+    )
+    return Report(fact.site, points, values, confidence(fact.sure))
 
 
 def _kept_apart(read: ReadAfter) -> bool:

@@ -26,7 +26,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.networks import modules
+from torchcopylint.flow.networks import chains, modules
 from torchcopylint.flow.program import ownership
 from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.running.machine import Machine, handles
@@ -84,6 +84,9 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
             # `layers[1:]` is a list of some of them.
             some = Object(Kind.MODULE, obj.sure, type=obj.type, requires_grad=obj.requires_grad, text=text)
             return memory.alias(m, single, event.site, How.FIELD, some, region=(Part("?"),), tag="some")
+        alone = chains.picked(m, event.out) if len(single.refs) == 1 and not _is_replaced(m, single.refs[0]) else None
+        if alone is not None:
+            return Value(alone, Kind.MODULE)
         return slots.child_module(m, single.refs[0], event.site, text, key=subscripts.constant(m, event.subscript))
     if obj.kind is Kind.INSTANCE and m.world.method_of(obj, "__getitem__") is not None:
         asked = Arguments([single, *_index(m, event.subscript)], {})
@@ -109,6 +112,12 @@ def _index(m: Machine, subscript: t.Index) -> list[Value]:
     """What `__getitem__` and the like are passed for what stands in the brackets."""
     index = [UNKNOWN if isinstance(part, t.Slice) else m.value(part) for part in subscript]
     return [index[0] if len(index) == 1 else UNKNOWN]
+
+
+def _is_replaced(m: Machine, ref: int) -> bool:
+    """Whether a chain has been given another layer in the place of one: `net[0] = nn.Linear(2, 2)`."""
+    places = (slot[1] for slot in m.state.slot_names(ref))
+    return any(place.startswith("[") and place != ANY_ELEMENT for place in places)
 
 
 def _of_output(m: Machine, ref: int, obj: Object, position: int, site: int, text: str) -> Value:

@@ -21,6 +21,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+from torchcopylint.flow.networks import layer_loops
 from torchcopylint.flow.program import generators
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import renewing, slots
@@ -32,6 +33,7 @@ from torchcopylint.flow.values import kinds, memory, naming
 def _loop(m: Machine, event: t.Loop) -> None:
     m.loop(event)
     renewing.after(m, event)
+    layer_loops.check(m, event)
 
 
 @handles(t.Iterate)

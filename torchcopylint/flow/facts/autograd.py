@@ -46,6 +46,20 @@ class LayerSpoils(NamedTuple):
     sure: Sure
 
 
+class KeptOfLayer(NamedTuple):
+    """A loop over the layers of a chain keeps what `op` returns under `name`, at `kept` in `holder`, and the layer that
+    is made at `site` overwrites it on the next turn, at `call`. `read` is where `holder` is looked at afterwards."""
+
+    site: int
+    name: str
+    op: str
+    call: int
+    kept: int
+    holder: str
+    read: int
+    sure: Sure
+
+
 class LeafWritten(NamedTuple):
     """At `site`, a leaf that requires grad (or, with `view`, a view of it) is written while autograd records.
 

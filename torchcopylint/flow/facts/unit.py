@@ -19,6 +19,7 @@ from torchcopylint.flow.facts.autograd import (
     GradModeUnused,
     GraphLost,
     InferenceMisused,
+    KeptOfLayer,
     LayerSpoils,
     LeafWritten,
     MappedWrite,
@@ -99,7 +100,8 @@ from torchcopylint.flow.facts.training import (
 from torchcopylint.flow.model import Fact, Kind
 
 Relation: TypeAlias = (
-    "ReadAfter | Clobbered | LayerSpoils | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut"
+    "ReadAfter | Clobbered | LayerSpoils | KeptOfLayer"
+    " | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut"
     " | GradientRead | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | Revealed"
     " | ParameterRebound | NonleafKept | OptimizerStale | OptimizerHeld | PartReplaced"
     " | ParameterTwice | StateItemLost | ParameterOverwritten"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _KEPT_IN_PLACE = frozenset({"CELU", "ELU", "LeakyReLU", "RReLU", "ReLU", "SELU"})
 """What these keep for backward is their result, where they work in place (executed under torch 2.13)."""
-_FRESH_IN_PLACE = frozenset({"AlphaDropout", "FeatureAlphaDropout"})
+FRESH_IN_PLACE = frozenset({"AlphaDropout", "FeatureAlphaDropout"})
 """These accept `inplace=True`, and write nothing (executed under torch 2.13)."""
 
 
@@ -136,7 +136,7 @@ def _writes(m: Machine, register: int, layer: Object) -> bool:
     """Whether a layer surely writes into what it is given, in training: a dropout of nothing does not."""
     row, plain = table.module_class(layer.type), layer.type.rpartition(".")[2]
     inplace = row is not None and row.inplace_keyword and dict(layer.config).get("inplace") is True
-    if not inplace or plain in _FRESH_IN_PLACE:
+    if not inplace or plain in FRESH_IN_PLACE:
         return False
     made = m.unit.definitions[register]
     first = made.arguments[0] if "Dropout" in plain and isinstance(made, t.Call | t.Invoke) and made.arguments else None
