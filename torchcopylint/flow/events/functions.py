@@ -313,22 +313,3 @@ def _wrapper(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: s
         return memory.unknown(m, event.site, f"{name}(...)")
     memory.refine(m, inner, Kind.MODULE, Sure.LIKELY)
     return making.wrap(m, inner, event.site, name)
-
-
-@special(
-    "torch.nn.utils.weight_norm",
-    "torch.nn.utils.spectral_norm",
-    "torch.nn.utils.parametrizations.weight_norm",
-    "torch.nn.utils.parametrizations.spectral_norm",
-    "torch.nn.utils.parametrizations.orthogonal",
-)
-def _reparametrised(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    """The module itself, which computes one of its weights from now on: that is no leaf any more."""
-    module = arguments.at(0) if arguments.positional else arguments.keywords.get("module", UNKNOWN)
-    reading.read(m, module, event.site, "argument", name)
-    if len(module.refs) != 1 or m.state.object(module.refs[0]).kind is not Kind.MODULE:
-        return memory.unknown(m, event.site, f"{name}(...)")
-    told = arguments.keywords.get("name", arguments.at(1)).const
-    field = told if isinstance(told, str) else "weight"
-    slots.bind_slot(m, (module.refs[0], f".{field}"), memory.unknown(m, event.site, f"{name}(...).{field}"), event.site)
-    return module

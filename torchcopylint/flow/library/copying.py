@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd.unknowns import BACKWARD_NAMES
 from torchcopylint.flow.facts import TensorCopied
-from torchcopylint.flow.model import ANY_ELEMENT, CONTAINERS, LOCAL, TENSORS, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.library import reparametrised
+from torchcopylint.flow.model import ANY_ELEMENT, COMPUTES, CONTAINERS, LOCAL, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.program import hollow
 from torchcopylint.flow.tapes import after_turns, uses
 from torchcopylint.flow.values import kinds, memory, naming
@@ -46,7 +47,7 @@ def note_deepcopy(m: Machine, value: Value, site: int, name: str) -> None:
     """`copy.deepcopy` gets a computed tensor, or something that holds one: it refuses."""
     if m.on_purpose or m.guards:
         return
-    found = [_computed_in(m, ref, name, MAX_DEPTH) for ref in value.refs]
+    found = [_computed_in(m, ref, name, MAX_DEPTH, site) for ref in value.refs]
     if found and found[0] is not None and all(one is not None for one in found):
         held, obj = found[0]
         m.fact(TensorCopied(site, held, "deepcopy", obj.site, _sure(m, obj)))
@@ -73,11 +74,13 @@ def _is_computed(obj: Object) -> bool:
     return obj.kind in TENSORS and obj.leaf is Fact.NO and obj.requires_grad > 0
 
 
-def _computed_in(m: Machine, ref: int, name: str, depth: int) -> tuple[str, Object] | None:
+def _computed_in(m: Machine, ref: int, name: str, depth: int, site: int) -> tuple[str, Object] | None:
     obj = m.state.object(ref)
     if _is_computed(obj):
         return name, obj
-    left = _left_by_constructor(m, obj)
+    if COMPUTES in obj.flags and not reparametrised.is_as_left(m, ref, site):
+        return None
+    left = _left_by_constructor(m, obj, ref, site)
     if left is not None:
         return f"{name}.{left[0]}", left[1]
     if depth and obj.kind in (*CONTAINERS, Kind.MODULE, Kind.INSTANCE) and obj.kind is not Kind.STATE_DICT:
@@ -86,9 +89,15 @@ def _computed_in(m: Machine, ref: int, name: str, depth: int) -> tuple[str, Obje
             refs = after_turns.of_turns(m, cell) if cell is not None else ()
             held = [m.state.object(r) for r in refs]
             if len(held) == 1 and held[0].kind in (Kind.MODULE, Kind.INSTANCE) and slot[1].startswith("."):
-                inner = _computed_in(m, refs[0], name + slot[1], depth - 1)
+                inner = _computed_in(m, refs[0], name + slot[1], depth - 1, site)
                 if inner is not None:
                     return inner
+            if obj.kind is Kind.MODULE and slot[1].startswith("[") and reparametrised.is_as_left(m, ref, site):
+                # What stands for several parts of a chain is each of them.
+                parts = [r for r in refs if COMPUTES in m.state.object(r).flags]
+                inners = [_computed_in(m, r, f"{name}[...]", depth - 1, site) for r in parts]
+                if (found := next((one for one in inners if one is not None), None)) is not None:
+                    return found
             if not held or not all(_is_computed(one) for one in held):
                 continue
             if slot[1] != ANY_ELEMENT:
@@ -99,7 +108,7 @@ def _computed_in(m: Machine, ref: int, name: str, depth: int) -> tuple[str, Obje
     return None
 
 
-def _left_by_constructor(m: Machine, obj: Object) -> tuple[str, Object] | None:
+def _left_by_constructor(m: Machine, obj: Object, ref: int, site: int) -> tuple[str, Object] | None:
     """A field of an instance in which its constructor, which nobody overrides, leaves something computed."""
     number = m.world.local_class(obj.type) if obj.kind in (Kind.MODULE, Kind.INSTANCE) else None
     constructor = m.world.method(number, "__init__") if number is not None else None
@@ -111,6 +120,10 @@ def _left_by_constructor(m: Machine, obj: Object) -> tuple[str, Object] | None:
         if cell is None or len(cell.refs) != 1 or cell.site < 0 or m.world.setters(field):
             continue
         held = initial.state.object(cell.refs[0])
+        if COMPUTES in held.flags and not uses.on_some_paths(initial, cell.site):
+            inner = _computed_in(initial, cell.refs[0], field, 1, -1)
+            if inner is not None and reparametrised.is_as_left(m, ref, site):
+                return inner[0], inner[1]._replace(site=-1)
         if held.owner in ("", LOCAL) and _is_computed(held) and not uses.on_some_paths(initial, cell.site):
             # Its site is the constructor's.
             return field, held._replace(site=-1)

@@ -8,7 +8,7 @@ from torchcopylint.flow.autograd import autocasting, distributions, frozen, grad
 from torchcopylint.flow.facts import Saved
 from torchcopylint.flow.graphs import runs
 from torchcopylint.flow.interprocedural import applying
-from torchcopylint.flow.library import containers, custom, operations, results
+from torchcopylint.flow.library import containers, custom, operations, reparametrised, results
 from torchcopylint.flow.model import (
     CONTAINERS,
     INFERENCE,
@@ -45,6 +45,7 @@ def call_module(m: Machine, function: Value, arguments: Arguments, site: int, na
         conversions.let_go_of(m, [*arguments.positional, *arguments.keywords.values()])
     custom.called(m, function, arguments, result, site)
     _leave_there(m, arguments, result)
+    reparametrised.called(m, function, site)
     return result
 
 

@@ -116,6 +116,7 @@ class Machine:
         self.roots: dict[int, tuple[int, str]] = {}
         self.root_keys: dict[int, Key | None] = {}
         self.cuts: dict[int, bool] = {}
+        self.unrecorded: set[int] = set()
         self.region_names: dict[str, set[int]] = {}
         self.initial_fields: dict[str, Slot] = {}
         self.written_before: dict[int, dict[int, frozenset[int]]] = {}
