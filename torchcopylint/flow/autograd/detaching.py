@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import DetachedInPlace
 from torchcopylint.flow.graphs import runs
-from torchcopylint.flow.model import DETACHED, Fact, How, Value
+from torchcopylint.flow.model import DETACHED, Fact, How, Object, Share, Value
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import writing
 from torchcopylint.flow.tapes import uses
@@ -17,11 +17,11 @@ from torchcopylint.knowledge.table import Op
 def in_place(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
     """`x.detach_()`: the object is cut from its graph, and so is whoever else holds it."""
     value = arguments.positional[0]
-    if len(value.refs) == 1:
-        ref = value.refs[0]
+    views = [_view(m.state.object(ref)) for ref in value.refs]
+    if len(value.refs) == 1 or (views and all(views)):
+        ref, view = value.refs[0], views[0]
         obj = m.state.object(ref)
         user = _user(m, event.out)[0]
-        view = next((s for s in obj.shares if s.how in (How.VIEW, How.INDEX, How.ROW) and s.sure and not s.when), None)
         fact = DetachedInPlace(
             site=at.site,
             name=at.name,
@@ -40,6 +40,11 @@ def in_place(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call,
         _cut(m, value, at.site)
     cut(m, value)
     return value
+
+
+def _view(obj: Object) -> Share | None:
+    """How something has become a view, if it surely is one."""
+    return next((s for s in obj.shares if s.how in (How.VIEW, How.INDEX, How.ROW) and s.sure and not s.when), None)
 
 
 def cut(m: Machine, value: Value) -> None:
@@ -78,6 +83,11 @@ def _consumer(m: Machine, register: int, name: str) -> str:
     if isinstance(event, t.Make) and isinstance(m.consumer_of(event.out), t.Discard):
         # Several statements in one: `h.detach_(), c.detach_()`.
         return "statement"
+    while isinstance(event, t.Make) and event.kind == "dict":
+        # What is logged under names goes the way of the dictionary. Tuples of states are made to be handed on cut.
+        register, event = event.out, m.consumer_of(event.out)
+        if isinstance(event, t.Bind | t.StoreAttribute | t.StoreItem):
+            return "bound"
     if isinstance(event, t.Return):
         return "return"
     return "argument" if isinstance(event, t.Call | t.Invoke) and register not in t.operands(event)[:1] else "chain"

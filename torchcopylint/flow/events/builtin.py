@@ -102,7 +102,7 @@ def _list(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     if not arguments.positional:
         return memory.fresh(m, event.site, Object(kind, Sure.PROVEN, text="..."))
     source = arguments.positional[0]
-    if len(source.refs) == 1 and m.state.object(source.refs[0]).kind in (Kind.LIST, Kind.TUPLE) and name != "sorted":
+    if len(source.refs) == 1 and name != "sorted" and _is_sequence(m, source.refs[0]):
         made = memory.fresh(m, event.site, Object(kind, Sure.PROVEN, text="..."))
         _copy_in_order(m, source.refs[0], made.refs[0], event.site)
         return made
@@ -111,6 +111,13 @@ def _list(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     made = containers.iterator(m, event.site, item, "list", kind)
     ownership.note_taken(m, [source], made)
     return made
+
+
+def _is_sequence(m: Machine, ref: int) -> bool:
+    """Whether something has its elements in places. What views of one tensor an operation has made (`x.split(2)`) are
+    made of that tensor when somebody takes them out, as its rows are."""
+    obj = m.state.object(ref)
+    return obj.kind in (Kind.LIST, Kind.TUPLE) and (not obj.shares or bool(m.state.slot_names(ref)))
 
 
 def _copy_in_order(m: Machine, source: int, target: int, site: int) -> None:

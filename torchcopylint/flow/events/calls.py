@@ -281,7 +281,8 @@ def call_dotted(m: Machine, dotted: Dotted, arguments: Arguments, event: t.Call 
     if op is not None:
         if dotted in conversions.LEGACY:
             arguments = conversions.of_no_guess(m, arguments, event.site)
-        if dotted.startswith("torch.Tensor.") and arguments.positional:
+        of_tensors = dotted.startswith("torch.Tensor.") or dotted in methods.ALSO_FUNCTIONS
+        if of_tensors and arguments.positional:
             return methods.call_tensor_method(m, op, arguments, event, dotted.rpartition(".")[2])
         result = functions.call_known(m, op, arguments, event, name)
         if op.result == "array":

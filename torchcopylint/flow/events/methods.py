@@ -330,7 +330,7 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
     """A method of a tensor."""
     arguments = arguments.without_none()
     base = arguments.positional[0]
-    text = naming.text_of(m, event.base) if isinstance(event, t.Invoke) else naming.key_text(m, base.root) or "..."
+    text = _receiver_text(m, event, base)
     at = Site(event.site, text, name)
     if name in conversions.METHODS:
         conversions.method(m, name, arguments, event, text)
@@ -358,6 +358,14 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
     result = operations.apply(m, op, arguments, at)
     _note_pure(m, op, event, text, name, base, arguments)
     return result
+
+
+def _receiver_text(m: Machine, event: t.Invoke | t.Call, base: Value) -> str:
+    """How what a method is called on is written, which may be in the brackets: `torch.detach_(x)`."""
+    if isinstance(event, t.Invoke) and not isinstance(m.value(event.base).const, t.Dotted):
+        return naming.text_of(m, event.base)
+    text = naming.spelling(m, event.arguments[0].register) if event.arguments else "..."
+    return text if text != "..." else naming.key_text(m, base.root) or "..."
 
 
 def _note_pure(
@@ -496,3 +504,5 @@ _TENSOR_METHODS = {
     "to": _to,
     "copy_": _copy,
 }
+ALSO_FUNCTIONS = frozenset({"torch.detach_"})
+"""Functions of torch that do what one of these methods does to their first argument."""

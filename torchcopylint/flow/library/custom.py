@@ -55,7 +55,8 @@ def conclude(m: Machine) -> None:
     """What a `forward` that has been run does to its inputs."""
     inputs = _inputs(m)
     outputs = _returned(m)
-    if m.world.method(m.unit.owner, "setup_context") is not None:
+    dirty = _marked(m)
+    if dirty is None:
         return
     known = all(m.state.object(ref).kind in TENSORS for ref in outputs)
     told: set[int] = set()
@@ -68,17 +69,32 @@ def conclude(m: Machine) -> None:
             continue
         ref = hits[0]
         sure = max(write.sure, Sure.LIKELY)
-        if ref not in m.dirty and ref not in told and (ref in outputs or differentiated.has_gradient(m, inputs[ref])):
+        if ref not in dirty and ref not in told and (ref in outputs or differentiated.has_gradient(m, inputs[ref])):
             told.add(ref)
             m.fact(FunctionInput(write.site, inputs[ref], write.op, "unmarked", -1, sure))
-        elif ref in m.dirty and outputs and ref not in outputs and known:
-            m.fact(FunctionInput(m.dirty[ref], inputs[ref], write.op, "lost", write.site, sure))
+        elif ref in dirty and outputs and ref not in outputs and known:
+            m.fact(FunctionInput(dirty[ref], inputs[ref], write.op, "lost", write.site, sure))
     for ref in sorted(m.marked_alone):
         obj = m.state.object(ref)
         made_here = obj.owner in ("", LOCAL) and all(share.storage not in inputs for share in obj.shares)
         if made_here and obj.kind in TENSORS and known and outputs:
             why, op = ("temporary", "mark_dirty") if ref in outputs else ("lost", "forward")
             m.fact(FunctionInput(m.dirty[ref], obj.text, op, why, obj.site, max(obj.sure, Sure.LIKELY)))
+
+
+def _marked(m: Machine) -> dict[int, int] | None:
+    """The inputs of a `forward` that are marked as dirty, be it in `setup_context`, and where; `None` if nobody knows
+    which these are."""
+    number = m.world.method(m.unit.owner, "setup_context")
+    if number is None:
+        return m.dirty
+    if not m.world.is_own(number):
+        return None
+    outputs = _returned(m)
+    found = _by_setup(m, "mark_dirty", min(outputs) if len(outputs) == 1 else -1)
+    marking = [event for event in m.world.index(m.world.unit(number)).of(t.Invoke) if event.name == "mark_dirty"]
+    told = len(found) == sum(len(event.arguments) for event in marking)
+    return found if told and -1 not in found else None
 
 
 def _inputs(m: Machine) -> dict[int, str]:
@@ -189,20 +205,20 @@ def _dirty(m: Machine) -> set[int]:
     return {*m.dirty, *_by_setup(m, "mark_dirty", -1)}
 
 
-def _by_setup(m: Machine, method: str, output: int) -> list[int]:
-    """What `setup_context(ctx, inputs, output)` gives to a method of the context: its inputs or its output."""
+def _by_setup(m: Machine, method: str, output: int) -> dict[int, int]:
+    """What `setup_context(ctx, inputs, output)` gives to a method of the context, an input or the output, and where."""
     number = m.world.method(m.unit.owner, "setup_context")
     if number is None or not m.world.is_own(number) or len(m.world.unit(number).parameters) != 3:
-        return []
+        return {}
     unit, inputs = m.world.unit(number), list(_inputs(m))
-    found: list[int] = []
+    found: dict[int, int] = {}
     for event in m.world.index(unit).of(t.Invoke):
         for argument in event.arguments if event.name == method else ():
             place = _place_in(m.world.index(unit), argument.register)
             if place is None and _is_named(unit, argument.register, unit.parameters[2].name):
-                found.append(output)
+                found[output] = event.site
             elif place is not None and 0 <= place < len(inputs):
-                found.append(inputs[place])
+                found[inputs[place]] = event.site
     return found
 
 

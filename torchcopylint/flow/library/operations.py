@@ -42,6 +42,7 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     activation = inplace or (bool(op.writes) and activations.is_twin(op))
     if inplace:
         written = [first]
+    if inplace or (activation and not op.name.startswith("torch.Tensor.")):
         activations.known_tensor(m, first)
     before = saving.needs_gradient(m, first) if written else None
     sources = [value for value in (*arguments.positional[1:], *arguments.keywords.values()) if value.refs]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _FUNCTIONAL = "torch.nn.functional."
 FORM = "activation"
 """The form of such writes."""
+_WITHOUT_KEYWORD = frozenset({"sigmoid_", "tanh_"})
+"""Activations of which nothing accepts `inplace=`."""
 PASSED_ON = "..."
 """What the result of a call is bound to when it is not bound, but used on."""
 
@@ -27,7 +29,7 @@ def is_twin(op: Op) -> bool:
     if not short.endswith("_") or short.endswith("__"):
         return False
     twin = table.function(_FUNCTIONAL + short[:-1])
-    return twin is not None and twin.inplace_keyword
+    return short in _WITHOUT_KEYWORD or (twin is not None and twin.inplace_keyword)
 
 
 @cache
