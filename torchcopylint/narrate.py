@@ -47,6 +47,7 @@ PHRASES: Mapping[str, str] = {
     "shared.readonly": "shared here: an array that must not be written",
     "kept.append": "kept here: `{container}` gets the memory of `{name}`, not a copy",
     "kept.item": "kept here: `{container}` gets the memory of `{name}`, not a copy",
+    "kept.others": "kept here: `{container}` holds the memory itself, not a copy",
     "kept.gradient": "kept here: `{name}` itself, not a copy",
     "kept.yield": "kept here: `{name}` itself is handed out, not a copy",
     "kept.queue": "kept here: `{container}` hands the memory of `{name}` to another process, not a copy",

@@ -16,7 +16,7 @@ from torchcopylint.checks._common import (
     shared_points,
     written_point,
 )
-from torchcopylint.flow.facts import KeptOfLayer, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import KeptOfLayer, KeptSpoilt, ReadAfter, UnitFacts, Write
 
 ACROSS_CALLS = True
 
@@ -44,6 +44,18 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for fact in unit.facts:
         if isinstance(fact, KeptOfLayer):
             yield _of_layers(fact)
+        elif isinstance(fact, KeptSpoilt):
+            yield _of_others(fact)
+
+
+def _of_others(fact: KeptSpoilt) -> Report:
+    """What a function has put away for others."""
+    values = {"name": fact.holder, "op": fact.op, "source": fact.holder, "container": fact.holder}
+    kept = Point(Role.KEPT, fact.kept, "kept.others", values)
+    written = Point(Role.WRITTEN, fact.site, "written", values)
+    told = Point(Role.WRITTEN, fact.told, "written.told", values)
+    points = (told, kept, written) if fact.told >= 0 else (kept, written)
+    return Report(fact.told if fact.told >= 0 else fact.site, points, values, confidence(fact.sure), "kept")
 
 
 def _of_layers(fact: KeptOfLayer) -> Report:

@@ -60,6 +60,18 @@ class KeptOfLayer(NamedTuple):
     sure: Sure
 
 
+class KeptSpoilt(NamedTuple):
+    """At `site`, the activation `op` overwrites what has been put into `holder`, at `kept`, for others to find. `told`
+    is where it was told to work in place, or -1."""
+
+    site: int
+    holder: str
+    op: str
+    kept: int
+    told: int
+    sure: Sure
+
+
 class LeafWritten(NamedTuple):
     """At `site`, a leaf that requires grad (or, with `view`, a view of it) is written while autograd records.
 

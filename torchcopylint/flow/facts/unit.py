@@ -20,6 +20,7 @@ from torchcopylint.flow.facts.autograd import (
     GraphLost,
     InferenceMisused,
     KeptOfLayer,
+    KeptSpoilt,
     LayerSpoils,
     LeafWritten,
     MappedWrite,
@@ -100,7 +101,7 @@ from torchcopylint.flow.facts.training import (
 from torchcopylint.flow.model import Fact, Kind
 
 Relation: TypeAlias = (
-    "ReadAfter | Clobbered | LayerSpoils | KeptOfLayer"
+    "ReadAfter | Clobbered | LayerSpoils | KeptOfLayer | KeptSpoilt"
     " | DataAccess | DataShared | LeafWritten | DetachedInPlace | ReadAfterCut"
     " | GradientRead | Discarded | GradModeUnused | AttributeSet | Repeated | Kept | FieldRead | Revealed"
     " | ParameterRebound | NonleafKept | OptimizerStale | OptimizerHeld | PartReplaced"

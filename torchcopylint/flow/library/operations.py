@@ -15,7 +15,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import conversions, nonnegative, overlaps, reading, resizing, slots, writing
+from torchcopylint.flow.storages import conversions, nonnegative, overlaps, reading, resizing, slots, spoilt, writing
 from torchcopylint.flow.tapes import activations, inquiries
 from torchcopylint.flow.values import callforms, naming
 from torchcopylint.flow.values.sites import STATISTICS, Arguments, Site
@@ -66,6 +66,7 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
             refusals.check_shape(m, value, (), at)
     if activation:
         activations.note_result(m, at.site)
+        spoilt.note(m, first, at.site)
         nonnegative.note(m, at.site, op.name)
     result = results.result(m, op, arguments, first, at, inplace)
     if op.shares == "fresh" and not inplace and m.facts and not _requires_grad(m, result):

@@ -418,7 +418,7 @@ def _several(m: Machine, op: Op, arguments: Arguments, source: Value, at: Site) 
         how = How.INDEX if op.apart else How.ROW
         return memory.alias(m, source, at.site, how, made._replace(flags=frozenset({PARTS})))
     value = memory.fresh(m, at.site, made)
-    if op.short in callforms.PLACES:
+    if op.short in callforms.PLACES or callforms.finds_places(op):
         _found_at(m, op, value.refs[0], described, at)
         return value
     known = outputs_of(op.name)

@@ -29,7 +29,7 @@ from torchcopylint.flow.networks import chains, making, told_inplace
 from torchcopylint.flow.program import recurrent
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import conversions, kept_while_trained, nonnegative, reading, slots, writing
+from torchcopylint.flow.storages import conversions, kept_while_trained, nonnegative, reading, slots, spoilt, writing
 from torchcopylint.flow.tapes import activations, layout
 from torchcopylint.flow.values import devices, kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments, Site
@@ -162,6 +162,7 @@ def _write_first(m: Machine, function: Value, first: Value, site: int, name: str
     reading.read(m, first, site, "argument", name)
     operations.write_through(m, first, [], at, reads_old=True, versioned=True)
     activations.note_result(m, site, told_inplace.site_of(m, function, site))
+    spoilt.note(m, first, site)
 
 
 def output(
@@ -252,11 +253,15 @@ def _call_known(
         activations.known_tensor(m, first)
         operations.write_through(m, first, [], at, reads_old=True, versioned=True)
         activations.note_result(m, site, told_inplace.site_of(m, function, site))
+        spoilt.note(m, first, site)
         nonnegative.note(m, site, row.name)
         result = writing.current(m, first)
         saving.note_output(m, result, at, activations.keeps_output(row.name))
         return result
     _show_inputs(m, row, arguments)
+    finding = _finding_places(row, config)
+    if finding is not None:
+        return operations.apply(m, finding, arguments, at)
     off = frozen.trains_nothing(m, function, obj)
     trainable = bool(row.parameters) and not off
     made = _made_by(m, row, config, arguments, at, trainable)
@@ -281,6 +286,15 @@ def _call_known(
     statistics.update(m, function, row, site, name)
     _note_pure(m, function, obj, row, first, site, name)
     return result
+
+
+def _finding_places(row: table.ModuleOp, config: Mapping[str, object]) -> table.Op | None:
+    """The function that a pooling calls which also returns where it has found each maximum."""
+    plain = row.name.rpartition(".")[2]
+    if config.get("return_indices") is not True or "MaxPool" not in plain:
+        return None
+    short = plain.replace("MaxPool", "_max_pool").lower().lstrip("_")
+    return table.function(f"torch.nn.functional.{short}(return_indices)")
 
 
 def _in_order(row: table.ModuleOp, arguments: Arguments) -> Arguments:

@@ -59,6 +59,11 @@ def may_share(arguments: Arguments) -> bool:
     return told is not None and (told.const is False or (told.kind is Kind.NONE and not told.refs))
 
 
+def finds_places(op: Op) -> bool:
+    """Whether a pooling also returns where it has found each maximum."""
+    return op.result == "tensors" and "max_pool" in op.name
+
+
 def out_by_place(op: Op, arguments: Arguments) -> Arguments:
     """The arguments of a function of numpy with `out` by its name, where it stands behind the operands."""
     short = op.name.removeprefix("numpy.")
