@@ -26,7 +26,7 @@ from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.running.special import EACH, receiver_text, special
 from torchcopylint.flow.storages import copies, reading, sharing, slots, storing, writing
-from torchcopylint.flow.tapes import by_default
+from torchcopylint.flow.tapes import by_default, layout
 from torchcopylint.flow.values import callforms, devices, memory, naming
 from torchcopylint.flow.values.sites import WRITING_KEYWORDS, Arguments, Site
 from torchcopylint.flow.values.state import MODE, Mode, kind_of
@@ -247,7 +247,8 @@ def _parameter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name:
     obj = m.state.object(source.refs[0]) if len(source.refs) == 1 else Object()
     text = naming.text_of(m, event.out)
     made = Object(Kind.PARAMETER, Sure.PROVEN, leaf=Fact.YES, requires_grad=requires, dtype=obj.dtype, text=text)
-    made = made._replace(config=devices.at(devices.place_of(obj)))
+    dense = ((layout.DENSE, True),) if layout.is_dense(m, source) else ()
+    made = made._replace(config=(*devices.at(devices.place_of(obj)), *dense))
     if not source.refs:
         return memory.fresh(m, event.site, made)
     shared = slots.lives_on(m, source, -1)

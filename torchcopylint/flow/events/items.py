@@ -84,8 +84,8 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
             # `layers[1:]` is a list of some of them.
             some = Object(Kind.MODULE, obj.sure, type=obj.type, requires_grad=obj.requires_grad, text=text)
             return memory.alias(m, single, event.site, How.FIELD, some, region=(Part("?"),), tag="some")
-        alone = chains.picked(m, event.out) if len(single.refs) == 1 and not _is_replaced(m, single.refs[0]) else None
-        if alone is not None:
+        alone = chains.picked(m, event.out) if len(single.refs) == 1 and _is_handed_on(m, event.out) else None
+        if alone is not None and not _is_replaced(m, single.refs[0]):
             return Value(alone, Kind.MODULE)
         return slots.child_module(m, single.refs[0], event.site, text, key=subscripts.constant(m, event.subscript))
     if obj.kind is Kind.INSTANCE and m.world.method_of(obj, "__getitem__") is not None:
@@ -112,6 +112,12 @@ def _index(m: Machine, subscript: t.Index) -> list[Value]:
     """What `__getitem__` and the like are passed for what stands in the brackets."""
     index = [UNKNOWN if isinstance(part, t.Slice) else m.value(part) for part in subscript]
     return [index[0] if len(index) == 1 else UNKNOWN]
+
+
+def _is_handed_on(m: Machine, register: int) -> bool:
+    """Whether a layer is called, or passed on. What is asked of it, `net[0].parameters()`, is a part of the chain's."""
+    event = m.consumer_of(register)
+    return isinstance(event, t.Call) or (isinstance(event, t.Invoke) and event.base != register)
 
 
 def _is_replaced(m: Machine, ref: int) -> bool:

@@ -40,7 +40,9 @@ def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
     """
     if event.name == "register_hooks" and len(arguments.positional) == 3:
         register = event.arguments[0].register
-        _note(m, called(m, register, arguments.positional[1]), PACK, register)
+        function = called(m, register, arguments.positional[1])
+        _note(m, function, PACK, register)
+        _hand_tensor(m, function)
     many = _SEVERAL.get(event.name, 0)
     if (event.name != "register_hook" and not many) or len(arguments.positional) < 2:
         return
@@ -71,6 +73,17 @@ def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke) -> None:
             if function.const is None:
                 function = _likely_method(m, register, *(one.register for one in event.arguments))
             _note(m, function, PACK, register)
+            _hand_tensor(m, function)
+
+
+def _hand_tensor(m: Machine, function: Value) -> None:
+    """What a pack hook is handed, last of all, is a tensor."""
+    if isinstance(function.const, FunctionReference) and m.world.is_own(function.const.unit):
+        unit = m.world.unit(function.const.unit)
+        saved = m.number("what an operation saves")
+        m.state.set_object(saved, Object(Kind.TENSOR, Sure.PROVEN))
+        given = {parameter.name: Value((saved,), Kind.TENSOR) for parameter in unit.parameters[-1:]}
+        m.world.note_arguments(m, unit.number, given)
 
 
 def note_super(m: Machine, event: t.Invoke) -> None:

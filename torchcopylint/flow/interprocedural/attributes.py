@@ -197,6 +197,8 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
         if row is not None and name in row.parameters:
             trained = Fact.NO if obj.requires_grad is Fact.NO else Fact.UNKNOWN if switched else Fact.YES
             known = Object(Kind.PARAMETER, obj.sure, leaf=Fact.YES, requires_grad=trained, dtype=obj.dtype)
+            # Layers make their parameters so, and nobody turns them round but for another memory format.
+            known = known._replace(config=((layout.DENSE, True),))
         elif row is not None and name in row.buffers:
             known = Object(Kind.TENSOR, obj.sure, leaf=Fact.YES, requires_grad=Fact.NO)
     if known is None:

@@ -16,6 +16,8 @@ from torchcopylint.flow.values import kinds, memory, naming
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
+_BY_ITSELF = ("__deepcopy__", "__getstate__", "__reduce__", "__reduce_ex__")
+"""Methods by which an object says itself what is copied of it."""
 MAX_DEPTH = 2
 """How deep what a container or an object holds is looked at."""
 
@@ -78,6 +80,10 @@ def _computed_in(m: Machine, ref: int, name: str, depth: int, site: int) -> tupl
     obj = m.state.object(ref)
     if _is_computed(obj):
         return name, obj
+    if obj.kind in (Kind.MODULE, Kind.INSTANCE) and any(
+        m.world.method_of(obj, name) is not None for name in _BY_ITSELF
+    ):
+        return None
     if COMPUTES in obj.flags and not reparametrised.is_as_left(m, ref, site):
         return None
     left = _left_by_constructor(m, obj, ref, site)
@@ -113,7 +119,7 @@ def _left_by_constructor(m: Machine, obj: Object, ref: int, site: int) -> tuple[
     number = m.world.local_class(obj.type) if obj.kind in (Kind.MODULE, Kind.INSTANCE) else None
     constructor = m.world.method(number, "__init__") if number is not None else None
     initial = m.world.machines.get(constructor) if constructor is not None else None
-    if number is None or initial is None or initial.unit.owner != number or m.world.method(number, "__deepcopy__"):
+    if number is None or initial is None or initial.unit.owner != number:
         return None
     for slot in initial.state.slot_names(initial.number("argument", initial.unit.first)):
         cell, field = initial.state.cell(slot), slot[1][1:]
