@@ -35,6 +35,7 @@ EXPANDING = frozenset({"expand", "expand_as", "broadcast_to", "meshgrid"})
 """Operations whose results repeat one memory along a dimension. What `broadcast_tensors` returns need not: `layout`."""
 _READING_AGAIN = {"mm": 0, "matmul": 0, "bmm": 0, "mv": 0, "addmm": 1, "addmv": 1, "baddbmm": 1}
 """Products, and from which operand on `out=` must not be one; those that add take their first one as a start."""
+_CHAINED = frozenset({"multi_dot", "chain_matmul"})
 _FILLING = frozenset({"fill_", "zero_"})
 """These give every element the same value, so it does not matter how often they meet it."""
 
@@ -61,17 +62,30 @@ def check_shape(m: Machine, target: Value, sources: Sequence[Value], at: Site) -
 
 def check_out(m: Machine, op: Op, inputs: Sequence[Value], out: Value, at: Site) -> None:
     """`out=` may be an operand of what works element by element. These read it again after they have begun to write."""
-    short = op.short
-    first = _READING_AGAIN.get(short)
-    if first is None or not out.refs or any(ref & 1 for ref in out.refs):
+    if not out.refs or any(ref & 1 for ref in out.refs):
         # What earlier turns of a loop have made is several objects under one number.
         return
-    for value in inputs[first:]:
+    for value in _read_again(m, op.short, inputs):
         if value.refs == out.refs and (len(out.refs) == 1 or value.root == out.root):
             obj = m.state.object(out.refs[0])
             name = naming.key_text(m, out.root) or obj.text
             m.fact(OutAliases(at.site, name, at.op, max(obj.sure, Sure.LIKELY)))
             return
+
+
+def _read_again(m: Machine, short: str, inputs: Sequence[Value]) -> Sequence[Value]:
+    """The operands that an operation reads again after it has begun to write."""
+    if short == "matrix_power":
+        # A power of two beyond the first is computed in room of its own (executed under torch 2.13).
+        power = inputs[1].const if len(inputs) == 2 else None
+        told = isinstance(power, int) and power > 1 and (power == 2 or power & (power - 1) != 0)
+        return inputs[:1] if told else ()
+    if short in _CHAINED:
+        held = [slot for ref in inputs[0].refs for slot in m.state.slot_names(ref)] if len(inputs) == 1 else []
+        given = [Value(m.state.refs_of(slot)) for slot in held] if held else inputs
+        # Of three or more it depends on their shapes which of them are multiplied last.
+        return given if len(given) == 2 else ()
+    return inputs[_READING_AGAIN[short] :] if short in _READING_AGAIN else ()
 
 
 def _refused(m: Machine, ref: int, sources: Sequence[Value], at: Site) -> ViewRefused | None:
