@@ -38,7 +38,7 @@ from torchcopylint.flow.storages import (
     slots,
     writing,
 )
-from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.tapes import elements_apart, uses
 from torchcopylint.flow.values import idioms, kinds, memory, naming
 
 _FLAG = "requires_grad"
@@ -136,7 +136,7 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
         context = context or idioms.CONVERSION
     fact = DataAccess(event.site, text, "assign", "=", gradient, obj.scalar, obj.kind, sure, context, False, buffer)
     m.fact(fact._replace(given=naming.text_of(m, event.value)))
-    shared = slots.lives_on(m, value, ref)
+    shared = slots.lives_on(m, value, ref) or elements_apart.source_of(m, event) or None
     if shared is not None and obj.kind in TENSORS:
         sharing.note(m, event.site, ref, value, text, shared, "assign", obj.sure)
     elif obj.kind is Kind.PARAMETER:
