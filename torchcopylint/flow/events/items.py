@@ -54,6 +54,7 @@ def _item(m: Machine, event: t.Item) -> None:
     if len(event.subscript) == 1 and isinstance(event.subscript[0], int) and dimensions.are_in(m, event.base):
         m.set(event.out, Value(kind=Kind.NUMBER))
         return
+    indexing.read_places(m, event.subscript, event.site)
     if kinds.are_optimizers(base.const):
         m.set(event.out, kinds.ANY_OPTIMIZER)
         return
@@ -157,6 +158,8 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
     base, value = sliced.note(m, m.value(event.base), event), m.value(event.value)
     text = naming.text_of(m, event.base)
     key = subscripts.constant(m, event.subscript)
+    if not event.augmented:
+        indexing.read_places(m, event.subscript, event.site)
     if not event.augmented and kind_of(base, m.state) in CONTAINERS:
         sums.note(m, event, value)
     _note_replaced(m, event, key, value)

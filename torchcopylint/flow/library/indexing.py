@@ -319,6 +319,14 @@ def _parts(m: Machine, index: t.Index) -> list[Value]:
     return [m.value(part) for part in index if not isinstance(part, t.Slice)]
 
 
+def read_places(m: Machine, index: t.Index, site: int) -> None:
+    """Who picks by a tensor or an array looks at what it holds: `table[places]`, `x[mask] = 0`, `x[start:end]`."""
+    bounds = [[part.lower, part.upper, part.step] if isinstance(part, t.Slice) else [part] for part in index]
+    for value in [m.value(register) for part in bounds for register in part if register != t.NO_REGISTER]:
+        if value.marks and kind_of(value, m.state) in BUFFERS:
+            reading.read(m, value, site, "operand", "[...]")
+
+
 def _picking(m: Machine, index: t.Index) -> list[Value]:
     """The tensors in an index that surely pick several elements: what has no dimensions is taken for a number."""
     values = [value for value in _parts(m, index) if kind_of(value, m.state) in TENSORS]

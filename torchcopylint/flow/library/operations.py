@@ -20,9 +20,12 @@ from torchcopylint.flow.tapes import activations, inquiries
 from torchcopylint.flow.values import callforms, naming
 from torchcopylint.flow.values.sites import STATISTICS, Arguments, Site
 from torchcopylint.flow.values.state import kind_of
+from torchcopylint.knowledge import table
 from torchcopylint.knowledge.table import Op
 
 RENORMALISING = "(max_norm)"
+_OF_TWO = frozenset({"maximum", "minimum", "fmax", "fmin"})
+"""What works element by element, and has no twin that works in place."""
 
 
 def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
@@ -75,8 +78,11 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
         out = arguments.keywords["out"]
         grads.check_out(m, list(arguments.positional), out, at)
         refusals.check_out(m, op, arguments.positional, out, at)
-        name = naming.key_text(m, out.root) or at.name
-        write_through(m, out, [], at._replace(form="out", name=name), reads_old=False, versioned=True)
+        into = at._replace(form="out", name=naming.key_text(m, out.root) or at.name)
+        if op.short in _OF_TWO or table.tensor_method(f"{op.short}_") is not None:
+            # What works element by element has, as a rule, a twin that works in place, and reads as that does.
+            overlaps.note(m, out, (), arguments.positional, into)
+        write_through(m, out, [], into, reads_old=False, versioned=True)
         result = out
     if inplace:
         saving.note_output(m, result, at, activations.keeps_output(op.name))

@@ -58,6 +58,8 @@ def _partly_shared(
         below_read.append(link)
     below_written = [link for _, link in above[: ups.index(common)]] if common >= 0 else []
     base = next((s.region for s in m.state.object(common & ~1).shares if s.storage == target[1].storage), None)
+    if not copies and _is_spread(target, source, base, below_written, below_read):
+        return tuple(reversed(below_read))
     reordered = _is_turned(m, source[0]) and [link.how for link in below_read[:1]] == [How.VIEW]
     followed = (*below_written, *below_read[1 if reordered else 0 :])
     if base is None or any(link.how not in PARTS for link in followed):
@@ -72,6 +74,22 @@ def _partly_shared(
     else:
         apart = not partly_overlap(written, read, broadcast=not copies)
     return None if apart else tuple(reversed(below_read))
+
+
+def _is_spread(
+    target: tuple[int, Share, Region],
+    source: tuple[int, Share],
+    base: Region | None,
+    below_written: Sequence[Link],
+    below_read: Sequence[Link],
+) -> bool:
+    """Whether all of something is written, and a part of it, with dimensions of its own, is read again and again on the
+    way: `x -= x[:, 0].unsqueeze(1)`. Having fewer elements, it is spread over the rest, in whatever shape."""
+    hows = [link.how for link in below_read]
+    if base is None or below_written or target[2] or not hows or hows[-1] not in PARTS or {*hows} - {*PARTS, How.VIEW}:
+        return False
+    parts = _flat(source[1].region[len(base) :])
+    return any(part.kind in BOUNDED and part != Part("slice", 0) for part in parts)
 
 
 def _is_turned(m: Machine, ref: int) -> bool:
