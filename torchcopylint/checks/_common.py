@@ -101,7 +101,9 @@ def of_collected(read: ReadAfter, fact: Collected) -> bool:
     """Whether what is read is an element that was collected by reference, under whatever name it was taken out."""
     if read.bound in fact.put or any(link.site in fact.put for link in read.below_read):
         return True
-    taken_out = read.bound > min(fact.put) or read.name == fact.name
+    # What no name holds, and a name was written, was taken out where it is read: `history[0]["w"][0]`.
+    behind = read.site if read.bound < 0 else read.bound
+    taken_out = behind > min(fact.put) or read.name == fact.name
     return not read.own and read.place[0] == fact.storage and taken_out
 
 

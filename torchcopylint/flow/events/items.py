@@ -54,7 +54,7 @@ def _item(m: Machine, event: t.Item) -> None:
     if len(event.subscript) == 1 and isinstance(event.subscript[0], int) and dimensions.are_in(m, event.base):
         m.set(event.out, Value(kind=Kind.NUMBER))
         return
-    indexing.read_places(m, event.subscript, event.site)
+    indexing.read_places(m, base, event.subscript, event.site)
     if kinds.are_optimizers(base.const):
         m.set(event.out, kinds.ANY_OPTIMIZER)
         return
@@ -67,8 +67,17 @@ def _item(m: Machine, event: t.Item) -> None:
         return
     slots.field_read(m, base.root, event.site, "item")
     base = sliced.note(m, base, event)
-    each = m.each(memory.by_kind(m, base))
-    m.set(event.out, slots.join_values([_item_of(m, one, obj, event, text) for one, obj in each]))
+    each = memory.by_kind(m, base)
+    found = slots.join_values([_item_of(m, one, obj, event, text) for one, obj in m.each(each)])
+    if len(each) > 1 and isinstance(found.root, str) and all(_is_display(obj) for _, obj in each):
+        # What one of several turns has put in is not what the name of it holds now: `history[0]["w"]`.
+        found = found._replace(root=None)
+    m.set(event.out, found)
+
+
+def _is_display(obj: Object) -> bool:
+    """Whether something is a tuple, list or dictionary that was written where it is needed, and has no name."""
+    return obj.kind in (Kind.TUPLE, Kind.LIST, Kind.DICT) and obj.text == naming.NAMELESS
 
 
 def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -> Value:
@@ -159,7 +168,7 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
     text = naming.text_of(m, event.base)
     key = subscripts.constant(m, event.subscript)
     if not event.augmented:
-        indexing.read_places(m, event.subscript, event.site)
+        indexing.read_places(m, base, event.subscript, event.site)
     if not event.augmented and kind_of(base, m.state) in CONTAINERS:
         sums.note(m, event, value)
     _note_replaced(m, event, key, value)

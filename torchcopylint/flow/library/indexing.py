@@ -319,12 +319,22 @@ def _parts(m: Machine, index: t.Index) -> list[Value]:
     return [m.value(part) for part in index if not isinstance(part, t.Slice)]
 
 
-def read_places(m: Machine, index: t.Index, site: int) -> None:
-    """Who picks by a tensor or an array looks at what it holds: `table[places]`, `x[mask] = 0`, `x[start:end]`."""
+def read_places(m: Machine, base: Value, index: t.Index, site: int) -> None:
+    """Who picks by a tensor or an array looks at what it holds: `table[places]`, `x[mask] = 0`, `x[start:end]`.
+
+    What takes it for a key does not: `self.state[p]`.
+    """
+    picked = any(m.state.object(ref).kind in BUFFERS for ref in base.refs)
     bounds = [[part.lower, part.upper, part.step] if isinstance(part, t.Slice) else [part] for part in index]
     for value in [m.value(register) for part in bounds for register in part if register != t.NO_REGISTER]:
-        if value.marks and kind_of(value, m.state) in BUFFERS:
+        if value.marks and kind_of(value, m.state) in BUFFERS and (picked or _are_places(m, value)):
             reading.read(m, value, site, "operand", "[...]")
+
+
+def _are_places(m: Machine, value: Value) -> bool:
+    """Whether a tensor is one of places or a mask, as an array, which is no key, is taken for one."""
+    held = [m.state.object(ref) for ref in value.refs]
+    return all(obj.kind is Kind.ARRAY or obj.dtype in ("int64", "bool") for obj in held)
 
 
 def _picking(m: Machine, index: t.Index) -> list[Value]:
