@@ -145,7 +145,7 @@ def _is_no_table(m: Machine, base: Value) -> bool:
 def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
     """A method that only one kind of object has shows what its receiver is."""
     name, made = event.name, m.unit.definitions[event.base]
-    found = table.evidence(name)
+    found = kinds.evidence(name, called=True)
     by_name = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
     if found:
         if any(EITHER in m.state.object(ref).flags for ref in base.refs):

@@ -93,6 +93,8 @@ class Parameters(Classes):
             sure = SURELY_PASSED in obj.flags
             obj = obj._replace(flags=obj.flags - {SURELY_PASSED}) if sure else obj
             passed = self._arguments.get(unit.number, {}).get(name, Object()).kind
+            if obj.kind is Kind.TENSOR and obj.sure is Sure.LIKELY:
+                m.note_evidence(Value((ref,)), kinds.telling(unit.uses.get(name, frozenset())))
             if obj.kind in TENSORS and passed is obj.kind:
                 m.note_evidence(Value((ref,)), frozenset({SURELY_PASSED if sure else PASSED}))
             m.state.set_object(ref, obj._replace(shares=(Share(ref, How.OWN, -1, ref),), text=name, owner=ARGUMENT))

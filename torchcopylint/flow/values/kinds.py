@@ -276,13 +276,17 @@ def from_class_name(m: Machine, dotted: str) -> Object | None:
     return None
 
 
+_CALLED_OF_TENSORS = frozenset({"is_floating_point", "is_complex"})
+"""What a dtype has as well, but nobody can call there."""
+
+
 def evidence(name: str, *, called: bool) -> str:
     """What kind of object is shown by an attribute that is read, or a method that is called: see `table.evidence`."""
     if name.startswith(HANDED_TO):
         if name in (HANDED_TO + ASKED, HANDED_TO + WITH_MORE) or name.startswith(HANDED_TO + OF_FIELD):
             return ""
         return "tensor" if name in (HANDED_TO + KEEPDIM, HANDED_TO + OF_TENSOR) else "array"
-    found = table.evidence(name)
+    found = "tensor" if called and name in _CALLED_OF_TENSORS else table.evidence(name)
     if found == "tensor" and not called and table.tensor_property(name) is None:
         return ""
     return found
