@@ -214,6 +214,7 @@ def _dict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     for key, value in arguments.keywords.items():
         if key != "**":
             slots.bind_slot(m, (made.refs[0], f"[{key!r}]"), value, event.site)
+    repeating.note_twice(m, arguments.keywords.values(), event.site, event.out)
     return made
 
 
@@ -224,6 +225,7 @@ def _namespace(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name:
     for key, value in arguments.keywords.items():
         if key != "**":
             slots.bind_slot(m, (made.refs[0], f".{key}"), value, event.site)
+    repeating.note_twice(m, arguments.keywords.values(), event.site, event.out)
     return made
 
 

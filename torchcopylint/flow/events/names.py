@@ -83,6 +83,10 @@ def _star_import(m: Machine, event: t.StarImport) -> None:
     m.world.star_imports.append(m.world.outside.imported(event.dotted))
 
 
+def _is_likely_tensor(obj: Object) -> bool:
+    return obj.kind is Kind.TENSOR and obj.sure is Sure.LIKELY
+
+
 @handles(t.Bind)
 def _bind(m: Machine, event: t.Bind) -> None:
     value = m.value(event.value)
@@ -90,6 +94,8 @@ def _bind(m: Machine, event: t.Bind) -> None:
     if event.annotation is not None:
         declare(m, value, kinds.from_annotation(m, event.annotation))
     uses = m.unit.uses.get(f"{event.name}@{event.site}")
+    if uses is not None and value.refs and all(_is_likely_tensor(m.state.object(ref)) for ref in value.refs):
+        m.note_evidence(value, kinds.telling(uses))
     if uses is not None and kind_of(value, m.state) is Kind.UNKNOWN and not kinds.named_otherwise(event.name):
         uses = m.world.by_layers(m.unit, uses)
         kind, sure = kinds.from_uses(uses, alone=m.world.deals_in_tensors_only)

@@ -415,13 +415,7 @@ def _note_repeated(m: Machine, event: t.Make) -> None:
     user = m.consumer_of(event.out)
     if isinstance(user, t.Unpack) or (isinstance(user, t.Call | t.Invoke) and _is_of_library(m, user)):
         return
-    seen: set[int] = set()
-    for value in map(m.value, event.items):
-        if len(value.refs) == 1 and value.refs[0] in seen and m.state.object(value.refs[0]).kind in BUFFERS:
-            place = naming.field_set(m, event.out) or naming.text_of(m, event.out)
-            repeating.note_repeated(m, value, event.site, "display", place, event.out)
-            return
-        seen.update(value.refs)
+    repeating.note_twice(m, map(m.value, event.items), event.site, event.out)
 
 
 def _is_of_library(m: Machine, call: t.Call | t.Invoke) -> bool:

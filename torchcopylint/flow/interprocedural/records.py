@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchcopylint.flow.storages import slots
+from torchcopylint.flow.storages import repeating, slots
+from torchcopylint.flow.tape import NO_REGISTER
 from torchcopylint.flow.values import kinds, memory
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def fill(m: Machine, number: int, ref: int, arguments: Arguments, site: int) -> 
     given.update({name: value for name, value in arguments.keywords.items() if name in names})
     for name, value in given.items():
         slots.bind_slot(m, (ref, f".{name}"), value, site)
+    repeating.note_twice(m, given.values(), site, m.index.calls.get(site, NO_REGISTER))
 
 
 def copied(m: Machine, source: Value, keywords: Mapping[str, Value], site: int, text: str) -> Value:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Repeated
 from torchcopylint.flow.model import (
@@ -37,6 +39,18 @@ def note_repeated(m: Machine, held: Value, site: int, form: str, container: str,
         chosen = register >= 0 and (alternatives.are_chosen(m, register, site) or _is_exchanged(m, register))
         chosen = chosen or _takes_its_place(m, held, site)
         m.fact(Repeated(site, obj.text, obj.site, obj.kind, stateful, form, container, obj.sure, storages, chosen))
+
+
+def note_twice(m: Machine, values: Iterable[Value], site: int, register: int) -> None:
+    """What is put into something as it is made, under several names or in several places, that a register then holds: is
+    one tensor or array among it more than once?"""
+    seen: set[int] = set()
+    for value in values:
+        if len(value.refs) == 1 and value.refs[0] in seen and m.state.object(value.refs[0]).kind in BUFFERS:
+            place = naming.field_set(m, register) or naming.text_of(m, register)
+            note_repeated(m, value, site, "display", place, register)
+            return
+        seen.update(value.refs)
 
 
 def _takes_its_place(m: Machine, held: Value, site: int) -> bool:
