@@ -24,13 +24,16 @@ ACROSS_CALLS = True
 
 FETCHING = frozenset({"__getitem__", "__getitems__", "get"})
 """Methods that hand out a sample and leave the data as it is."""
+GOING_THROUGH = "__iter__"
+"""The method that hands out all samples, one after the other."""
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report the first write into each stored sample that is handed out afterwards, and into what a memo keeps."""
     yield from _memos(unit)
     yield from _transforms(unit)
-    if unit.class_number < 0 or unit.name not in FETCHING or unit.class_kind is Kind.MODULE:
+    goes_through = unit.name == GOING_THROUGH
+    if unit.class_number < 0 or not (unit.name in FETCHING or goes_through) or unit.class_kind is Kind.MODULE:
         return
     reads_after = {own: first_reads(unit, own=own) for own in (True, False)}
     seen: set[str] = set()
@@ -42,8 +45,10 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         used = bool(reads) or (write.form == "call" and not write.dropped)
         if not _edits_a_sample(write, links) or not used or stored in seen:
             continue
+        handed_out = [read for read in reads if read.consumer == ("yield" if goes_through else "return")]
+        if goes_through and not handed_out:
+            continue
         seen.add(stored)
-        handed_out = [read for read in reads if read.consumer == "return"]
         yield _report(write, links, min(handed_out or reads, key=order_of, default=None))
 
 

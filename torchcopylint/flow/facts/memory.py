@@ -229,7 +229,7 @@ class ConditionalWrite(NamedTuple):
     """The write at `site` reaches `source` as well `when` a conversion on the way (`links`) had nothing to convert.
 
     `owner` says who else sees `source`, whose memory is `storage`: see `Write`. `own` is whether `source` is a field of
-    the method's own object.
+    the method's own object. `dtype` is that of what is written, as far as it is known.
     """
 
     site: int
@@ -241,6 +241,7 @@ class ConditionalWrite(NamedTuple):
     links: tuple[Link, ...]
     own: bool
     sure: Sure
+    dtype: str = ""
 
 
 class OverlappingWrite(NamedTuple):

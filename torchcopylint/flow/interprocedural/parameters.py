@@ -178,6 +178,10 @@ class Parameters(Classes):
         other = kind is Kind.UNKNOWN and kinds.used_otherwise(uses)
         return Object(kind, sure, flags=frozenset({OTHERWISE}) if other else frozenset())
 
+    def passed_dtype(self, m: Machine, parameter: str) -> str:
+        """The dtype of what the calls of the file pass for a parameter of a unit, as far as they agree and it is known."""
+        return self._arguments.get(m.unit.number, {}).get(parameter, Object()).dtype
+
     def _network_object(self, m: Machine, parameter: t.Parameter, declared: Object, called: Object) -> Object:
         """What a parameter is that is declared as any module (`net: nn.Module`): of the class that calls pass, or, if
         no call of the file shows that, of the one that it is likely to be of."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.facts import ConditionalWrite, Write
-from torchcopylint.flow.model import FIELD, TENSORS, How, Kind, Value
+from torchcopylint.flow.model import ARGUMENT, FIELD, TENSORS, Fact, How, Kind, Value
 from torchcopylint.flow.storages import reading
-from torchcopylint.flow.values import naming
+from torchcopylint.flow.values import dtypes, naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -45,12 +45,18 @@ def note_write(m: Machine, value: Value, write: Write) -> None:
                         links=links,
                         own=owner.owner == FIELD and _of_self(m, owner.text),
                         sure=obj.sure if owner.kind is Kind.UNKNOWN else min(obj.sure, owner.sure),
+                        dtype=obj.dtype,
                     )
                 )
 
 
 def still_held(m: Machine, fact: ConditionalWrite) -> bool:
-    """Whether, at the end of a unit, a place still holds the source: a field that was bound anew was not the source."""
+    """Whether, at the end of a unit, a place still holds the source: a field that was bound anew was not the source.
+
+    Of a parameter, whether some call may pass what needs no conversion.
+    """
+    if fact.owner == ARGUMENT and "dtype" in fact.when:
+        return dtypes.same(m.world.passed_dtype(m, fact.source), fact.dtype) is not Fact.NO
     if fact.owner != FIELD:
         return True
     return any(isinstance(key, tuple) and fact.storage in cell.refs for key, cell in m.state.holders_of(fact.storage))
