@@ -142,12 +142,12 @@ def do_to_arguments(m: Machine, number: int, summary: Summary, bound: dict[str, 
         written = _apply_write(m, item, bound, site, name, also=written) or written
         if item.path:
             m.part_writes[site] = (number, item.parameter, item.path)
-        if not item.path or (
-            len(item.path) == 1 and own_entries.is_place(item.path[0]) and site not in m.argument_writes
-        ):
+        if not item.path or (len(item.path) == 1 and site not in m.argument_writes):
             other = m.argument_writes.get(site, (0, item.parameter))[1] != item.parameter
             passed = naming.key_text(m, bound[item.parameter].root) if other and item.parameter in bound else ""
-            back = _hands_back(summary, item.parameter, item.path)
+            # Of what stands under a key, whoever gets it back with the rest has asked for that.
+            place = not item.path or own_entries.is_place(item.path[0])
+            back = place and _hands_back(summary, item.parameter, item.path)
             m.argument_writes[site] = (number, item.parameter, back, passed, item.path)
     replacing.by_call(m, summary.replaced, bound, site)
     frozen.take(m, summary.switched, summary.frozen, bound)

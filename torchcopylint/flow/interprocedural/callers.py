@@ -53,7 +53,8 @@ def suffering(world: World) -> dict[int, list[CallerSuffers]]:
                 if callee is None or write is None or (passed and fact.own and fact.name != passed):
                     # A call that writes two of its arguments is told of the one whose parameter is known.
                     continue
-                worked = not path and not _is_filled(m, fact) and _is_worked_on(callee, write, parameter)
+                taken = _taken_out(callee, write) if path else parameter
+                worked = bool(taken) and not _is_filled(m, fact) and _is_worked_on(callee, write, taken, parameter)
                 second = "" if returned or path else _second_name(write, parameter)
                 if returned or second or worked:
                     # What is written is known for what it is on that path, whatever is known where others join it.
@@ -216,8 +217,16 @@ def _second_name(write: Write, parameter: str) -> str:
     return write.root if second else ""
 
 
-def _is_worked_on(callee: Machine, write: Write, parameter: str) -> bool:
-    """Whether a function computes what it returns from a parameter that it changes on the way, for its own ends.
+def _taken_out(callee: Machine, write: Write) -> str:
+    """The name by which a function writes a part of a parameter, if it has taken that out once: `x = batch["x"]`."""
+    bound = [callee.unit.definitions[one.value] for one in callee.index.binds.get(write.root, ()) if one.value >= 0]
+    bound = [made for made in bound if not isinstance(made, t.Augment)]
+    return write.root if len(bound) == 1 and all(link.how is None for link in write.chain) else ""
+
+
+def _is_worked_on(callee: Machine, write: Write, parameter: str, whole: str = "") -> bool:
+    """Whether a function computes what it returns from a parameter that it changes on the way, for its own ends. Or from
+    a part of one, `whole`, that it has given a name.
 
     What is put in comes from nowhere else: else it may be there to be kept up to date, as a running mean is.
     """
@@ -234,13 +243,14 @@ def _is_worked_on(callee: Machine, write: Write, parameter: str) -> bool:
         return False
     if not all(uses.is_computed_from(callee, register, parameter) for register in returned):
         return False
-    storage = callee.number("argument", parameter)
+    whole = whole or parameter
+    storage = callee.number("argument", parameter) if whole == parameter else write.storages[0]
     sites = {one.site for one in callee.writes.values() if storage in one.storages}
     events = [event for event in callee.index.events if event.site in sites]
-    return bool(events) and all(_takes_only(callee, event, parameter) for event in events)
+    return bool(events) and all(_takes_only(callee, event, {parameter, whole}) for event in events)
 
 
-def _takes_only(callee: Machine, event: t.Event, parameter: str) -> bool:
+def _takes_only(callee: Machine, event: t.Event, parameters: set[str]) -> bool:
     """Whether a write takes what it puts in from numbers, from what the method's object keeps, and from the parameter
     itself."""
     if isinstance(event, t.StoreItem | t.Augment):
@@ -249,7 +259,7 @@ def _takes_only(callee: Machine, event: t.Event, parameter: str) -> bool:
         registers = [argument.register for argument in event.arguments]
     else:
         return False
-    own = {one.name for one in callee.unit.parameters[callee.unit.owner >= 0 :]} - {parameter}
+    own = {one.name for one in callee.unit.parameters[callee.unit.owner >= 0 :]} - parameters
     if not isinstance(event, t.StoreItem):
         # A number is computed with; what is put into a place may be there to be kept, whatever it is.
         own -= {name for name in own if _is_number(callee, name)}
