@@ -85,7 +85,17 @@ def attribute(m: Machine, base: Value, name: str, site: int, text: str, out: int
         return class_bodies.by_name(m, base.const.number, name, text)
     if not base.refs:
         return UNKNOWN if base.kind is not Kind.NONE else Value()
-    return slots.join_values([_of_object(m, base, ref, name, site, text, out) for ref in m.each(base.refs)])
+    refs = _having(m, base.refs, name) if len(base.refs) > 1 else base.refs
+    return slots.join_values([_of_object(m, base, ref, name, site, text, out) for ref in m.each(refs)])
+
+
+def _having(m: Machine, refs: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """Of what may be one of several modules, those that may have a weight: `net[0].weight` is none of a `ReLU`."""
+    if name not in kinds.PARAMETER_NAMES | kinds.BUFFER_NAMES:
+        return refs
+    rows = [table.module_class(m.state.object(ref).type) if m.state.object(ref).type else None for ref in refs]
+    found = [ref for ref, row in zip(refs, rows, strict=True) if row is None or name in (*row.parameters, *row.buffers)]
+    return tuple(found) if any(row is not None and name in row.parameters for row in rows) else refs
 
 
 def _of_object(m: Machine, base: Value, ref: int, name: str, site: int, text: str, out: int) -> Value:

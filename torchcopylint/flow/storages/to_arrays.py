@@ -11,7 +11,7 @@ from collections.abc import Callable
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import NumpyRefused
 from torchcopylint.flow.graphs import runs
-from torchcopylint.flow.model import TENSORS, Fact, How, Kind, Object, Sure, Value
+from torchcopylint.flow.model import GRADLESS, LOCAL, TENSORS, Fact, How, Kind, Object, Sure, Value
 from torchcopylint.flow.program import hollow
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.values import naming
@@ -50,18 +50,13 @@ def ask(m: Machine, value: Value, site: int, name: str, op: str, *, plainly: boo
     objects = [m.state.object(ref) for ref in value.refs]
     # torch asks whether autograd records, too (`Can't call numpy()`, executed under torch 2.13).
     off = m.guards or m.state.mode.recording is Fact.NO
-    if off or not objects or any(o.kind not in TENSORS or o.requires_grad <= 0 for o in objects):
+    if off or not objects or any(_needs_none(o) for o in objects):
         return
     if _is_asked_for(m, name):
         return
     obj = min(objects, key=lambda o: (o.requires_grad, o.sure))
     sure = obj.sure if obj.requires_grad is Fact.YES else min(obj.sure, Sure.LIKELY)
-    if obj.requires_grad is not Fact.YES and _of_parameter(m, obj):
-        # Who reads the weights of a model that came from elsewhere has frozen it, or works without grad.
-        sure = Sure.HINT
-    if obj.requires_grad is not Fact.YES and not hollow.comes_through_known(m, obj) and not runs.ran_at(obj.graph):
-        # A network that comes from elsewhere may be frozen, have no parameters, or be of another framework; not one
-        # that backward has run over.
+    if obj.requires_grad is not Fact.YES and _comes_from_elsewhere(m, obj):
         sure = Sure.HINT
     if not plainly and obj.requires_grad is not Fact.YES and not m.trains and not runs.ran_at(obj.graph):
         # Where nothing is trained, whoever draws what a network returns has one without parameters, or a frozen one.
@@ -95,6 +90,32 @@ def _detaches_others(m: Machine) -> bool:
         if isinstance(made, t.Invoke) and made.name == "detach":
             return True
     return False
+
+
+def _needs_none(obj: Object) -> bool:
+    """Whether an object is no tensor, or one that requires no grad, or is not known to; or has been asked for that."""
+    return obj.kind not in TENSORS or obj.requires_grad <= 0 or GRADLESS in obj.flags
+
+
+def _comes_from_elsewhere(m: Machine, obj: Object) -> bool:
+    """Whether something that likely requires grad may as well not.
+
+    Who reads the weights of a model that came from elsewhere has frozen it, or works without grad. A network that comes
+    from elsewhere may be frozen, have no parameters, or be of another framework; not one that backward has run over.
+    """
+    if _of_parameter(m, obj):
+        return not _is_made_here(m, obj)
+    return not hollow.comes_through_known(m, obj) and not runs.ran_at(obj.graph)
+
+
+def _is_made_here(m: Machine, obj: Object) -> bool:
+    """Whether a parameter is one of a module that the unit itself has made, of a class of torch or of the file, so that
+    it would have been seen to be frozen."""
+    owners = [m.state.object(share.storage) for share in obj.shares]
+    return all(
+        owner.kind is Kind.MODULE and owner.sure is Sure.PROVEN and owner.type and owner.owner in ("", LOCAL)
+        for owner in owners
+    )
 
 
 def _of_parameter(m: Machine, obj: Object) -> bool:
