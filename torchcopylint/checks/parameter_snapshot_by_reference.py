@@ -286,7 +286,7 @@ def _meets_itself(unit: UnitFacts, kept: ReadAfter, reads: list[ReadAfter]) -> b
         return written.form in ("method", "item", "assign") and written.name != kept.name and not written.reads_old
     return any(
         other.name != kept.name
-        and (other.certain or kept.conditional)
+        and (other.certain or other.conditional or kept.conditional)
         and other.place[0] == storage
         and overlap(other.place[1], region) is Fact.YES
         and (other.own or _kept(other) is None)

@@ -225,8 +225,9 @@ def _taken_out(callee: Machine, write: Write) -> str:
 
 
 def _is_worked_on(callee: Machine, write: Write, parameter: str, whole: str = "") -> bool:
-    """Whether a function computes what it returns from a parameter that it changes on the way, for its own ends. Or from
-    a part of one, `whole`, that it has given a name.
+    """Whether a function computes what it returns from a parameter that it changes on the way, for its own ends.
+
+    Or from a part of one, `whole`, that it has given a name.
 
     What is put in comes from nowhere else: else it may be there to be kept up to date, as a running mean is.
     """

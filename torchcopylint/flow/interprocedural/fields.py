@@ -39,6 +39,7 @@ MAX_DEPTH = 3
 """How deep a container of containers is looked into: `self.state[p]["old"]`, `self.saved.append((values, weights))`."""
 _TENSORWISE = frozenset({"add", "sub", "mul", "div", "lerp", "copy", "dot", "eq", "equal", "allclose", "mse_loss"})
 """Operations on two tensors of one shape, as methods (also in place) or functions."""
+_RESHAPING = frozenset({"flatten", "view", "reshape", "ravel"})
 
 
 def kept(m: Machine) -> list[Kept]:
@@ -439,8 +440,10 @@ def _averages(m: Machine, event: t.Invoke) -> bool:
 
 
 def _scaled(m: Machine, register: int, depth: int) -> list[int]:
-    """What a value is a multiple of: `d * a` is one of `a`, or of `d`."""
+    """What a value is a multiple of, in whatever shape: `d * a` is one of `a`, or of `d`, and `a.flatten()` one of `a`."""
     event = m.unit.definitions[register] if register >= 0 else None
+    if depth and isinstance(event, t.Invoke) and event.name in _RESHAPING:
+        return _scaled(m, event.base, depth - 1)
     if depth and isinstance(event, t.Operate) and event.symbol in ("*", "/"):
         return [part for operand in event.operands for part in _scaled(m, operand, depth - 1)]
     return [register]

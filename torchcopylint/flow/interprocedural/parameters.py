@@ -179,7 +179,7 @@ class Parameters(Classes):
         return Object(kind, sure, flags=frozenset({OTHERWISE}) if other else frozenset())
 
     def passed_dtype(self, m: Machine, parameter: str) -> str:
-        """The dtype of what the calls of the file pass for a parameter of a unit, as far as they agree and it is known."""
+        """The dtype of what the calls of the file pass for a parameter of a unit, if they agree and it is known."""
         return self._arguments.get(m.unit.number, {}).get(parameter, Object()).dtype
 
     def _network_object(self, m: Machine, parameter: t.Parameter, declared: Object, called: Object) -> Object:

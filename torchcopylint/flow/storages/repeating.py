@@ -42,8 +42,8 @@ def note_repeated(m: Machine, held: Value, site: int, form: str, container: str,
 
 
 def note_twice(m: Machine, values: Iterable[Value], site: int, register: int) -> None:
-    """What is put into something as it is made, under several names or in several places, that a register then holds: is
-    one tensor or array among it more than once?"""
+    """What is put into something as it is made, under several names or in several places: is one tensor or array among
+    it more than once? A register holds what is made."""
     seen: set[int] = set()
     for value in values:
         if len(value.refs) == 1 and value.refs[0] in seen and m.state.object(value.refs[0]).kind in BUFFERS:

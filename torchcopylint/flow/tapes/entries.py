@@ -17,7 +17,8 @@ MAX_DEPTH = 2
 def come_by(m: Machine, share: Share) -> tuple[How | None, str]:
     """How something has come to share the memory of a module, and on which condition.
 
-    An entry of a state dict is that, whatever is done to it that does not copy: `t.detach().cpu()`.
+    An entry of a state dict is that, whatever is done to it that does not copy: `t.detach().cpu()`. The values of a
+    parameter are, in whatever shape: `p.detach().flatten()`. A parameter is dense.
     """
     how, when = share.how, share.when
     for _ in range(MAX_DEPTH + 1):
@@ -28,7 +29,13 @@ def come_by(m: Machine, share: Share) -> tuple[How | None, str]:
         when = when or share.when
         if share.how is How.STATE and how in (How.DETACH, How.DATA, How.CONDITIONAL):
             how = How.STATE
+        if share.how in (How.DETACH, How.DATA) and (how is How.VIEW or (how is How.CONDITIONAL and _is_of_shape(when))):
+            how, when = share.how, ""
     return how, when
+
+
+def _is_of_shape(when: str) -> bool:
+    return "contiguous" in when and not any(word in when for word in ("dtype", "device", "mode", "converted"))
 
 
 def dict_of(m: Machine, ref: int, storages: Container[int]) -> tuple[Share, str] | None:
