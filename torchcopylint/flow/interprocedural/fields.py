@@ -440,7 +440,7 @@ def _averages(m: Machine, event: t.Invoke) -> bool:
 
 
 def _scaled(m: Machine, register: int, depth: int) -> list[int]:
-    """What a value is a multiple of, in whatever shape: `d * a` is one of `a`, or of `d`, and `a.flatten()` one of `a`."""
+    """What a value is a multiple of, in whatever shape: `d * a` is one of `a`, or of `d`; so is `a.flatten()`."""
     event = m.unit.definitions[register] if register >= 0 else None
     if depth and isinstance(event, t.Invoke) and event.name in _RESHAPING:
         return _scaled(m, event.base, depth - 1)
