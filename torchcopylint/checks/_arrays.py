@@ -54,7 +54,7 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
             found.append((write, min(reads, key=order_of)))
             if only_shown(reads, mine):
                 shown.add(write.site)
-        elif suffers_caller(unit, write) and _is_sure_way(write, how):
+        elif suffers_caller(unit, write) and (_is_sure_way(write, how) or _is_for_somebody(unit, write, how, mine)):
             if not set(write.storages) & unit.returns_sources:
                 reaching.append((write, links_of(write)))
         elif how is How.NUMPY and _edits_field(write, owns.get(write.site, [])):
@@ -71,7 +71,14 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
     yield from _left_in_field(unit, how, {write.site for write, _ in found})
     for write, links in first_of_each(reaching):
         points = (*shared_points(links), written_point(write))
-        yield Report(write.site, points, _values(write, write.owner_name, ""), confidence(write.sure), "caller")
+        when = _condition(write)
+        yield Report(
+            write.site,
+            points,
+            _values(write, write.owner_name, when),
+            confidence(write.sure),
+            "conditional" if when else "caller",
+        )
     for write, read in once_a_sharing(found):
         when = next((link.when for link in read.links if link.when), "")
         points = (*shared_points(read.links), written_point(write), read_point(read, write))
@@ -138,6 +145,13 @@ def _is_sure_way(write: Write, how: How) -> bool:
     """Whether what is written, under a name, shares its memory on no condition, by way of NumPy."""
     links = links_of(write)
     return write.named and how in {link.how for link in links} and not any(link.when for link in links)
+
+
+def _is_for_somebody(unit: UnitFacts, write: Write, how: How, owns: list[ReadAfter]) -> bool:
+    """Whether an array that was taken on a condition (`x.cpu().numpy()`) is edited for what is computed of it, and some
+    caller in the file goes on to hold what it was taken from."""
+    taken = write.named and how in {link.how for link in write.chain} and bool(_condition(write))
+    return taken and write.owner_name in unit.held_by_callers and any(read.consumer in LOOKED_AT for read in owns)
 
 
 def _of_field(write: Write, source: str, sure: Confidence, when: str = "") -> Report:

@@ -325,6 +325,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         takes_inplace=any(parameter.name in ("inplace", "in_place") for parameter in unit.parameters),
         roles=world.roles_of(unit),
         given_away=world.given_away(unit.number),
+        held_by_callers=world.held_by_callers(unit.number),
         feeds_backward=_feeds_backward(world, unit.number, MAX_CALLERS),
         optional=frozenset(parameter.name for parameter in unit.parameters if parameter.has_default),
         parameters=frozenset(parameter.name for parameter in unit.parameters),

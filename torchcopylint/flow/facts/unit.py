@@ -131,7 +131,8 @@ class UnitFacts(NamedTuple):
     whether every call of it runs without grad (`UNKNOWN` if there is no call, or nobody knows). `roles` is as what
     autograd calls it: `forward` or `backward` of a `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap`
     maps its parameter `x`. `given_away` are the parameters for which every call in the file passes what nobody else
-    holds. `feeds_backward` is whether a function of the file that runs backward calls it while autograd records.
+    holds, `held_by_callers` those for which some call passes a tensor that the caller has made and goes on to hold.
+    `feeds_backward` is whether a function of the file that runs backward calls it while autograd records.
     `optional` are the parameters that have a default, `parameters` all of them. `serves_forward` is whether the
     `forward` of its class calls it.
     """
@@ -155,6 +156,7 @@ class UnitFacts(NamedTuple):
     roles: frozenset[str]
     takes_inplace: bool = False
     given_away: frozenset[str] = frozenset()
+    held_by_callers: frozenset[str] = frozenset()
     feeds_backward: bool = False
     optional: frozenset[str] = frozenset()
     parameters: frozenset[str] = frozenset()

@@ -19,6 +19,7 @@ from torchcopylint.flow.model import (
     EXPANDED,
     HANDED,
     INFERENCE,
+    LOCAL,
     OTHERWISE,
     OUTPUT,
     PASSED,
@@ -55,6 +56,7 @@ class Parameters(Classes):
         self._arguments: dict[int, dict[str, Object]] = {}
         self._newest: dict[tuple[int, str], Newest] = {}
         self._given: dict[int, dict[str, bool]] = {}
+        self._held: dict[int, set[str]] = {}
         self._bound_to: dict[int, list[tuple[t.Parameter, Object]]] = {}
         self._defaults: dict[int, dict[str, Object]] = {}
         self._calling: dict[int, dict[str, partials.Default]] = {}
@@ -275,8 +277,10 @@ class Parameters(Classes):
             if isinstance(value.const, FunctionReference):
                 self.passed_functions.setdefault((unit, name), set()).add(value.const.unit)
             self._given.setdefault(unit, {}).setdefault(name, True)
-            if self._given[unit][name]:
-                self._given[unit][name] = giving.is_nobody_elses(m, value, site)
+            alone = giving.is_nobody_elses(m, value, site)
+            self._given[unit][name] = self._given[unit][name] and alone
+            if not alone and value.refs and all(_is_known_tensor(m.state.object(ref)) for ref in value.refs):
+                self._held.setdefault(unit, set()).add(name)
             obj = Object(value.kind)
             for number, ref in enumerate(value.refs):
                 template = as_passed(m.state.object(ref))
@@ -312,6 +316,10 @@ class Parameters(Classes):
         `f(x.clone())`."""
         return frozenset(name for name, fresh in self._given.get(unit, {}).items() if fresh)
 
+    def held_by_callers(self, unit: int) -> frozenset[str]:
+        """The parameters for which some call in the file passes a tensor that it has made, and goes on to hold."""
+        return frozenset(self._held.get(unit, ()))
+
     def note_default(self, m: Machine, unit: int, name: str, value: Value) -> None:
         """A parameter has a default, which is made when the function is defined."""
         if len(value.refs) == 1 and m.state.object(value.refs[0]).kind in TENSORS:
@@ -323,6 +331,11 @@ class Parameters(Classes):
     def default(self, unit: int, name: str) -> Object | None:
         """The tensor that is the default of a parameter."""
         return self._defaults.get(unit, {}).get(name)
+
+
+def _is_known_tensor(obj: Object) -> bool:
+    """Whether something is a tensor for sure, and one that is made in sight: not a parameter of the caller, either."""
+    return obj.kind is Kind.TENSOR and obj.sure is Sure.PROVEN and obj.owner in ("", LOCAL)
 
 
 def common_element(m: Machine, refs: Iterable[int]) -> Object | None:
