@@ -423,6 +423,8 @@ def _independently_sure(m: Machine, ref: int, name: str, several: bool) -> Sure:
 def _call_array_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke, name: str) -> Value:
     at = Site(event.site, naming.text_of(m, event.base), name)
     slots.field_read(m, arguments.positional[0].root, event.site, "argument", name)
+    if name == "resize" and arguments.keywords.get("refcheck", UNKNOWN).const is not False:
+        resizing.note_array(m, arguments.positional[0], at)
     if name == "setflags":
         conversions.set_writeable(m, arguments.positional[0], arguments.keywords.get("write", UNKNOWN))
     result = operations.apply(m, callforms.of_call(m, op, arguments), arguments, at)

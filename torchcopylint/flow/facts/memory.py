@@ -261,7 +261,7 @@ class OverlappingWrite(NamedTuple):
 class Resized(NamedTuple):
     """At `site`, `op` resizes `name`, whose memory is shared with `other` since `since`, `how`.
 
-    Without a `how`, `name` requires grad.
+    Without a `how`, `name` requires grad. `array` is whether it is an array.
     """
 
     site: int
@@ -271,6 +271,7 @@ class Resized(NamedTuple):
     how: How | None
     since: int
     sure: Sure
+    array: bool = False
 
 
 class ViewStored(NamedTuple):

@@ -43,7 +43,7 @@ from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages.conversions import LEGACY
 from torchcopylint.flow.tape import Annotation
 from torchcopylint.flow.tapes import giving
-from torchcopylint.flow.values import dtypes, kinds
+from torchcopylint.flow.values import devices, dtypes, kinds
 from torchcopylint.flow.values.outside import Outside
 from torchcopylint.flow.values.templates import as_passed
 
@@ -279,7 +279,7 @@ class Parameters(Classes):
             self._given.setdefault(unit, {}).setdefault(name, True)
             alone = giving.is_nobody_elses(m, value, site)
             self._given[unit][name] = self._given[unit][name] and alone
-            if not alone and value.refs and all(_is_known_tensor(m.state.object(ref)) for ref in value.refs):
+            if not alone and _is_made_on_host(m, value):
                 self._held.setdefault(unit, set()).add(name)
             obj = Object(value.kind)
             for number, ref in enumerate(value.refs):
@@ -333,9 +333,11 @@ class Parameters(Classes):
         return self._defaults.get(unit, {}).get(name)
 
 
-def _is_known_tensor(obj: Object) -> bool:
-    """Whether something is a tensor for sure, and one that is made in sight: not a parameter of the caller, either."""
-    return obj.kind is Kind.TENSOR and obj.sure is Sure.PROVEN and obj.owner in ("", LOCAL)
+def _is_made_on_host(m: Machine, value: Value) -> bool:
+    """Whether a value is a tensor for sure, one that the unit has made, on the host."""
+    objects = [m.state.object(ref) for ref in value.refs]
+    made = all(obj.kind is Kind.TENSOR and obj.sure is Sure.PROVEN and obj.owner in ("", LOCAL) for obj in objects)
+    return made and devices.is_on_host(m, value)
 
 
 def common_element(m: Machine, refs: Iterable[int]) -> Object | None:

@@ -33,6 +33,26 @@ def note(m: Machine, value: Value, at: Site) -> None:
         return
 
 
+def note_array(m: Machine, value: Value, at: Site) -> None:
+    """An array is resized in place: NumPy refuses that while a tensor over it is held, or if it lies in one itself."""
+    if len(value.refs) != 1 or m.state.object(value.refs[0]).kind is not Kind.ARRAY or rooms.stays(m, at.site):
+        return
+    obj = m.state.object(value.refs[0])
+    for share in obj.shares if all(share.sure for share in obj.shares) else ():
+        if share.how is How.NUMPY:
+            name = m.state.object(share.of).text
+            m.fact(Resized(at.site, at.name, name, at.op, How.NUMPY, share.site, obj.sure, array=True))
+            return
+        for other in sorted(m.state.sharers.get(share.storage, ())):
+            over = m.state.object(other)
+            taken = [s for s in over.shares if s.how is How.FROM_NUMPY and s.storage == share.storage and s.sure]
+            held = [key for key in m.state.holders.get(other, ()) if other in m.state.refs_of(key)]
+            if taken and held and over.kind in TENSORS:
+                name = naming.key_text(m, held[0])
+                m.fact(Resized(at.site, at.name, name, at.op, How.FROM_NUMPY, taken[0].site, obj.sure, array=True))
+                return
+
+
 def _made_over(m: Machine, root: Key | None) -> list[tuple[How, int, str]]:
     """The same of a field that the constructor has set, and nobody else sets."""
     field = root[1][1:] if isinstance(root, tuple) and runs.is_field_from_before(m, root) else ""

@@ -39,6 +39,15 @@ def fits(m: Machine, site: int) -> bool:
     return wanted is not None and there is not None and wanted <= there
 
 
+def stays(m: Machine, site: int) -> bool:
+    """Whether `array.resize(...)` at a site asks for as many elements as there surely are."""
+    event = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
+    if not isinstance(event, t.Invoke):
+        return False
+    wanted = _count(m, tuple(argument.register for argument in event.arguments if not argument.keyword))
+    return wanted is not None and wanted == _elements(m, event.base, MAX_STEPS)
+
+
 def _elements(m: Machine, register: int, steps: int) -> int | None:
     """The elements of a tensor or an array, or the bytes of a buffer."""
     event = m.unit.definitions[register] if register >= 0 else None
