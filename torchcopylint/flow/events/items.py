@@ -13,6 +13,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     DIMENSIONS,
     FIELD,
+    NAMELESS,
     OPTIMIZER_STATE,
     OUTPUT,
     PART,
@@ -77,7 +78,7 @@ def _item(m: Machine, event: t.Item) -> None:
 
 def _is_display(obj: Object) -> bool:
     """Whether something is a tuple, list or dictionary that was written where it is needed, and has no name."""
-    return obj.kind in (Kind.TUPLE, Kind.LIST, Kind.DICT) and obj.text == naming.NAMELESS
+    return obj.kind in (Kind.TUPLE, Kind.LIST, Kind.DICT) and obj.text == NAMELESS
 
 
 def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -> Value:
