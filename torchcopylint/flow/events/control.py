@@ -293,6 +293,14 @@ def _waits(m: Machine, event: t.Event) -> bool:
     return isinstance(made, t.Call | t.Invoke) and imports.ahead(m, made).endswith(".synchronize")
 
 
+def _collected(m: Machine, register: int) -> int:
+    """What a list comprehension that is a statement collects, if it does so in one place; else the value itself."""
+    if not isinstance(m.unit.definitions[register], t.Make):
+        return register
+    items = [one.item for one in m.index.of(t.Collect) if one.container == register]
+    return items[0] if len(items) == 1 and items[0] in m.pure_calls else register
+
+
 @handles(t.Discard)
 def _discard(m: Machine, event: t.Discard) -> None:
     value = m.value(event.value)
@@ -304,7 +312,10 @@ def _discard(m: Machine, event: t.Discard) -> None:
     if isinstance(made, t.Invoke | t.Call) and made.site in m.writes:
         m.writes[made.site] = m.writes[made.site]._replace(dropped=True)
     computes = isinstance(made, t.Operate) and made.symbol in _COMPUTING and len(made.operands) == 2
-    if not (computes or event.value in m.pure_calls) or _is_repeated(m, event) or _shows_values(m):
+    register = _collected(m, event.value)
+    if register != event.value:
+        made, value = m.unit.definitions[register], m.value(register)
+    if not (computes or register in m.pure_calls) or _is_repeated(m, event) or _shows_values(m):
         return
     if _is_timed(m, event):
         return
@@ -314,7 +325,7 @@ def _discard(m: Machine, event: t.Discard) -> None:
     if _converts_nothing(m, made, value):
         return
     if not _of_constants(m, made) and not _of_a_result(m, made) and not _is_only_look(m, made):
-        name, op, method, sure = m.pure_calls[event.value]
+        name, op, method, sure = m.pure_calls[register]
         m.fact(Discarded(event.site, name, op, method, m.guards > 0, sure))
         if sure is Sure.NOT and isinstance(made, t.Invoke):
             # What is done with it later may show what it is.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import CallerSuffers, EntryWritten, PartSuffers, ReadAfter, Write
 from torchcopylint.flow.interprocedural.summaries import argument_paths
-from torchcopylint.flow.model import Kind, Sure
+from torchcopylint.flow.model import COMPARISONS, Kind, Sure
 from torchcopylint.flow.tapes import giving, uses
 from torchcopylint.flow.values import naming
 
@@ -261,11 +261,19 @@ def _takes_only(callee: Machine, event: t.Event, parameters: set[str]) -> bool:
     else:
         return False
     own = {one.name for one in callee.unit.parameters[callee.unit.owner >= 0 :]} - parameters
-    if not isinstance(event, t.StoreItem):
+    if not isinstance(event, t.StoreItem) or _is_limited(callee, event, parameters):
         # A number is computed with; what is put into a place may be there to be kept, whatever it is.
         own -= {name for name in own if _is_number(callee, name)}
     parts = [part for register in registers for part in uses.expression(callee, register, "")]
     return not any(isinstance(part, t.Load) and part.name in own for part in parts)
+
+
+def _is_limited(callee: Machine, event: t.StoreItem, parameters: set[str]) -> bool:
+    """Whether a number is put where a comparison with what stands there holds: `x[x > limit] = limit`."""
+    made = [callee.unit.definitions[one] for one in event.subscript if isinstance(one, int) and one >= 0]
+    compared = [one for one in made if isinstance(one, t.Operate) and one.symbol in COMPARISONS]
+    loads = [callee.unit.definitions[operand] for one in compared for operand in one.operands if operand >= 0]
+    return len(made) == 1 and any(isinstance(load, t.Load) and load.name in parameters for load in loads)
 
 
 def _is_number(callee: Machine, parameter: str) -> bool:
