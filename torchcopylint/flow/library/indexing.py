@@ -242,7 +242,10 @@ def _is_that_part(m: Machine, base: Value, value: Value, region: Region) -> bool
     """Whether what is stored into a part is a view of that very part, so that nothing changes: `mine = x[a:b]`,
     `mine[0] += 1`, `x[a:b] = mine`."""
     refs = (*base.refs, *value.refs)
-    if len(refs) != 2 or any(ref & 1 for ref in refs) or any(part.kind not in overlaps.BOUNDED for part in region):
+    # Two names of the target and none of the value, which is a number, are two refs as well.
+    if len(base.refs) != 1 or len(value.refs) != 1 or any(ref & 1 for ref in refs):
+        return False
+    if any(part.kind not in overlaps.BOUNDED for part in region):
         return False
     above, part = (m.state.object(ref).shares for ref in refs)
     told = not any(Bound.UNTOLD in (one.value, one.upper) for one in region)
