@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import Accumulated, BackwardAgain, RetainedForNothing
+from torchcopylint.flow.facts import Accumulated, BackwardAgain, ParameterRebound, RetainedForNothing
 from torchcopylint.flow.graphs import addends, carriers, figures, own_elements, turn_by_turn
 from torchcopylint.flow.graphs.beside import grows_beside
 from torchcopylint.flow.graphs.earlier import comes_from_arguments, from_before, is_begun_on_arms, may_come_from_before
@@ -151,6 +151,13 @@ def _empties(m: Machine, event: t.Event, names: set[str]) -> bool:
     return False
 
 
+def _is_let_go_with(m: Machine, loop: t.Loop, name: str, ran: int) -> bool:
+    """Whether a loop empties a container on each of its turns on which backward runs at a site, if not on others."""
+    removals = (event for event in t.events(loop.body) if isinstance(event, t.Invoke | t.DeleteItem))
+    emptied = (event.site for event in removals if _empties(m, event, {name}))
+    return any(exclusion.goes_along(m, site, ran) for site in emptied)
+
+
 def _unconditional(tape: t.Tape, beside: int = -1, inside: bool = False) -> Iterator[t.Event]:
     """The events of a tape without those of its branches, but with those of arms in which the site `beside` stands.
 
@@ -190,12 +197,15 @@ def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relati
         loop = own_elements.comes_again(m, loops, loops.around(site, where), site, where)
         carrier = carriers.found(m, loop, where, again.through) if loop is not None else None
         carrier = carrier or (left.by_call(m, loop, again) if loop is not None else None)
-        if carrier is not None:
+        if carrier is not None and not (loop is not None and _is_let_go_with(m, loop, carrier[0], where)):
             name, kept = carrier
+            if _is_rebound(m, name):
+                return
             yield BackwardAgain(site, again.name, where, again.sure, name, kept)
             return
         before = from_before(m, loop, again.through) if loop is not None else None
-        if before is not None and not grows_beside(m, before, site):
+        let_go = before is not None and loop is not None and _is_let_go_with(m, loop, before.name, where)
+        if before is not None and not let_go and not grows_beside(m, before, site):
             sure = Sure.HINT if _is_of_others(m, before) else again.sure
             yield BackwardAgain(site, again.name, where, sure, "", before.site, before.name)
             return
@@ -203,6 +213,12 @@ def _again(m: Machine, loops: Loops, site: int, again: Again) -> Iterator[Relati
         if shared is not None:
             yield BackwardAgain(site, again.name, where, again.sure, "", shared.site, shared.name)
             return
+
+
+def _is_rebound(m: Machine, name: str) -> bool:
+    """Whether it is stated already that a name has lost the leaf that it is to hold: its graph comes from that."""
+    stated = (fact for facts in m.facts.values() for fact in facts if isinstance(fact, ParameterRebound))
+    return any(fact.form == "gradient" and fact.name == name for fact in stated)
 
 
 def _is_of_others(m: Machine, bind: t.Bind) -> bool:

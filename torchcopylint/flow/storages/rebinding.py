@@ -107,10 +107,12 @@ def _note_rebound(m: Machine, key: Key, before: Cell, value: Value, site: int, g
     for ref in value.refs:
         new = m.state.object(ref)
         m.rebound.pop(ref | 1, None)
-        if not gradient or new.kind not in (*TENSORS, Kind.UNKNOWN) or itself or ITSELF in new.flags:
+        if new.kind not in (*TENSORS, Kind.UNKNOWN) or itself or ITSELF in new.flags:
             continue
-        if not leaves:
-            if earlier is not None and earlier[0] == site and Fact.NO in (new.leaf, new.requires_grad):
+        if not gradient or not leaves:
+            # Also what is computed of that alone, as the second half of a step: `x = x.clamp(0, 1)`.
+            goes_on = earlier is not None and (earlier[0] == site or not gradient)
+            if earlier is not None and goes_on and Fact.NO in (new.leaf, new.requires_grad):
                 m.rebound[ref | 1] = earlier
             continue
         if leaves == fields and new.leaf is new.requires_grad is Fact.UNKNOWN:
