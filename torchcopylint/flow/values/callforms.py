@@ -114,7 +114,7 @@ def _forms(m: Machine, op: Op, base: str, arguments: Arguments) -> list[str]:
         found.append("axis")
     if len(arguments.positional) == 1 and not arguments.keywords:
         found.append("condition")
-    if "other" in arguments.keywords or kind in TENSORS:
+    if "other" in arguments.keywords or kind in TENSORS or _has_graph(m, second):
         found.append("other")
     if first in TENSORS:
         found.append("tensor")
@@ -123,6 +123,12 @@ def _forms(m: Machine, op: Op, base: str, arguments: Arguments) -> list[str]:
     elif first in CONTAINERS or first is Kind.NUMBER:
         found.append("list")
     return found
+
+
+def _has_graph(m: Machine, value: Value) -> bool:
+    """Whether a value that is nothing known hangs on a graph, as no number does: what a network has returned."""
+    objects = [m.state.object(ref) for ref in value.refs]
+    return bool(objects) and all(obj.kind is Kind.UNKNOWN and obj.graph for obj in objects)
 
 
 def _has_axis(m: Machine, arguments: Arguments) -> bool:
