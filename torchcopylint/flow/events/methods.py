@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import detaching, distributions, frozen, gradients, grads, stepping, unknowns
 from torchcopylint.flow.events import attribute_stores
-from torchcopylint.flow.graphs import callbacks, copied_terms, severed, terms
+from torchcopylint.flow.graphs import callbacks, copied_terms, severed, switched_on, terms
 from torchcopylint.flow.interprocedural import forward_hooks
 from torchcopylint.flow.library import containers, custom, operations, results, sliced
 from torchcopylint.flow.model import (
@@ -455,7 +455,8 @@ def run_backward(m: Machine, arguments: Arguments, register: int, site: int, nam
             computed = alone and obj.leaf is Fact.UNKNOWN
             obj = obj._replace(requires_grad=Fact.YES, leaf=Fact.NO if computed else obj.leaf)
         m.state.set_object(ref, obj)
-    severed.note(m, value, register, site, name)
+    if not severed.note(m, value, register, site, name):
+        switched_on.note(m, register, site, name)
     copied_terms.note(m, register, site)
     grads.backward(m, value, site, arguments, name)
     terms.note(m, register, site)

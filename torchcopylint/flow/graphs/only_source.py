@@ -9,7 +9,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.way_back import WayBack
-from torchcopylint.flow.values import imports
+from torchcopylint.flow.values import imports, naming
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ MAX_EVENTS = 120
 _NUMBERS = frozenset({"float", "int", "bool", "str"})
 _WITHOUT_GRAPH = frozenset(
     {"shape", "ndim", "dtype", "device", "data", "grad", "item", "detach", "size", "numel", "len"}
+    | {"numpy", "tolist", "argmax", "argmin", "argsort"}
 )
 _COUNTING = frozenset({"sum", "max", "min", "abs", "len"})
 
@@ -43,7 +44,7 @@ def _sources(m: Machine, register: int) -> set[str] | None:
         if isinstance(event, t.Load):
             bound = uses.bindings_before(m, event)
             one = parameters.get(event.name)
-            if not bound and one is None:
+            if (not bound and one is None) or _is_switched(m, event.name):
                 return None
             way.go_on(bound)
             if not bound and one is not None and not _is_number(one):
@@ -54,6 +55,12 @@ def _sources(m: Machine, register: int) -> set[str] | None:
             return None
         way.go_on(further)
     return None if way.cut_short else found
+
+
+def _is_switched(m: Machine, name: str) -> bool:
+    """Whether a unit says of what a name holds that it requires grad: it is a leaf of its own from there on."""
+    stores = (event for event in m.index.of(t.StoreAttribute) if event.name == "requires_grad")
+    return any(naming.text_of(m, event.base) == name for event in stores)
 
 
 def _is_number(parameter: t.Parameter) -> bool:
@@ -85,7 +92,8 @@ def _computed_from(m: Machine, event: t.Event) -> Sequence[int] | None:
 
 def _of_call(m: Machine, event: t.Invoke | t.Call) -> Sequence[int] | None:
     given = [argument.register for argument in event.arguments]
-    if any(argument.keyword == "requires_grad" for argument in event.arguments):
+    switched = isinstance(event, t.Invoke) and event.name == "requires_grad_"
+    if switched or any(argument.keyword == "requires_grad" for argument in event.arguments):
         # A leaf of its own.
         return None
     if table.function(imports.ahead(m, event)) is not None:

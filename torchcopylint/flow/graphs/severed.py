@@ -33,13 +33,14 @@ MAX_EVENTS = 200
 """So many events are followed back at most."""
 
 
-def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
-    """Backward runs over the value of a register. If it surely has no graph, look for what had one and lost it.
+def note(m: Machine, value: Value, register: int, site: int, name: str) -> bool:
+    """Backward runs over the value of a register. If it surely has no graph, look for what had one and lost it, and
+    say whether there is such a thing.
 
     A leaf that requires grad has no graph either: backward fills its `.grad`, and nothing else.
     """
     if m.on_purpose:
-        return
+        return True
     if register >= 0 and len(m.value(register).refs) > 1:
         # A method is called on each of the objects that its receiver may be: this is about all of them.
         value = m.value(register)
@@ -52,10 +53,10 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
         register, value = _of_which(m, register, value)
         bare, wrapped = _ends_here(m, value)
     found = [m.state.object(ref) for ref in value.refs]
-    cut = _cut_behind(m, register, site) if bare or wrapped else None
+    cut = cut_behind(m, register, site) if bare or wrapped else None
     if cut is not None and wrapped and reduced and cut[2] not in _WRAPPING and _is_named(m, register):
         # `x = Variable(x.data, requires_grad=True)`, and then `x.sum().backward()`: the gradient of `x` is wanted.
-        return
+        return True
     if cut is None and wrapped and kinds.named_loss(name):
         cut = _wrapped_behind(m, register, site) or _wrapped_by_helper(m, register, site)
     elif not bare and not wrapped and kinds.named_loss(name):
@@ -66,12 +67,15 @@ def note(m: Machine, value: Value, register: int, site: int, name: str) -> None:
         event, source, op = cut
         known = [obj.sure for obj in found if obj.kind in TENSORS] or [Sure.LIKELY]
         sure = min(Sure.LIKELY, *known) if wrapped else min(known)
-        m.fact(GraphLost(site, name, naming.spelling(m, source), event.site, op, wrapped, sure))
+        leaf = _wrapped_behind(m, whole, site) if wrapped else None
+        wrapper = leaf[0].site if leaf is not None and leaf[0].site != event.site else -1
+        m.fact(GraphLost(site, name, naming.spelling(m, source), event.site, op, wrapped, sure, wrapper=wrapper))
+    return cut is not None
 
 
 def note_number(m: Machine, register: int, site: int, name: str) -> None:
     """Backward is asked of a number, which has none. Look for the tensor that it was taken out of."""
-    cut = None if m.on_purpose or m.guards else _cut_behind(m, register, site)
+    cut = None if m.on_purpose or m.guards else cut_behind(m, register, site)
     if cut is not None:
         event, source, op = cut
         m.fact(GraphLost(site, name, naming.spelling(m, source), event.site, op, False, Sure.PROVEN, number=True))
@@ -95,7 +99,7 @@ def _of_which(m: Machine, register: int, value: Value) -> tuple[int, Value]:
         made = _definition(m, register)
         if not isinstance(made, t.Invoke) or made.arguments or not m.value(made.base).refs:
             break
-        if _called(m, made) is not None:
+        if called_unit(m, made) is not None:
             # `self.loss()`: computed by a method of the file, not out of its object.
             break
         register, value = made.base, m.value(made.base)
@@ -143,7 +147,7 @@ def _computed_from_leaves(m: Machine, register: int) -> tuple[t.Event, int, str]
 def _wrapped_by_helper(m: Machine, register: int, site: int) -> tuple[t.Event, int, str] | None:
     """The call of a function or method of this file, or of a loss that is a module, that returns such a leaf."""
     event = _definition(m, register)
-    unit = _called(m, event) if isinstance(event, t.Call | t.Invoke) else None
+    unit = called_unit(m, event) if isinstance(event, t.Call | t.Invoke) else None
     # What has not been run yet is not run for this, out of its order; whoever asks for its summary is run again.
     helper = m.world.machines.get(unit) if unit is not None and m.world.summary(unit) is not None else None
     if helper is None or not isinstance(event, t.Call | t.Invoke):
@@ -151,27 +155,28 @@ def _wrapped_by_helper(m: Machine, register: int, site: int) -> tuple[t.Event, i
     # A method may take what it computes from out of its object.
     taken = [one.register for one in event.arguments] or ([event.base] if isinstance(event, t.Invoke) else [])
     returned = helper.index.of(t.Return)
-    behind = [
+    ended = [
         _wrapped_behind(helper, one.value, one.site + 1)
-        or (_ends_here(helper, helper.value(one.value))[0] and _cut_behind(helper, one.value, one.site + 1))
+        or (_ends_here(helper, helper.value(one.value))[0] and cut_behind(helper, one.value, one.site + 1))
         or _computed_from_leaves(helper, one.value)
         for one in returned
     ]
-    made = [cut for cut in behind if cut]
-    if not taken or not returned or len(made) < len(behind):
+    made = [cut for cut in ended if cut]
+    if not taken or not returned or len(made) < len(ended):
         return None
     last, _, op = made[-1]
     inside.note(m, event.site, Role.CUT, inside.innermost(helper, last.site, Role.CUT, op, given=False))
-    return event, taken[0], f"{_text(m, event)}(...)"
+    return event, taken[0], f"{text_of_call(m, event)}(...)"
 
 
-def _text(m: Machine, event: t.Call | t.Invoke) -> str:
+def text_of_call(m: Machine, event: t.Call | t.Invoke) -> str:
+    """How the function or method of a call is written there."""
     if isinstance(event, t.Invoke):
         return f"{naming.text_of(m, event.base)}.{event.name}"
     return naming.text_of(m, event.function)
 
 
-def _called(m: Machine, event: t.Call | t.Invoke) -> int | None:
+def called_unit(m: Machine, event: t.Call | t.Invoke) -> int | None:
     """The unit of this file that a call runs: a function, a method, the `forward` of a module, or the `__call__` of
     anything else."""
     if isinstance(event, t.Invoke):
@@ -200,30 +205,35 @@ def _is_constant(m: Machine, register: int) -> bool:
     return value.const is not None or isinstance(made, t.Const | t.Make)
 
 
-def _cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str] | None:
+def cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str] | None:
     """The event behind a register that took something with a graph and gave something without: it, what it took, and
     how it is called. Names are followed to all their bindings before `site`."""
     way = WayBack(m, register, MAX_EVENTS)
     for event in way:
-        cutting = _cuts(m, event)
+        cutting = cuts(m, event)
         if cutting is not None and carries(m, cutting[0]):
             return event, cutting[0], cutting[1]
-        helped = _cut_by_helper(m, event) or _cut_by_mode(m, event) or _cut_by_forward(m, event)
+        helped = cut_elsewhere(m, event)
         if helped is not None:
             return helped
-        way.go_on(_behind(m, event, site))
+        way.go_on(behind(m, event, site))
     return None
+
+
+def cut_elsewhere(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
+    """The same for a call, of something that cuts off all that it returns."""
+    return _cut_by_helper(m, event) or _cut_by_mode(m, event) or _cut_by_forward(m, event)
 
 
 def _cut_by_helper(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
     """The same for a call of a function or method of this file, which returns something that surely has no graph."""
     if not isinstance(event, t.Call | t.Invoke) or (
-        _called(m, event) is None
+        called_unit(m, event) is None
         if isinstance(event, t.Invoke)
         else not isinstance(m.value(event.function).const, FunctionReference)
     ):
         return None
-    called = _called(m, event)
+    called = called_unit(m, event)
     summary = m.world.summary(called) if called is not None else None
     # As it was returned: what requires grad by now may have been switched on since.
     made = [m.state.object(ref) for ref in m.value(event.out).refs] if summary is None else [summary.result]
@@ -233,13 +243,13 @@ def _cut_by_helper(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | Non
     if not taken:
         return None
     helper = m.world.machines.get(called) if called is not None else None
-    cut = _cut_of_arguments(helper, _named(helper, event, taken)) if helper is not None else None
+    cut = _cut_of_arguments(helper, passed_for(helper, event, taken)) if helper is not None else None
     if helper is not None and cut is not None:
         inside.note(m, event.site, Role.CUT, inside.innermost(helper, cut[0], Role.CUT, cut[1], given=False))
-    return event, event.arguments[taken[0]].register, f"{_text(m, event)}(...)"
+    return event, event.arguments[taken[0]].register, f"{text_of_call(m, event)}(...)"
 
 
-def _named(m: Machine, call: t.Call | t.Invoke, orders: list[int]) -> frozenset[str]:
+def passed_for(m: Machine, call: t.Call | t.Invoke, orders: list[int]) -> frozenset[str]:
     """The parameters of a unit that some of the arguments of a call of it are passed for."""
     names = [parameter.name for parameter in m.unit.parameters][1 if m.unit.owner >= 0 else 0 :]
     passed = [(call.arguments[order].keyword, order) for order in orders]
@@ -255,27 +265,27 @@ def _cut_of_arguments(m: Machine, names: frozenset[str]) -> tuple[int, str] | No
     way = WayBack(m, t.NO_REGISTER, MAX_EVENTS)
     way.go_on(event.value for event in returned)
     for event in way:
-        cutting = _cuts(m, event)
-        if cutting is not None and _is_of_arguments(m, names, cutting[0], end):
+        cutting = cuts(m, event)
+        if cutting is not None and is_of_arguments(m, names, cutting[0], end):
             found.append((event.site, cutting[1]))
         elif isinstance(event, t.Call | t.Invoke) and (event.site, Role.CUT) in m.inside:
             found.append((event.site, ""))
         else:
-            way.go_on(_behind(m, event, end))
+            way.go_on(behind(m, event, end))
     return min(found, default=None)
 
 
-def _is_of_arguments(m: Machine, names: frozenset[str], register: int, site: int) -> bool:
+def is_of_arguments(m: Machine, names: frozenset[str], register: int, site: int) -> bool:
     """Whether a value is computed from parameters of some names, with their graph; names are followed to `site`."""
     way = WayBack(m, register, MAX_EVENTS)
     for event in way:
         if isinstance(event, t.Load) and event.name in names:
             return True
-        way.go_on(_behind(m, event, site) if _cuts(m, event) is None else ())
+        way.go_on(behind(m, event, site) if cuts(m, event) is None else ())
     return False
 
 
-def _behind(m: Machine, event: t.Event, site: int) -> list[int]:
+def behind(m: Machine, event: t.Event, site: int) -> list[int]:
     """What an event has its result from: of a name, what it is bound to before a site."""
     if isinstance(event, t.Load):
         return _bound_before(m, event.name, site) + _appended(m, event.name, site)
@@ -304,10 +314,10 @@ def _cut_by_mode(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
         return None
     if isinstance(event, t.Call) or event.name == "forward":
         return (event, register, "torch.no_grad()") if event.site in m.muted else None
-    called = _called(m, event)
+    called = called_unit(m, event)
     helper = m.world.machines.get(called) if called is not None else None
     return (
-        (event, register, f"{_text(m, event)}(...)")
+        (event, register, f"{text_of_call(m, event)}(...)")
         if helper is not None and helper.state.mode.recording is Fact.NO
         else None
     )
@@ -324,7 +334,7 @@ def _cut_by_forward(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | No
     called = m.world.method_of(network, "forward")
     helper = m.world.machines.get(called) if called is not None and m.world.is_own(called) else None
     returned = helper.index.of(t.Return) if helper is not None else []
-    cuts = [_cut_behind(helper, one.value, one.site + 1) for one in returned] if helper is not None else []
+    cuts = [cut_behind(helper, one.value, one.site + 1) for one in returned] if helper is not None else []
     found = [cut for cut in cuts if cut is not None]
     if helper is None or not found or len(found) < len(cuts):
         return None
@@ -348,7 +358,7 @@ def _stored_before(m: Machine, text: str, site: int) -> list[int]:
     return [e.value for e in stored if e.site < site and f"{naming.text_of(m, e.base)}.{e.name}" == text]
 
 
-def _cuts(m: Machine, event: t.Event) -> tuple[int, str] | None:
+def cuts(m: Machine, event: t.Event) -> tuple[int, str] | None:
     """What an event takes and gives back without a graph, if it is of the kind that does so."""
     if isinstance(event, t.Invoke | t.Call) and event.arguments:
         dotted = m.dotted_of(event)
