@@ -143,6 +143,7 @@ PHRASES: Mapping[str, str] = {
     "here.index_copy": "here: `{source}` is a copy of what the index picks",
     "discarded.leaf": "discarded here: from now on `{name}` is a new tensor, not the leaf",
     "discarded.rebound": "discarded here: nobody looks at the new tensor",
+    "cut.leaf.made": "cut here: a new leaf without the history of what it is made of",
     "cut.copy": "cut here: the copy has no history",
     "cut.clone": "cut here: what `clone()` has just recorded",
     "cut.variable": "cut here: a new leaf without the history of `{name}`",

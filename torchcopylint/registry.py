@@ -89,7 +89,7 @@ class Rule(NamedTuple):
                 told.add(way[-1])
                 named.add(statements[way[-1]])
                 lent = way[-1] if self.where_made else _lent(report, facts, self.at_calls or across)
-                yield _placed(report, expanded, lent)
+                yield _placed(*_beside_helper(report, expanded, lent))
 
     def _of_guests(self, facts: FileFacts, spoken: set[int]) -> Iterator[Report]:
         """What goes wrong in functions of other files for what this file passes: it stands at the call. What goes wrong
@@ -268,6 +268,17 @@ def _is_of_others(ways: Sequence[tuple[int, ...]], facts: FileFacts) -> bool:
 def _handed(facts: FileFacts) -> Iterator[tuple[int, ...]]:
     """Where helpers are given something."""
     return (facts.expanded.places[site] for site in facts.expanded.handed)
+
+
+def _beside_helper(report: Report, expanded: WithHelpers, lent: int) -> tuple[Report, WithHelpers, int]:
+    """A report and where it stands: at the step that its rule names instead, if the blamed one happens in a helper of
+    the function in which that one is."""
+    way = expanded.places.get(report.site, (report.site,))
+    at = expanded.places.get(report.instead.site, (report.instead.site,)) if report.instead is not None else way
+    if report.instead is None or len(at) >= len(way) or way[: len(at) - 1] != at[:-1]:
+        return report, expanded, lent
+    ordered = tuple(sorted((*report.points, report.instead), key=lambda point: point.site))
+    return report._replace(site=report.instead.site, points=ordered), expanded, at[-1]
 
 
 def _placed(report: Report, expanded: WithHelpers, lent: int) -> Report:

@@ -18,10 +18,12 @@ class Point(NamedTuple):
 
 
 class Report(NamedTuple):
-    """One finding of one rule. `site` is the blamed one; `values` fill the page's placeholders."""
+    """One finding of one rule. `site` is the blamed one; `values` fill the page's placeholders. `instead` is the step
+    where it stands if the blamed one happens in a helper of whom it is not wrong, and this one does not."""
 
     site: int
     points: tuple[Point, ...]
     values: Mapping[str, str]
     confidence: Confidence
     variant: str = ""
+    instead: Point | None = None

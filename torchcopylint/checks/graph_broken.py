@@ -25,5 +25,6 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 ),
                 values=names,
                 confidence=confidence(fact.sure),
+                instead=Point(Role.CUT, fact.wrapper, "cut.leaf.made", names) if fact.wrapper >= 0 else None,
                 variant="wrapped" if fact.wrapped else "number" if fact.number else "",
             )

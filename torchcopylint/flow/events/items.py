@@ -113,7 +113,7 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         if len(event.subscript) == 1 and isinstance(event.subscript[0], t.Slice):
             return containers.part_of(m, single, event.subscript[0], event.site, text)
         key = containers.position(m, single.refs[0], key)
-    if obj.kind is Kind.UNKNOWN and OUTPUT in obj.flags and type(key) is int:
+    if obj.kind is Kind.UNKNOWN and OUTPUT in obj.flags and (type(key) in (int, str) or not _is_slice(event)):
         return _of_output(m, single.refs[0], obj, key, event.site, text)
     found = slots.element(m, single, key, event.site, text)
     return _by_default(m, single.refs[0], event) or found if isinstance(found.const, OneOf) else found
@@ -137,9 +137,11 @@ def _is_replaced(m: Machine, ref: int) -> bool:
     return any(place.startswith("[") and place != ANY_ELEMENT for place in places)
 
 
-def _of_output(m: Machine, ref: int, obj: Object, position: int, site: int, text: str) -> Value:
-    """One of the outputs of a network, taken by its place: `feature = features[-1]`. It hangs on the same graph."""
-    slot = (ref, f"[{position!r}]")
+def _of_output(m: Machine, ref: int, obj: Object, key: object, site: int, text: str) -> Value:
+    """One of the outputs of a network, taken by its place, or by its name: `feature = features[-1]`, `out["mask"]`, or
+    `out[name]`. It hangs on the same graph."""
+    slot = (ref, f"[{key!r}]") if isinstance(key, int | str) else (ref, ANY_ELEMENT)
+    position = key if isinstance(key, int) else None
     if m.state.cell(slot) is None:
         # What backward has run over from another of the outputs, it need not have run over from this one.
         graph = frozenset(number for number in runs.of_part(m, obj, position) if number >= 0)

@@ -272,7 +272,7 @@ class GraphLost(NamedTuple):
     """At `site`, backward is called on `name`, which has no graph: what carried one, `source`, lost it at `cut`.
 
     `op` is what cut it; `wrapped` is whether the value requires grad by itself, as a leaf, `number` whether it is no
-    tensor at all, but a number of Python.
+    tensor at all, but a number of Python. At `wrapper`, if it is known, that leaf was made of what was cut before.
     """
 
     site: int
@@ -283,6 +283,7 @@ class GraphLost(NamedTuple):
     wrapped: bool
     sure: Sure
     number: bool = False
+    wrapper: int = -1
 
 
 class TermCopied(NamedTuple):
