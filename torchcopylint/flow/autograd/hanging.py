@@ -108,7 +108,9 @@ def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
         elif isinstance(event, t.Call) and m.dotted_of(event) in _GOING_THROUGH:
             way.go_on([argument.register for argument in event.arguments])
         elif isinstance(event, t.Make):
-            way.go_on([*event.items, *m.index.collected.get(event.out, ())])
+            # A key of a dictionary is no part of what stands there.
+            collected = (one.item for one in m.index.of(t.Collect) if one.container == event.out)
+            way.go_on([*event.items, *collected])
         elif isinstance(event, t.Invoke) and event.name in _LOOKING_THROUGH and not event.arguments:
             way.go_on([event.base])
         elif isinstance(event, t.Invoke) and event.name in _TAKING_OUT and event.arguments:
