@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 
 MAX_GRAPH = 400
 """So many saved values at most are followed up one graph."""
+DRAWING = frozenset(
+    {"uniform_", "normal_", "random_", "bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_"}
+)
+"""Methods that fill with what they draw at random, which has no history, whatever says how."""
 GRAPH_HOWS = frozenset({How.VIEW, How.INDEX, How.ROW, How.CONDITIONAL, How.FIELD})
 """Aliases that are views to autograd: writing one writes its base, graph and all."""
 
@@ -95,7 +99,7 @@ def _is_unseen(m: Machine, value: Value) -> bool:
 def after_write(m: Machine, target: Value, sources: Sequence[Value], at: Site, *, view: bool = False) -> None:
     """A tensor was written in place: refused on a leaf that requires grad; else its history goes on."""
     check_leaf(m, target, at, view)
-    if m.state.mode.recording is Fact.NO:
+    if m.state.mode.recording is Fact.NO or at.op in DRAWING:
         return
     inputs = tensors_in(m, sources)
     facts = [obj for obj in inputs if obj.requires_grad > 0]

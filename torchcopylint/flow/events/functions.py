@@ -26,7 +26,7 @@ from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.running.special import EACH, receiver_text, special
 from torchcopylint.flow.storages import copies, reading, sharing, slots, storing, writing
-from torchcopylint.flow.tapes import by_default, layout
+from torchcopylint.flow.tapes import by_default, layout, taken_as
 from torchcopylint.flow.values import callforms, devices, memory, naming
 from torchcopylint.flow.values.sites import WRITING_KEYWORDS, Arguments, Site
 from torchcopylint.flow.values.state import MODE, Mode, kind_of
@@ -48,7 +48,7 @@ def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invok
     arguments = callforms.out_by_place(op, callforms.inplace_by_name(op, arguments.without_none()))
     if op.name.endswith(".einsum"):
         arguments = _operands_apart(m, arguments)
-    op = callforms.of_call(m, op, arguments)
+    op = taken_as.one_or_two(m, callforms.of_call(m, op, arguments), event.out)
     receiver = receiver_text(m, event)
     at = Site(event.site, receiver, f"{name}(...)" if op.writes else name, "call")
     result = operations.apply(m, op, arguments, at)

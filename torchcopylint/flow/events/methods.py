@@ -30,7 +30,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.networks import modules
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import conversions, copies, reading, resizing, slots, swaps, transfers
-from torchcopylint.flow.tapes import layout, numbers
+from torchcopylint.flow.tapes import layout, numbers, taken_as
 from torchcopylint.flow.values import callforms, devices, dtypes, kinds, memory, naming
 from torchcopylint.flow.values.modes import MODES_BY_NAME
 from torchcopylint.flow.values.sites import Arguments, Site
@@ -79,7 +79,8 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
             # A method that is dropped has shown that it is no module, and one that only tensors have is enough.
             memory.note_dropped(m, base, name)
         if op is not None:
-            return call_tensor_method(m, callforms.of_call(m, op, arguments), arguments, event, name)
+            op = taken_as.one_or_two(m, callforms.of_call(m, op, arguments), event.out)
+            return call_tensor_method(m, op, arguments, event, name)
     elif obj.kind is Kind.ARRAY:
         if name == "backward" and obj.sure is Sure.PROVEN:
             severed.note_number(m, event.base, event.site, naming.text_of(m, event.base))

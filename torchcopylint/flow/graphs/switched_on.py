@@ -13,7 +13,7 @@ from torchcopylint.base.finding import Role
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import GraphLost
 from torchcopylint.flow.graphs import severed
-from torchcopylint.flow.model import Sure
+from torchcopylint.flow.model import TENSORS, Fact, Kind, Sure
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.way_back import WayBack
 from torchcopylint.flow.values import inside, kinds, naming
@@ -98,6 +98,8 @@ def _cut_behind(m: Machine, register: int, site: int, names: frozenset[str]) -> 
         helped = severed.cut_elsewhere(m, event) or _cut_by_helper(m, event)
         if helped is not None:
             found.append(helped)
+        elif _is_without_graph(m, event):
+            continue
         elif not _may_be_passed(m, event, names):
             return None
         elif isinstance(event, t.Call):
@@ -105,6 +107,16 @@ def _cut_behind(m: Machine, register: int, site: int, names: frozenset[str]) -> 
         else:
             way.go_on(severed.behind(m, event, site))
     return (min(found, key=lambda cut: cut[0].site), seen) if found and not way.cut_short else None
+
+
+def _is_without_graph(m: Machine, event: t.Event) -> bool:
+    """Whether an event calls something that nobody knows, and that has returned what requires no grad."""
+    if not isinstance(event, t.Call | t.Invoke):
+        return False
+    known = table.tensor_method(event.name) if isinstance(event, t.Invoke) else table.function(m.dotted_of(event))
+    made = [m.state.object(ref) for ref in m.value(event.out).refs]
+    kinds_of = (*TENSORS, Kind.ARRAY)
+    return known is None and bool(made) and all(o.kind in kinds_of and o.requires_grad is Fact.NO for o in made)
 
 
 def _may_be_passed(m: Machine, event: t.Event, names: frozenset[str]) -> bool:
