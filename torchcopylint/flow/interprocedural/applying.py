@@ -246,6 +246,10 @@ def _result(
             function = Value(kind=Kind.FUNCTION, const=FunctionReference(part.function))
             slots.bind_slot(m, (result.refs[0], part.slot), function, site)
             continue
+        if part.same:
+            same = slots.slot_value(m, (result.refs[0], part.same))
+            slots.bind_slot(m, (result.refs[0], part.slot), same._replace(root=None), site)
+            continue
         held = one_result(m, part.returned, part.result, bound, inputs, site, name, part.slot, order)
         held = lending.take(m, part.lent, bound.get("self"), held, site)
         slots.bind_slot(m, (result.refs[0], part.slot), held, site)

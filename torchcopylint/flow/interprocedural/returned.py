@@ -94,7 +94,8 @@ class ReturnedPart(NamedTuple):
     lent: str = ""
     """The element of what the method's object keeps that stands there, as text: `self.images[...]`."""
     same: str = ""
-    """Of what stands in a part: the slot of another part that is the very same: `return loss, {"loss": loss}`."""
+    """The slot of another part that is the very same, of a part (`return net, net`) or of what stands in one: `return
+    loss, {"loss": loss}`."""
     function: int = -1
     """The unit of the function inside of this one that stands there: `return add, mean`."""
 
@@ -176,7 +177,9 @@ def parts_of(
                 result = result._replace(flags=result.flags | {PLACEHOLDER})
             within = depth > 1 and result.kind in CONTAINERS and not any(one.parameter for one in returned)
             inner = parts_of(m, paths, held, depth - 1) if within else ()
-            found.append(ReturnedPart(name, returned, result, group, inner=inner, lent=lending.element(m, held)))
+            same = _same_as(m, refs, [part.slot for part in found], name)
+            lent = lending.element(m, held)
+            found.append(ReturnedPart(name, returned, result, group, inner=inner, lent=lent, same=same))
             graphs.append(graph)
     if len(found) < 2:
         return tuple(found)
@@ -184,6 +187,16 @@ def parts_of(
     real = [{n for n in graph if n in m.saves or n in m.module_saves} for graph in graphs]
     common = [any(mine & other for j, other in enumerate(real) if i != j) for i, mine in enumerate(real)]
     return tuple(part._replace(saved=one) for part, one in zip(found, common, strict=True))
+
+
+def _same_as(m: Machine, refs: list[int], before: list[str], name: str) -> str:
+    """The first of some slots that holds the very network that the slot `name` does, whichever way the unit returns."""
+    if name == ANY_ELEMENT:
+        return ""
+    held = [m.state.refs_of((ref, name)) for ref in refs]
+    one = all(len(each) == 1 and m.state.object(each[0]).kind is Kind.MODULE for each in held)
+    slots_before = (slot for slot in before if slot != ANY_ELEMENT)
+    return next((slot for slot in slots_before if one and [m.state.refs_of((r, slot)) for r in refs] == held), "")
 
 
 def _told_apart(m: Machine, refs: list[int], found: list[ReturnedPart], part: ReturnedPart) -> tuple[ReturnedPart, ...]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchcopylint.flow.facts import Relation
+    from torchcopylint.flow.model import Object
     from torchcopylint.flow.running.machine import Machine
 
 FORM = "named"
@@ -23,6 +24,10 @@ _APART = frozenset(
 """Words that set one of two models apart from the one that is trained."""
 _TRAINED = frozenset({"online", "current", "main"})
 """Words that say so of the other one."""
+_MODELS = frozenset({"model", "net", "network", "policy", "student", "live", "learner", "encoder"})
+"""Words for any model, or for one that learns."""
+_BEFORE = frozenset({"old", "prev", "previous"})
+_NAMESPACE = "types.SimpleNamespace"
 _OF_MODULES = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict", "requires_grad_"})
 
 
@@ -30,7 +35,10 @@ def found(m: Machine) -> Iterator[Relation]:
     """The names and fields of a unit that are bound, on all paths, to what another one holds and go on beside it."""
     if m.unit.kind in ("function", "module"):
         yield from _names(m)
+        yield from _unpacked(m)
         yield from _entries(m)
+        yield from _stored(m)
+        yield from _records(m)
     if m.unit.owner >= 0 and m.unit.parameters:
         yield from _fields(m)
 
@@ -43,6 +51,12 @@ def is_apart(name: str, source: str) -> bool:
     others = source.lower().strip("_").split("_")
     rest = [word for word in words if word not in _APART]
     return rest == [word for word in others if word not in _TRAINED] and rest != words
+
+
+def is_another(name: str, source: str) -> bool:
+    """The same of two that stand beside one another in a record: what it is that is set apart need not be said."""
+    words, others = (set(one.lower().strip("_").split("_")) for one in (name, source))
+    return is_apart(name, source) or (words <= _APART and others <= _TRAINED | _MODELS)
 
 
 def _names(m: Machine) -> Iterator[Relation]:
@@ -79,6 +93,78 @@ def _entries(m: Machine) -> Iterator[Relation]:
                 loaded = m.unit.definitions[item]
                 bound = loaded.site if isinstance(loaded, t.Load | t.Attribute) else made.site
                 yield ModulePaired(made.site, f"[{key!r}]", f"[{source!r}]", bound, FORM, Sure.LIKELY)
+
+
+def _stored(m: Machine) -> Iterator[Relation]:
+    """The entries of a dictionary of which one is set to the network that stands under another key:
+    `nets["q_target"] = nets["q"]`."""
+    keyed = [(store, key) for store in m.index.of(t.StoreItem) if isinstance(key := _key(m, store.subscript), str)]
+    for store, key in keyed:
+        taken = m.unit.definitions[store.value] if store.value >= 0 else None
+        source = _key(m, taken.subscript) if isinstance(taken, t.Item) else None
+        if not isinstance(taken, t.Item) or not isinstance(source, str) or store.site in m.index.on_arms:
+            continue
+        owner = naming.text_of(m, store.base)
+        again = [one for one, other in keyed if other == key and naming.text_of(m, one.base) == owner]
+        one = len(again) == 1 and owner == naming.text_of(m, taken.base) and _is_model(m, store.value)
+        if one and is_apart(key, source):
+            yield ModulePaired(store.site, f"[{key!r}]", f"[{source!r}]", store.site, FORM, Sure.LIKELY)
+
+
+def _key(m: Machine, subscript: t.Index) -> object:
+    part = subscript[0] if len(subscript) == 1 else t.NO_REGISTER
+    return m.value(part).const if isinstance(part, int) and part >= 0 else None
+
+
+def _is_model(m: Machine, register: int) -> bool:
+    return _is_one_model(m, register, register)
+
+
+def _records(m: Machine) -> Iterator[Relation]:
+    """The fields of a record that are one network when the unit ends: `Nets(q=net, q_target=net)`. A class with a
+    constructor of its own may copy what it is given, and says itself what it does with its fields."""
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)]
+    for call in calls:
+        refs = m.value(call.out).refs if len(call.arguments) > 1 else ()
+        if len(refs) != 1 or not (m.dotted_of(call) == _NAMESPACE or _is_record(m, m.state.object(refs[0]))):
+            continue
+        slots = {slot[1][1:]: m.state.refs_of(slot) for slot in m.state.slot_names(refs[0]) if slot[1][:1] == "."}
+        for name, held in slots.items():
+            one = len(held) == 1 and m.state.object(held[0]).kind is Kind.MODULE
+            source = next((other for other in slots if is_another(name, other) and slots[other] == held), None)
+            if one and source is not None:
+                yield ModulePaired(call.site, name, source, call.site, FORM, Sure.LIKELY)
+
+
+def _is_record(m: Machine, obj: Object) -> bool:
+    """Whether an object is one of a class of the file that only says which fields it has."""
+    number = m.world.local_class(obj.type)
+    plain = number is not None and m.world.class_kind(number)[0] is not Kind.MODULE
+    written = number is not None and m.world.method(number, "__init__") is not None
+    return obj.kind in (Kind.INSTANCE, Kind.TUPLE) and plain and not written
+
+
+def _unpacked(m: Machine) -> Iterator[Relation]:
+    """Names for the parts of what a function returned, two of which are one network: `net, target_net = make()`."""
+    bound: dict[int, list[tuple[str, t.Bind]]] = {}
+    for name, binds in m.index.binds.items():
+        made = m.unit.definitions[binds[0].value] if len(binds) == 1 and binds[0].value >= 0 else None
+        whole = m.unit.definitions[made.value] if isinstance(made, t.Unpack) and made.value >= 0 else None
+        if isinstance(made, t.Unpack) and isinstance(whole, t.Call | t.Invoke):
+            bound.setdefault(made.value, []).append((name, binds[0]))
+    for together in bound.values():
+        for name, bind in together:
+            # What was there before is told where it was kept.
+            beside = _BEFORE.isdisjoint(name.lower().split("_"))
+            sources = [one for one, other in together if beside and is_another(name, one) and _is_one(m, bind, other)]
+            loads = {event.name for event in m.index.of(t.Load) if event.site > bind.site}
+            if sources and {name, sources[0]} <= loads:
+                used = min(e.site for e in m.index.of(t.Load) if e.name == name and e.site > bind.site)
+                yield ModulePaired(used, name, sources[0], bind.site, FORM, Sure.LIKELY)
+
+
+def _is_one(m: Machine, one: t.Bind, two: t.Bind) -> bool:
+    return _is_one_model(m, one.value, two.value)
 
 
 def _is_set(m: Machine, key: str) -> bool:
