@@ -84,6 +84,7 @@ def _element_of(m: Machine, iterable: Value, ref: int, site: int, text: str, tag
     single = Value((ref,), obj.kind, None, iterable.marks, iterable.root)
     handed = _is_handed_in(m, ref, obj)
     guessed = kinds.named_parameters(text) and (obj.kind is Kind.UNKNOWN or handed)
+    guessed = guessed or (obj.kind is Kind.UNKNOWN and site in m.index.asked_for_gradient)
     if guessed or (obj.kind is Kind.PARAMETER and obj.sure is Sure.HINT):
         # What is only called parameters may be groups of them: a guess that is iterated over was a group.
         sure = Sure.LIKELY if handed else Sure.HINT

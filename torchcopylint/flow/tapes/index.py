@@ -240,6 +240,14 @@ class UnitIndex:
         return found
 
     @kept_property
+    def asked_for_gradient(self) -> frozenset[int]:
+        """Where loops take something whose `.grad` is looked at by the name that it gets: the sites of `Iterate`."""
+        looks = [self.unit.definitions[event.base] for event in self.of(t.Attribute) if event.name == "grad"]
+        names = {load.name for load in looks if isinstance(load, t.Load)}
+        taken = (self.unit.definitions[bind.value] for name in names for bind in self.binds.get(name, ()))
+        return frozenset(event.site for event in taken if isinstance(event, t.Iterate))
+
+    @kept_property
     def consumers(self) -> dict[int, t.Event]:
         """The first event that uses each register."""
         found: dict[int, t.Event] = {}
