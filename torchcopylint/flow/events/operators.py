@@ -41,7 +41,7 @@ from torchcopylint.knowledge import table
 _OF_NUMBERS = frozenset({"-", "/", "//", "**", "@"})
 """Operators that lists, tuples and texts do not have."""
 _UNARY = {"-": "-x", "+": "+x", "~": "~"}
-LAYERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
+LAYERS = repeating.LAYERS
 MAX_ITEMS = 64
 """Longer displays hold elements that are not told apart."""
 
@@ -442,6 +442,7 @@ def _spread(m: Machine, ref: int, value: Value, event: t.Make) -> None:
 @handles(t.Collect)
 def _collect(m: Machine, event: t.Collect) -> None:
     item = m.value(event.item)
+    repeating.note_within(m, event)
     for ref in m.value(event.container).refs:
         own = _own_variable(m, event)
         fixed = isinstance(item.root, tuple) and not own and _is_fixed(m, item.root)

@@ -22,7 +22,7 @@ from torchcopylint.flow.program import hollow
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import slots
 from torchcopylint.flow.tapes import alternatives, uses
-from torchcopylint.flow.values import kinds, naming
+from torchcopylint.flow.values import imports, kinds, naming
 from torchcopylint.flow.values.kinds import MODULE_BASES
 from torchcopylint.knowledge import table
 
@@ -156,6 +156,59 @@ def _is_trained(m: Machine, ref: int) -> bool:
         m.writes.get(mark.write) for _, cell in m.state.holders_of(ref) for mark in cell.marks if ref in cell.refs
     ]
     return any(write is not None and write.form == "step" for write in writes)
+
+
+LAYERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
+_KEYED = frozenset({"torch.nn.ModuleDict"})
+_DICTIONARIES = frozenset({"collections.OrderedDict", "OrderedDict", "dict", "builtins.dict"})
+
+
+def note_within(m: Machine, event: t.Collect) -> None:
+    """A comprehension collects layers that it makes around others, or pairs with the names that they get, and all those
+    with any state are of outside: `ModuleList([ModuleList([attn, ff]) for _ in range(n)])`, `OrderedDict((f"b{i}",
+    block) for i in range(n))`."""
+    call = m.index.given.get(event.container)
+    if call is None:
+        return
+    kind = m.dotted_of(call)
+    made = m.unit.definitions[event.item] if event.item >= 0 else None
+    pair = isinstance(made, t.Make) and made.kind == "tuple" and len(made.items) == 2 and not any(made.stars)
+    if pair and isinstance(made, t.Make) and (kind in _KEYED or _is_given_to_layers(m, call, kind)):
+        held = m.value(made.items[1])
+        named = isinstance(held.root, str) and "#" not in held.root and m.state.refs_of(held.root) == held.refs
+        if named and not is_of_each_turn(m, held.root, event.site) and not is_an_element(m, held, event.site):
+            note_repeated(m, held, event.site, "comprehension", naming.text_of(m, event.container), event.container)
+    elif kind in LAYERS and isinstance(made, t.Call | t.Invoke):
+        inner = _all_from_outside(m, m.value(event.item), event.site)
+        if inner is not None:
+            note_repeated(m, inner, event.site, "comprehension", naming.text_of(m, event.container), event.container)
+
+
+def _is_given_to_layers(m: Machine, call: t.Call | t.Invoke, kind: str) -> bool:
+    user = m.consumer_of(call.out) if kind in _DICTIONARIES else None
+    return isinstance(user, t.Call | t.Invoke) and m.index.given.get(call.out) is user and _names_layers(m, user)
+
+
+def _names_layers(m: Machine, user: t.Call | t.Invoke) -> bool:
+    return imports.ahead(m, user) in LAYERS | _KEYED
+
+
+def _all_from_outside(m: Machine, made: Value, site: int) -> Value | None:
+    """The first of the modules with any state in one that was just made, if all are made outside of the loop."""
+    obj = m.state.object(made.refs[0]) if len(made.refs) == 1 and made.root is None else None
+    if obj is None or obj.kind is not Kind.MODULE:
+        return None
+    local = m.world.local_class(obj.type)
+    if obj.type not in LAYERS and (local is None or not hollow.is_made_of_others(m.world, local)):
+        # What has a part of its own may be meant to share the others.
+        return None
+    names = (slot for slot in m.state.slot_names(made.refs[0]) if slot[1][:1] in ".[")
+    held = dict.fromkeys(ref for slot in names for ref in m.state.refs_of(slot) if ref != made.refs[0])
+    if any(m.state.object(ref).kind is Kind.PARAMETER for ref in held):
+        return None
+    stateful = [r for r in held if m.state.object(r).kind is Kind.MODULE and _stateful(m, r, m.state.object(r))]
+    outside = bool(stateful) and all(_is_made_outside(m, m.state.object(ref), site) for ref in stateful)
+    return Value((stateful[0],), Kind.MODULE) if outside else None
 
 
 _IN_A_ROW = frozenset({"torch.nn.Sequential"})
