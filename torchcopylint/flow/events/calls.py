@@ -33,6 +33,7 @@ from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import callees, pictures, uses
 from torchcopylint.flow.values import imports, kinds, memory, naming, packages
 from torchcopylint.flow.values.sites import Arguments
+from torchcopylint.flow.values.state import kind_of
 from torchcopylint.knowledge import table
 
 
@@ -195,6 +196,12 @@ def _is_field(m: Machine, base: Value, obj: Object, name: str) -> bool:
 def _call_field(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Value:
     text = naming.text_of(m, event.base)
     held = attributes.attribute(m, base, event.name, event.site, text)
+    if (
+        kind_of(base, m.state) is Kind.MODULE
+        and kind_of(held, m.state) is Kind.UNKNOWN
+        and kinds.named_part(event.name)
+    ):
+        memory.refine(m, held, Kind.MODULE, Sure.HINT)
     return call_value(m, held, arguments, event, f"{text}.{event.name}")
 
 

@@ -115,9 +115,10 @@ BUFFER_NAMES = frozenset({"running_mean", "running_var", "num_batches_tracked"})
 
 _MODEL_NAME = re.compile(
     r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|critic|actor|policy|backbone"
-    r"|classifier)\d?$|^(?:gen|disc|student|teacher|autoencoder|vae|unet|cnn|mlp)$|^net_?[dg](?:_?[ab])?$",
+    r"|classifier)\d?$|^(?:gen|disc|student|teacher|autoencoder|vae|unet|cnn|mlp|rnn|lstm|gru)$|^net_?[dg](?:_?[ab])?$",
     re.I,
 )
+_PART_NAME = re.compile(r"^(?:enc|dec|trunk|torso|stem|rnn|lstm|gru|gnn|gcn|resnet|vit|transformer|embedder)\d?$", re.I)
 _KEY = re.compile(r"""\[["'](\w+)["']\]$""")
 _CRITERION = re.compile(r"(?:^|[\W_])(?:loss|crit|criterion|nll|mse|bce|elbo)(?:[\W_]|$)", re.I)
 _JUDGE_NAME = re.compile(r"(?:^|_)(?:disc|discriminator|critic|net_?D)(?:_?[A-Z0-9])?$|^D(?:_[A-Z0-9])?$")
@@ -195,6 +196,12 @@ def named_loss(name: str) -> bool:
 def named_criterion(text: str) -> bool:
     """Whether an expression's text has a word in it for what computes a loss: `self.criterion(...)`, `loss_fn`."""
     return bool(_CRITERION.search(text))
+
+
+@lru_cache(maxsize=4096)
+def named_part(name: str) -> bool:
+    """Whether a field's name says that it holds a network, where it is one of a network's and is called."""
+    return bool(_PART_NAME.search(name))
 
 
 @lru_cache(maxsize=4096)
