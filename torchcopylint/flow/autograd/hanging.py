@@ -22,10 +22,11 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
+from torchcopylint.flow.program import recurrent
 from torchcopylint.flow.storages import keeping, slots
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.way_back import WayBack
-from torchcopylint.flow.values import memory, naming
+from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -208,7 +209,8 @@ def _keeps_graph(m: Machine, event: t.Call | t.Invoke) -> bool:
         base = m.unit.definitions[event.base]
         if isinstance(base, t.Load) and base.name == m.unit.first:
             known = m.world.field_of(f"class#{m.unit.owner}", event.name) if m.unit.owner >= 0 else None
-            return known is not None and table.module_class(known.type) is not None
+            layer = known is not None and table.module_class(known.type) is not None
+            return layer or (kinds.named_model(event.name) and recurrent.goes_round(m, event.site))
     elif _is_layer(m, event.function):
         return True
     return keeping.keeps_graph(m, event)

@@ -174,13 +174,15 @@ def output(
     if recording is Fact.NO:
         m.muted.add(site)
     trains_nothing = frozen.trains_nothing(m, function, obj)
+    round_again = recurrent.goes_round(m, site)
     given = [*arguments.positional, *arguments.keywords.values()]
+    given = [_as_of_now(m, value, result, site) for value in given] if round_again else given
     inputs = grads.tensors_in(m, given)
     # What comes back as it was given is no output of a layer: `forward` may return its argument.
     untouched = {*function.refs, *(ref for value in given for ref in value.refs)}
     # Whether a network cuts the graph of what it is given, only its author knows; no layer of torch does, and no
     # discriminator: what it judges is to learn from it. Nor does what is given a hidden state and returns the next one.
-    whole = _is_of_layers(m, function) or kinds.named_judge(name) or recurrent.goes_round(m, site)
+    whole = _is_of_layers(m, function) or kinds.named_judge(name) or round_again
     for ref in (*result.refs, *_parts_of(m, result, 2)):
         made = m.state.object(ref)
         has_graph = made.kind in (*TENSORS, Kind.UNKNOWN) or distributions.is_one(made)
@@ -205,6 +207,14 @@ def output(
             made = made._replace(requires_grad=fact, leaf=Fact.NO if fact > 0 else made.leaf)
         m.state.set_object(ref, made)
     return result
+
+
+def _as_of_now(m: Machine, value: Value, result: Value, site: int) -> Value:
+    """What a call was given, where that is what it had returned on the loop's turn before: an older one by now."""
+    for ref in result.refs if m.in_loop else ():
+        if ref in value.refs and m.state.object(ref).site == site and not m.state.object(ref).graph:
+            value = memory.renamed(value, ref)
+    return value
 
 
 def _is_of_layers(m: Machine, function: Value, depth: int = 3) -> bool:

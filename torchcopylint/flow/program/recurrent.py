@@ -19,26 +19,55 @@ _STATE_NAME = re.compile(r"hidden|^(?:h|hc|hx|cx|hs|h_[0nt]|c_[0nt])$|(?:rnn|lst
 
 
 def goes_round(m: Machine, site: int) -> bool:
-    """Whether a call in a loop is given a hidden state and returns the next one, under one name: `y, h = net(x, h)`.
+    """Whether a call in a loop is given a hidden state and returns the next one, under one name: `y, h = net(x, h)`,
+    or `h = cell(x, h)`.
 
     Hardly anybody who writes a recurrent network cuts the state inside of it, and who does, in this file, is believed.
     """
     register = m.index.calls.get(site, t.NO_REGISTER)
-    call = m.unit.definitions[register] if register >= 0 and m.in_loop else None
+    call = m.unit.definitions[register] if register >= 0 else None
     if not isinstance(call, t.Call | t.Invoke):
         return False
-    loads = [m.unit.definitions[argument.register] for argument in call.arguments if argument.register >= 0]
-    given = {load.name for load in loads if isinstance(load, t.Load) and _STATE_NAME.search(load.name)}
+    given = {text for argument in call.arguments if (text := _state(m, argument.register))}
     if not given or _cuts_inside(m):
         return False
-    parts = {event.out for event in m.index.of(t.Unpack) if event.value == register}
-    return any(_is_only_bound_to(m, name, parts, uses.loops_around(m, site)) for name in given)
+    parts = {event.out for event in m.index.of(t.Unpack) if event.value == register} or {register}
+    return any(_is_only_bound_to(m, text, parts, uses.loops_around(m, site)) for text in given)
 
 
-def _is_only_bound_to(m: Machine, name: str, parts: set[int], loops: tuple[int, ...]) -> bool:
-    """Whether all that a name is bound to in a loop is of some registers: nothing else there cuts what it holds."""
-    values = [bind.value for bind in m.index.binds.get(name, ()) if uses.loops_around(m, bind.site) == loops]
-    return bool(values) and set(values) <= parts
+def _state(m: Machine, register: int) -> str:
+    """How a value is called that by its name is a hidden state: a name in a loop, a field or an entry."""
+    made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Load) and m.in_loop:
+        return made.name if _STATE_NAME.search(made.name) else ""
+    if isinstance(made, t.Attribute):
+        return naming.text_of(m, register) if _STATE_NAME.search(made.name) else ""
+    part = made.subscript[0] if isinstance(made, t.Item) and len(made.subscript) == 1 else None
+    key = m.value(part).const if isinstance(part, int) and part >= 0 else None
+    return naming.text_of(m, register) if isinstance(key, str) and _STATE_NAME.search(key) else ""
+
+
+def _is_only_bound_to(m: Machine, text: str, parts: set[int], loops: tuple[int, ...]) -> bool:
+    """Whether all that something is bound to in a loop, or a field or entry in a unit, is of some registers: nothing
+    else there cuts what it holds."""
+    bound = [(bind.value, bind.site) for bind in m.index.binds.get(text, ())]
+    if not text.isidentifier():
+        stores = m.index.stores.get(text.rpartition(".")[2], ())
+        bound = [(e.value, e.site) for e in stores if f"{naming.text_of(m, e.base)}.{e.name}" == text]
+        items = m.index.of(t.StoreItem)
+        bound += [
+            (e.value, e.site)
+            for e in items
+            if f"{naming.text_of(m, e.base)}[{naming.index_text(m, e.subscript)}]" == text
+        ]
+    values = [value for value, site in bound if uses.loops_around(m, site) == loops]
+    return bool(values) and all(value in parts or _is_name_of(m, value, parts) for value in values)
+
+
+def _is_name_of(m: Machine, register: int, parts: set[int]) -> bool:
+    made = m.unit.definitions[register] if register >= 0 else None
+    bound = uses.bindings_before(m, made) if isinstance(made, t.Load) else []
+    return bool(bound) and set(bound) <= parts
 
 
 def may_cut(m: Machine, register: int) -> bool:

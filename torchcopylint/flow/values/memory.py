@@ -91,7 +91,7 @@ def alias(
     ref = m.made_at(site, tag)
     if m.state.retire(ref):
         # The site's earlier object has become an older one: `source` may speak of it.
-        source = _renamed(source, ref)
+        source = renamed(source, ref)
     certain = sure and not when
     shares = [
         Share(
@@ -134,7 +134,8 @@ def _flags(m: Machine, source: Value, how: How, obj: Object) -> frozenset[str]:
     return flags | {INFERENCE} if inherits else flags - {INFERENCE}
 
 
-def _renamed(value: Value, ref: int) -> Value:
+def renamed(value: Value, ref: int) -> Value:
+    """A value that speaks of the newest object of a site, where there is a newer one by now."""
     if ref not in value.refs:
         return value
     return value._replace(refs=tuple(sorted({r | 1 if r == ref else r for r in value.refs})))
