@@ -28,7 +28,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.networks import chains, modules
-from torchcopylint.flow.program import ownership
+from torchcopylint.flow.program import ownership, training_fields
 from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, lost, rebinding, repeating, sharing, slots
@@ -116,6 +116,10 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
     if obj.kind is Kind.UNKNOWN and OUTPUT in obj.flags and (type(key) in (int, str) or not _is_slice(event)):
         return _of_output(m, single.refs[0], obj, key, event.site, text)
     found = slots.element(m, single, key, event.site, text)
+    root = single.root if isinstance(single.root, tuple) and single.root[1].startswith(".") else None
+    if root is not None and isinstance(key, int | str) and len(found.refs) == 1:
+        ref = found.refs[0]
+        m.state.set_object(ref, training_fields.of_entry(m, root[0], root[1][1:], key, m.state.object(ref)))
     return _by_default(m, single.refs[0], event) or found if isinstance(found.const, OneOf) else found
 
 

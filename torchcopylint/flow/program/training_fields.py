@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import TENSORS, Fact, How, Kind, Object, Region, Share
+from torchcopylint.flow.model import ANY_ELEMENT, TENSORS, Fact, How, Kind, Object, Region, Share
 
 if TYPE_CHECKING:
     from torchcopylint.flow.interprocedural.classes import Classes
@@ -38,6 +38,8 @@ def learn(m: Machine) -> Trained:
         kinds = {m.state.object(ref).kind for ref in refs}
         if kinds == {Kind.OPTIMIZER}:
             optimizers[name] = refs
+        elif len(refs) == 1 and kinds <= {Kind.DICT, Kind.LIST, Kind.TUPLE}:
+            optimizers |= _entries(m, refs[0], name)
         elif (kinds <= {Kind.MODULE, Kind.UNKNOWN, *TENSORS}) if len(refs) == 1 else kinds == {Kind.MODULE}:
             arms[name] = len(refs)
             for ref in refs:
@@ -61,6 +63,22 @@ def _by_arms(
     found = {_whole(m, ref, owners) for ref in optimizers}
     parts = found.pop() if len(found) == 1 else ()
     return parts if all(arms[field] in (1, len(optimizers)) for field, _ in parts) else ()
+
+
+def _entries(m: Machine, container: int, field: str) -> dict[str, tuple[int, ...]]:
+    """The optimizers that stand in a container in a field, each by field and key: `opts["actor"]`, `opts[0]`."""
+    slots = ((name[1], m.state.refs_of(name)) for name in m.state.slot_names(container) if name[1] != ANY_ELEMENT)
+    alone = [(name, refs[0]) for name, refs in slots if len(refs) == 1]
+    return {f"{field}{name}": (ref,) for name, ref in alone if m.state.object(ref).kind is Kind.OPTIMIZER}
+
+
+def of_entry(m: Machine, ref: int, field: str, key: object, made: Object) -> Object:
+    """An optimizer that a method takes out of a container in a field of its object, with what it steps."""
+    local = m.world.local_class(m.state.object(ref).type)
+    known = any(share.how is How.PARAMETERS for share in made.shares)
+    if made.kind is not Kind.OPTIMIZER or known or local is None or m.world.setters(field):
+        return made
+    return made._replace(shares=(*made.shares, *shares_of(m, ref, local, f"{field}[{key!r}]")))
 
 
 def _whole(m: Machine, optimizer: int, owners: Mapping[int, list[str]]) -> tuple[tuple[str, Region], ...]:
