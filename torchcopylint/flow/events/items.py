@@ -350,7 +350,9 @@ def _part_of(
     if obj.kind in BUFFERS:
         return indexing.row(m, single, obj, site, text, "part", position)
     if obj.type == containers.ZIP and position is not None:
-        return containers.column(m, single.refs[0], position, site, text)
+        column = containers.column(m, single.refs[0], position, site, text)
+        if column is not None:
+            return column
     if obj.kind in CONTAINERS:
         return slots.element(m, single, position, site, text, first)
     field = records.position(m, obj, position) if obj.kind is Kind.INSTANCE else None

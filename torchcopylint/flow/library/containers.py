@@ -270,15 +270,18 @@ def lazily(m: Machine, site: int, form: str, *sources: Value, tag: str = "lazy")
     return made
 
 
-def column(m: Machine, ref: int, position: int, site: int, text: str) -> Value:
-    """One of the tuples that `zip(*rows)` is taken apart into: what stands at that position of each row."""
-    made = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text=text), f"column {position}")
+def column(m: Machine, ref: int, position: int, site: int, text: str) -> Value | None:
+    """One of the tuples that `zip(*rows)` is taken apart into: what stands at that position of each row.
+
+    `None` if there is a row of which nobody knows what stands in it: what is taken for a tuple may become an array.
+    """
     rows = [slots.slot_value(m, slot) for slot in m.state.slot_names(ref)]
+    if not rows or any(m.state.object(one).kind not in CONTAINERS for row in rows for one in row.refs or (ref,)):
+        return None
+    made = memory.fresh(m, site, Object(Kind.TUPLE, Sure.PROVEN, text=text), f"column {position}")
     for place, row in m.each(enumerate(rows)):
-        known = bool(row.refs) and all(m.state.object(one).kind in CONTAINERS for one in row.refs)
-        items = [slots.element(m, row._replace(refs=(one,)), position, site, text) for one in row.refs if known]
-        item = slots.join_values(items) if items else memory.unknown(m, site, text, f"of {place}")
+        items = [slots.element(m, row._replace(refs=(one,)), position, site, text) for one in row.refs]
         # One row may stand for all that a loop has put there.
         slot = ANY_ELEMENT if len(rows) == 1 else f"[{place}]"
-        slots.bind_slot(m, (made.refs[0], slot), item._replace(root=None), site)
+        slots.bind_slot(m, (made.refs[0], slot), slots.join_values(items)._replace(root=None), site)
     return made
