@@ -364,7 +364,7 @@ def _grad(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
     if lacking and not exclude(m, obj.site, site) and not inquiries.is_asserted_none(m, out):
         sure = obj.sure if obj.requires_grad is Fact.YES else Sure.LIKELY
         m.fact(GradientRead(site, text, obj.site, obj.text, sure, uses.is_shown(m, out)))
-    rebinding.note_gradient_read(m, ref, obj, site)
+    rebinding.note_gradient_read(m, ref, obj, site, text)
     slot = (ref, ".grad")
     m.gradients.add(ref)
     if obj.leaf is obj.requires_grad is Fact.UNKNOWN:

@@ -81,14 +81,19 @@ def note_store(m: Machine, slot: Key, text: str, register: int, value: Value, si
         _note_rebound(m, slot, before, value, site, True)
 
 
-def note_gradient_read(m: Machine, ref: int, obj: Object, site: int) -> None:
-    """`.grad` is read of something that took the place of a leaf: nothing will ever stand there."""
+def note_gradient_read(m: Machine, ref: int, obj: Object, site: int, text: str) -> None:
+    """`.grad` is read of something, by the name of `text`, that took the place of a leaf: nothing will ever stand there.
+
+    Who reads it by another name has been handed what was computed, and takes that for no leaf of his.
+    """
     rebound = m.rebound.get(ref | 1)
     if rebound is None or RETAINS in obj.flags:
         return
     is_leaf = obj.leaf is not Fact.NO and obj.requires_grad is not Fact.NO
     if obj.kind in (*TENSORS, Kind.UNKNOWN) and not is_leaf:
         bound, name, sure = rebound
+        if name != text and name.isidentifier() and text.isidentifier():
+            return
         m.fact(ParameterRebound(site, name, "gradient", "", bound, sure))
 
 
