@@ -294,6 +294,7 @@ def _of_tensor(m: Machine, base: Value, ref: int, obj: Object, name: str, site: 
 def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) -> Value:
     if site >= 0 and not inquiries.is_inquiry(m, out):
         # Where a summary leads through `.data`, it was read in the function.
+        otherwise = obj.kind is not Kind.PARAMETER and inquiries.shows_no_tensor(m, text)
         m.fact(
             DataAccess(
                 site,
@@ -303,7 +304,7 @@ def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
                 text.endswith(".grad"),
                 obj.scalar,
                 obj.kind,
-                Sure.NOT if inquiries.shows_no_tensor(m, text) else data_evidence(m, obj, text),
+                Sure.NOT if otherwise else data_evidence(m, obj, text),
                 m.world.context(m),
                 kinds.named_loss(text),
                 is_buffer(obj, text),
