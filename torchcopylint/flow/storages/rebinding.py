@@ -82,7 +82,7 @@ def note_store(m: Machine, slot: Key, text: str, register: int, value: Value, si
 
 
 def note_gradient_read(m: Machine, ref: int, obj: Object, site: int, text: str) -> None:
-    """`.grad` is read of something, by the name of `text`, that took the place of a leaf: nothing will ever stand there.
+    """`.grad` is read, by the name of `text`, of what took the place of a leaf: nothing will ever stand there.
 
     Who reads it by another name has been handed what was computed, and takes that for no leaf of his.
     """
