@@ -19,7 +19,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.program import generators, ownership
+from torchcopylint.flow.program import generators, wholes
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.running.special import EACH, SPECIAL, Handler, receiver_text, special
@@ -109,7 +109,7 @@ def _list(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
     generators.note_taken(m, source, event.site)
     item = iterate(m, source, event.site, receiver_text(m, event))
     made = containers.iterator(m, event.site, item, "list", kind)
-    ownership.note_taken(m, [source], made)
+    wholes.note_taken(m, [source], made)
     return made
 
 
@@ -135,7 +135,7 @@ def _chain(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str
     made = containers.iterator(m, event.site, _alike(m, items) or slots.join_values(items))
     if any(ref | 1 in m.wholes for value in arguments.positional for ref in value.refs):
         generators.note_made(m, made, event.site)
-    ownership.note_taken(m, arguments.positional, made)
+    wholes.note_taken(m, arguments.positional, made)
     return made
 
 
@@ -150,7 +150,7 @@ def _is_empty(m: Machine, value: Value) -> bool:
 def _chain_of(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     inner = iterate(m, arguments.at(0), event.site, "...", "inner")
     made = containers.iterator(m, event.site, iterate(m, inner, event.site, "...", "item"))
-    ownership.note_taken(m, [inner], made)
+    wholes.note_taken(m, [inner], made)
     return made
 
 

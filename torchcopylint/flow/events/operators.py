@@ -29,7 +29,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.program import generators, ownership
+from torchcopylint.flow.program import generators, wholes
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, kept_while_trained, reading, repeating, slots, writing
 from torchcopylint.flow.tapes import numbers, uses
@@ -198,7 +198,7 @@ def _concatenate(m: Machine, values: list[Value], event: t.Operate) -> Value:
                 if cell is not None:
                     held = Value(cell.refs, cell.kind, cell.const, cell.marks)
                     slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
-    ownership.note_taken(m, values, made)
+    wholes.note_taken(m, values, made)
     return made
 
 
@@ -269,7 +269,7 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
             saving.note_saved(m, op, Arguments([target, value], {}), target, at, before)
         return writing.current(m, target)
     if kind in CONTAINERS and event.symbol == "+=":
-        ownership.note_grown(m, target, value, event.site)
+        wholes.note_grown(m, target, value, event.site)
         _extend(m, target, value, event.site)
         return target
     binary = event.symbol.rstrip("=")
@@ -400,7 +400,7 @@ def _make(m: Machine, event: t.Make) -> None:
     _note_repeated(m, event)
     if event.kind != "dict":
         held = [m.value(register) for register in event.items] if any(event.stars) else []
-        ownership.note_put_together(m, list(zip(held, event.stars, strict=False)), made)
+        wholes.note_put_together(m, list(zip(held, event.stars, strict=False)), made)
     m.set(event.out, made)
 
 

@@ -22,7 +22,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.program import ownership
+from torchcopylint.flow.program import wholes
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import brought, collecting, own_entries, queues, repeating, slots
 from torchcopylint.flow.tapes import uses
@@ -67,7 +67,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         collecting.put(m, (ref, ANY_ELEMENT), item, event.site, "append")
         return Value(kind=Kind.NONE)
     if name in _EXTENDING and len(arguments.positional) > 1:
-        ownership.note_grown(m, base, arguments.positional[1], event.site)
+        wholes.note_grown(m, base, arguments.positional[1], event.site)
         collecting.note_field(m, (ref, ANY_ELEMENT), arguments.positional[1], event.site)
         for source in arguments.positional[1].refs:
             repeating.note_extended_again(m, ref, source, event.site)

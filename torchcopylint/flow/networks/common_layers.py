@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow.model import ANY_ELEMENT, How, Kind, Slot
-from torchcopylint.flow.program import ownership
+from torchcopylint.flow.program import wholes
 from torchcopylint.flow.program.ties import SOME, Tie
 
 if TYPE_CHECKING:
@@ -50,4 +50,4 @@ def _surely_in(m: Machine, slot: Slot) -> tuple[int, ...]:
 
 
 def _trained(m: Machine, common: frozenset[int]) -> bool:
-    return any(not ownership.trains_nothing(m, m.state.object(storage & ~1)) for storage in common)
+    return any(not wholes.trains_nothing(m, m.state.object(storage & ~1)) for storage in common)

@@ -21,7 +21,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.networks import chains, layers, making, neighbours
-from torchcopylint.flow.program import assigning, generators, ownership
+from torchcopylint.flow.program import assigning, generators, ownership, wholes
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import aliasing, kept_while_trained, reading, repeating, sharing, slots, writing
@@ -317,7 +317,7 @@ def _parameters(m: Machine, base: Value, obj: Object, event: t.Invoke, name: str
         return named
     iterator = containers.iterator(m, event.site, one)
     if name == "parameters" and not event.arguments:
-        ownership.note_whole(m, iterator, naming.text_of(m, event.out), one)
+        wholes.note_whole(m, iterator, naming.text_of(m, event.out), one)
     generators.note_made(m, iterator, event.site)
     return iterator
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import NonleafKept, OptimizerStale, ParameterTwice
+from torchcopylint.flow.facts import NonleafKept, OptimizerStale
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
-    CONTAINERS,
-    LOCAL,
     OUTPUT,
     TENSORS,
-    WHOLE,
     Cell,
     Fact,
     How,
@@ -24,8 +21,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.program import hollow, ties
-from torchcopylint.flow.regions import overlap
+from torchcopylint.flow.program import hollow, wholes
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import imports, naming
 from torchcopylint.knowledge import table
@@ -34,8 +30,6 @@ if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
     from torchcopylint.flow.values.sites import Arguments
 
-Parts = tuple[tuple[int, Region], ...]
-"""Which parts of which storages: by the number of the site's older object, so that loops do not matter."""
 REPARAMETRISING = frozenset(
     {
         "torch.nn.utils.weight_norm",
@@ -46,32 +40,18 @@ REPARAMETRISING = frozenset(
 )
 """These put new parameters in the place of one. What computes a parameter from itself, such as `spectral_norm`, keeps
 it (executed under torch 2.13)."""
-MAX_ENTRIES = 32
-"""So many entries of what an optimizer is given are compared with one another."""
-
-
-class Whole(NamedTuple):
-    """`X.parameters()`, every one of them: the text of the call, and what it goes through."""
-
-    text: str
-    parts: Parts
 
 
 class Built(NamedTuple):
     """An optimizer, built at `site` over some parts."""
 
     site: int
-    parts: Parts
-
-
-def parts_of(obj: Object) -> Parts:
-    """The parts of storages that an object surely sits on."""
-    return tuple((share.storage | 1, share.region) for share in obj.shares if share.sure and not share.when)
+    parts: wholes.Parts
 
 
 def note_built(m: Machine, ref: int, given: Value, refs: Sequence[int], site: int, name: str) -> None:
     """An optimizer was built from `given`, whose parameters are `refs`."""
-    parts = tuple(part for held in refs for part in parts_of(m.state.object(held)))
+    parts = tuple(part for held in refs for part in wholes.parts_of(m.state.object(held)))
     m.optimizers[ref | 1] = Built(site, parts)
     m.groups_given[ref | 1] = given
     m.state.put(_stale_key(ref), None)
@@ -81,7 +61,7 @@ def note_built(m: Machine, ref: int, given: Value, refs: Sequence[int], site: in
         m.facts[at] = [fact for fact in m.facts.get(at, []) if not isinstance(fact, OptimizerStale)]
     for held in refs:
         _check_leaf(m, m.state.object(held), held, site, name)
-    _check_twice(m, given, site)
+    wholes.check_twice(m, given, site)
 
 
 def note_added(m: Machine, ref: int, group: Value, site: int) -> None:
@@ -99,7 +79,7 @@ def note_added(m: Machine, ref: int, group: Value, site: int) -> None:
     for number, refs in enumerate(groups):
         m.state.put_cell((together, f"[{number}]"), Cell(refs, Kind.DICT, None, site=site))
     m.groups_given[ref | 1] = Value((together,), Kind.LIST)
-    _check_twice(m, m.groups_given[ref | 1], site)
+    wholes.check_twice(m, m.groups_given[ref | 1], site)
 
 
 def _groups_of(m: Machine, given: Value, site: int) -> list[Value]:
@@ -202,162 +182,6 @@ def _is_new_leaf(m: Machine, register: int) -> bool:
 # -- parameters given twice
 
 
-def note_whole(m: Machine, iterator: Value, text: str, one: Value) -> None:
-    """An iterator over every parameter of a module was made."""
-    m.wholes[iterator.refs[0] | 1] = (Whole(text, parts_of(m.state.object(one.refs[0]))),)
-
-
-def note_taken(m: Machine, sources: Sequence[Value], made: Value) -> None:
-    """A list was made of all that some containers hold, in turn; where they are parameters, of those themselves."""
-    held = [_entries(m, source.refs[0]) if len(source.refs) == 1 else [] for source in sources]
-    if made.refs and any(source.refs and source.refs[0] | 1 in m.wholes for source in sources):
-        m.wholes[made.refs[0] | 1] = tuple(whole for wholes in held for whole in wholes)
-
-
-def note_put_together(m: Machine, parts: Sequence[tuple[Value, bool]], made: Value) -> None:
-    """A list was written out: of parameters, and of all that some containers hold (`True`): `[*a.parameters(), b]`."""
-    found: list[Whole] = []
-    for value, spread in parts:
-        ref = value.refs[0] if len(value.refs) == 1 else None
-        if ref is not None and (spread or m.state.object(ref).kind in TENSORS):
-            found += _entries(m, ref)
-    m.wholes.pop(made.refs[0] | 1, None)
-    if found:
-        m.wholes[made.refs[0] | 1] = tuple(found)
-
-
-def note_grown(m: Machine, target: Value, source: Value, site: int) -> None:
-    """A list that nobody else holds grows by all that another container holds, on all paths and once."""
-    if len(target.refs) != 1 or len(source.refs) != 1 or site in m.index.on_arms or uses.loops_around(m, site):
-        return
-    ref = target.refs[0]
-    obj = m.state.object(ref)
-    more = m.wholes.get(source.refs[0] | 1)
-    if more is not None and not ref & 1 and obj.kind is Kind.LIST and obj.owner in ("", LOCAL):
-        m.wholes[ref | 1] = (*_entries(m, ref), *more)
-
-
-def _check_twice(m: Machine, given: Value, site: int) -> None:
-    groups = _groups(m, given)
-    entries = [(number, whole) for number, group in enumerate(groups) for whole in group][:MAX_ENTRIES]
-    for index, (group, whole) in enumerate(entries):
-        for other_group, other in entries[:index]:
-            if meet(m, whole.parts, other.parts) or _are_tied(m, whole.parts, other.parts):
-                across = group != other_group
-                m.fact(ParameterTwice(site, whole.text, other.text, across, Sure.PROVEN))
-                return
-
-
-def _are_tied(m: Machine, one: Parts, other: Parts) -> bool:
-    """Whether two lists of parts have a parameter in common that the class of their owner has tied."""
-    for storage, region in one:
-        owner = m.state.object(storage & ~1)
-        local = m.world.local_class(owner.type)
-        made = m.index.calls.get(owner.site, t.NO_REGISTER)
-        call = m.unit.definitions[made] if made >= 0 else None
-        theirs = [also for held, also in other if held == storage and local is not None]
-        for tie in ties.of(m.world, local) if local is not None and theirs else ():
-            if not ties.holds(m.world, local or 0, tie, m.unit, call):
-                continue
-            if any(_meet_by(here, there, tie) for also in theirs for here, there in ((region, also), (also, region))):
-                return True
-    return False
-
-
-def _meet_by(here: Region, there: Region, tie: ties.Tie) -> bool:
-    """Whether a part of the one field of a tie and a part of the other have a parameter in common."""
-    if tie.name:
-        return _covers(here, tie.field, tie.name) and _covers(there, tie.other, tie.other_name)
-    fields = (Part("field", tie.field), Part("field", tie.other))
-    return (*here[:1], *there[:1]) == fields and overlap(here[1:], there[1:]) is Fact.YES
-
-
-def _covers(region: Region, field: str, name: str) -> bool:
-    """Whether a part of a module is all of what a field holds, or that parameter of it."""
-    first, *rest = (*region, None)
-    if first is None or first != Part("field", field):
-        return False
-    return rest[0] is None or rest[0].kind in WHOLE or rest[0] == Part("field", name)
-
-
-def _groups(m: Machine, given: Value) -> list[list[Whole]]:
-    """What an optimizer is given, group by group."""
-    if len(given.refs) != 1 or m.state.object(given.refs[0]).kind not in CONTAINERS:
-        return []
-    ref = given.refs[0]
-    groups = []
-    for slot in m.state.slot_names(ref):
-        held = m.state.refs_of(slot)
-        if len(held) == 1 and m.state.object(held[0]).kind is Kind.DICT and slot[1] != "[*]":
-            inner = m.state.refs_of((held[0], "['params']"))
-            groups.append(_entries(m, inner[0]) if len(inner) == 1 else [])
-    groups += [_entries(m, held) for held in _appended(m, ref)]
-    return groups or [_entries(m, ref)]
-
-
-def _appended(m: Machine, groups: int) -> Iterator[int]:
-    """What the groups that were appended to a list, one by one and whichever way it went, have been given."""
-    if m.state.object(groups).owner not in ("", LOCAL) or _grows_on_arms(m, groups):
-        return
-    for held in m.state.refs_of((groups, ANY_ELEMENT)):
-        inner = m.state.refs_of((held, "['params']"))
-        if not held & 1 and m.state.object(held).kind is Kind.DICT and len(inner) == 1:
-            yield inner[0]
-
-
-def _grows_on_arms(m: Machine, groups: int) -> bool:
-    """Whether something is put into a list on some paths only, or in a loop."""
-    puts = [event for event in m.index.of(t.Invoke) if event.name in _GROWING and groups in m.value(event.base).refs]
-    return any(event.site in m.index.on_arms or uses.loops_around(m, event.site) for event in puts)
-
-
-_GROWING = frozenset({"append", "extend", "insert"})
-
-
-def _entries(m: Machine, ref: int) -> list[Whole]:
-    wholes = m.wholes.get(ref | 1)
-    if wholes is not None:
-        return list(wholes)
-    obj = m.state.object(ref)
-    if obj.kind in TENSORS:
-        return _single(obj)
-    if obj.kind not in (Kind.LIST, Kind.TUPLE):
-        return []
-    found = []
-    for slot in m.state.slot_names(ref):
-        held = m.state.refs_of(slot)
-        if len(held) == 1 and slot[1] != "[*]" and m.state.object(held[0]).kind in TENSORS:
-            found += _single(m.state.object(held[0]))
-    return found
-
-
-def _single(obj: Object) -> list[Whole]:
-    """One parameter, unless it is any of several: two elements of a list that nobody has told apart may differ."""
-    parts = parts_of(obj)
-    some = any(step.kind in WHOLE for _, region in parts for step in region)
-    return [] if some else [Whole(obj.text, parts)]
-
-
-def meet(m: Machine, a: Parts, b: Parts) -> bool:
-    """Whether two lists of parts surely have something in common that may be trained."""
-    common = {one for one, here in a for two, there in b if one == two and overlap(here, there) is Fact.YES}
-    return any(not trains_nothing(m, m.state.object(storage & ~1)) for storage in common)
-
-
-def trains_nothing(m: Machine, obj: Object) -> bool:
-    """Whether a module surely has no parameters: an activation that two networks share."""
-    if obj.kind is not Kind.MODULE or not obj.type:
-        return False
-    row = table.module_class(obj.type)
-    if row is not None:
-        return not (row.parameters or row.nested or row.container)
-    local = m.world.local_class(obj.type)
-    return local is not None and hollow.has_no_parameters(m.world, local)
-
-
-# -- what came too late
-
-
 def note_replaced(m: Machine, base: int, part: Part, value: Value, text: str, site: int) -> None:
     """A part of a module is set to a value."""
     if len(value.refs) != 1:
@@ -400,7 +224,7 @@ def note_part(
     module = module._replace(sure=max(module.sure, Sure.LIKELY)) if is_inside_module(m, module) else module
     place = tuple((s.storage | 1, (*s.region, *within, part)) for s in module.shares if s.sure)
     for number, built in sorted(m.optimizers.items()):
-        if not meet(m, place, built.parts):
+        if not wholes.meet(m, place, built.parts):
             continue
         m.lateness[site] = (text, built.site, min(sure, module.sure))
         _make_stale(m, number, site)
@@ -425,7 +249,7 @@ def note_taken_over(m: Machine, module: int, text: str, site: int) -> bool:
     whole = tuple((share.storage | 1, share.region) for share in m.state.object(module).shares if share.sure)
     found = False
     for number, built in sorted(m.optimizers.items()):
-        if meet(m, whole, built.parts):
+        if wholes.meet(m, whole, built.parts):
             found = True
             m.lateness[site] = (text, built.site, m.state.object(module).sure)
             m.taken_over.add(site)
@@ -444,11 +268,11 @@ def note_rebound(m: Machine, before: Cell, value: Value, name: str, site: int) -
     anew = old.kind is Kind.MODULE and _is_made_anew(m, before.refs[0], value.refs[0], name, site)
     if not anew and not (_is_leaf_to_train(old) and _is_leaf_to_train(new)):
         return
-    own = {storage for storage, _ in parts_of(new)}
+    own = {storage for storage, _ in wholes.parts_of(new)}
     if any(own & {storage for storage, _ in built.parts} for built in m.optimizers.values()):
         return
     for number, built in sorted(m.optimizers.items()):
-        if meet(m, parts_of(old), built.parts):
+        if wholes.meet(m, wholes.parts_of(old), built.parts):
             m.lateness[site] = (name, built.site, min(old.sure, new.sure))
             _make_stale(m, number, site)
 
@@ -513,7 +337,11 @@ def _holds_old_parts_alone(m: Machine, chain: Object) -> bool:
     slots = [slot for storage in storages for slot in m.state.slot_names(storage) if slot[1].startswith("[")]
     held = [m.state.object(ref) for slot in slots for ref in m.state.refs_of(slot)]
     known = [part for built in m.optimizers.values() for part in built.parts]
-    new = [one for one in held if not trains_nothing(m, one) and not meet(m, parts_of(one), tuple(known))]
+    new = [
+        one
+        for one in held
+        if not wholes.trains_nothing(m, one) and not wholes.meet(m, wholes.parts_of(one), tuple(known))
+    ]
     return bool(held) and not new
 
 

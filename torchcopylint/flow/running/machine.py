@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from torchcopylint.base.finding import Role
     from torchcopylint.flow.facts import Accumulated, FieldKeepsGraph, Inside, Place, Relation
     from torchcopylint.flow.files.world import World
-    from torchcopylint.flow.program.ownership import Built, Whole
+    from torchcopylint.flow.program.ownership import Built
+    from torchcopylint.flow.program.wholes import Whole
     from torchcopylint.flow.storages.reading import Chain
     from torchcopylint.flow.tapes.left import Left
 

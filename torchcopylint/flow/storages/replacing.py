@@ -8,7 +8,7 @@ from torchcopylint.base.finding import Role
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Inside, OptimizerHeld, PartReplaced
 from torchcopylint.flow.model import ARGUMENT, LOCAL, Fact, How, Kind, Object, Part, Region, Slot, Sure, Value
-from torchcopylint.flow.program import ownership
+from torchcopylint.flow.program import ownership, wholes
 from torchcopylint.flow.storages import aliasing
 from torchcopylint.flow.tapes import exclusion, uses
 from torchcopylint.flow.values import inside, naming
@@ -183,7 +183,7 @@ def _knows(m: Machine, optimizer: int, part: Object) -> bool:
     """Whether an optimizer was built over a module or parameter, or what it is a part of."""
     built = m.optimizers.get(optimizer | 1)
     trained = part.kind in (Kind.MODULE, Kind.PARAMETER) and built is not None
-    return trained and ownership.meet(m, ownership.parts_of(part), built.parts if built is not None else ())
+    return trained and wholes.meet(m, wholes.parts_of(part), built.parts if built is not None else ())
 
 
 def _knows_leaves(m: Machine, optimizer: int, refs: tuple[int, ...]) -> bool:
@@ -195,7 +195,7 @@ def _knows_leaves(m: Machine, optimizer: int, refs: tuple[int, ...]) -> bool:
         bool(refs)
         and built is not None
         and len(trained) == len(tensors)
-        and all(ownership.meet(m, ownership.parts_of(one), built.parts) for one in trained)
+        and all(wholes.meet(m, wholes.parts_of(one), built.parts) for one in trained)
     )
 
 
