@@ -62,7 +62,7 @@ class _Kept(NamedTuple):
 
 def check(m: Machine, loop: t.Loop) -> None:
     """A loop has been run: what its turns keep of a layer that the next one overwrites."""
-    first = loop.body[0] if loop.body else None
+    first = next((event for event in loop.body if not isinstance(event, t.Reveal)), None)
     if not isinstance(first, t.Iterate):
         return
     calls = [event for event in loop.body if isinstance(event, t.Call) and len(event.arguments) == 1]
@@ -233,7 +233,9 @@ def _chained(m: Machine, call: t.Call) -> list[_Kept]:
 
 def _read_after(m: Machine, holder: str, loop: t.Loop) -> int:
     """Where what has been kept is looked at behind a loop; what is kept in a field is for others."""
-    last = max((event.site for event in t.events(loop.body)), default=loop.site)
+    # A question stands behind all that there is.
+    events = (event for event in t.events(loop.body) if not isinstance(event, t.Reveal))
+    last = max((event.site for event in events), default=loop.site)
     if "." in holder:
         return last
     return next((event.site for event in m.index.of(t.Load) if event.name == holder and event.site > last), -1)
