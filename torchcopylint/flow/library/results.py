@@ -315,6 +315,8 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
             return memory.fresh(m, at.site, made)
     elif "layout" in when and layout.is_dense(m, source):
         when = when.replace("layout", "").replace("shape", "").strip(" ,")
+        if not when and op.may_be_same and _is_trained(m, source):
+            return writing.current(m, source)
         if not when:
             how = _how(op, made, kind)
             # Who asks for a dense tensor wants one of his own, or none: he does not look at it in another way.
@@ -335,14 +337,15 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
             when = when.replace("dtype", "").strip(" ,")
     if "device" in when and not spread:
         there = devices.is_there(m, source, short, arguments)
+        if devices.says_host(short, arguments) and _is_trained(m, source) and devices.is_on_host(m, source):
+            there = Fact.YES
         if there is Fact.NO:
             return memory.fresh(m, at.site, made)
         if there is Fact.YES and op.may_be_same and when.strip(" ,") == "device":
             return writing.current(m, source)
         if there is Fact.YES or (not _names_device(arguments) and short not in ("cpu", "cuda", "numpy")):
             when = when.replace("device", "").strip(" ,")
-    leaves = all(_is_trained_leaf(m.state.object(ref)) for ref in source.refs)
-    if kept and leaves and op.may_be_same and when in ("", "dtype"):
+    if op.may_be_same and _is_trained(m, source) and (not when or (kept and when == "dtype")):
         # There is nothing to convert: the parameter stays one.
         return writing.current(m, source)
     how = _how(op, made, kind)
@@ -356,8 +359,10 @@ def _is_made_here(m: Machine, source: Value) -> bool:
     return bool(source.refs) and all(m.state.object(ref).owner != ARGUMENT for ref in source.refs)
 
 
-def _is_trained_leaf(obj: Object) -> bool:
-    return obj.leaf is Fact.YES and obj.requires_grad is Fact.YES
+def _is_trained(m: Machine, source: Value) -> bool:
+    """Whether a value is a leaf that requires grad, or one of several."""
+    objects = [m.state.object(ref) for ref in source.refs]
+    return all(obj.leaf is Fact.YES and obj.requires_grad is Fact.YES for obj in objects)
 
 
 def _drops(op: Op, arguments: Arguments) -> bool:

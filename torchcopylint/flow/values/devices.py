@@ -125,6 +125,12 @@ def is_there(m: Machine, source: Value, short: str, arguments: Arguments) -> Fac
 SENDING = frozenset({"to", "cuda", "cpu"})
 
 
+def says_host(short: str, arguments: Arguments) -> bool:
+    """Whether a call sends something to the CPU, whatever happens: a device that has a name may be another one."""
+    given = arguments.keywords.get(_DEVICE, arguments.at(1))
+    return short == "cpu" or (short == "to" and given.const == "cpu" and given.root is None)
+
+
 def is_on_host(m: Machine, source: Value) -> bool:
     """Whether a tensor has been made here without a word on where: `torch.zeros(3)` is on the CPU."""
     for ref in source.refs:
