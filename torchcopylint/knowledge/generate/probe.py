@@ -94,9 +94,12 @@ def run(case: Case, positional: tuple[Any, ...], keywords: Mapping[str, Any]) ->
     torch.default_generator.manual_seed(_SEED)
     np.random.seed(_SEED)
     # So that `empty` and its like come back filled with nan rather than with what was there before.
-    torch.use_deterministic_algorithms("empty" in getattr(case.target, "__name__", ""), warn_only=True)
+    unfilled = "empty" in getattr(case.target, "__name__", "")
+    torch.use_deterministic_algorithms(unfilled, warn_only=True)
     try:
         result = case.target(*positional, **keywords)
+        if unfilled and isinstance(result, np.ndarray):
+            result.fill(0)
         return list(result) if isinstance(result, Iterator) else result
     except Exception as error:
         raise NotCallable(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}") from error
