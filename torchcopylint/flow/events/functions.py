@@ -10,7 +10,6 @@ from torchcopylint.flow.model import (
     ANY_ELEMENT,
     CONTAINERS,
     TENSORS,
-    UNKNOWN,
     Fact,
     How,
     Kind,
@@ -107,7 +106,7 @@ def _sure_tensor(m: Machine, arguments: Arguments) -> Sure:
 
 def initialise(m: Machine, arguments: Arguments, site: int, name: str) -> Value:
     """`torch.nn.init.*_` writes its argument under `no_grad`."""
-    target = arguments.at(0) if arguments.positional else arguments.keywords.get("tensor", Value())
+    target = arguments.first("tensor")
     mode = m.state.mode
     m.state.put(MODE, Mode(Fact.NO))
     writing.write(
@@ -242,7 +241,7 @@ def _is_trained(m: Machine, arguments: Arguments, event: t.Call | t.Invoke) -> F
 
 @special("torch.nn.Parameter")
 def _parameter(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    source = arguments.at(0) if arguments.positional else arguments.keywords.get("data", Value())
+    source = arguments.first("data")
     requires = _is_trained(m, arguments, event)
     obj = m.state.object(source.refs[0]) if len(source.refs) == 1 else Object()
     text = naming.text_of(m, event.out)
@@ -276,7 +275,7 @@ def _packed(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
 
 @special("torch.nn.Embedding.from_pretrained", "torch.nn.EmbeddingBag.from_pretrained")
 def _from_pretrained(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
-    source = arguments.at(0) if arguments.positional else arguments.keywords.get("embeddings", Value())
+    source = arguments.first("embeddings")
     frozen = arguments.keywords.get("freeze", arguments.at(1)).const is not False
     made = making.make_module(m, t.Dotted("torch.nn.Embedding"), Arguments([], {}), event.site, name)
     if len(source.refs) == 1 and m.state.object(source.refs[0]).kind in TENSORS:
@@ -305,7 +304,7 @@ def _as_field(module: Object, ref: int) -> list[Share]:
 )
 def _wrapper(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """A module around another one: the parameters are the inner module's own."""
-    inner = arguments.at(0) if arguments.positional else arguments.keywords.get("module", UNKNOWN)
+    inner = arguments.first("module")
     reading.read(m, inner, event.site, "argument", name)
     if isinstance(inner.const, FunctionReference):
         return inner

@@ -106,6 +106,8 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         return attributes.attribute(m, single, field[1:], event.site, text)
     if obj.type == datasets.OF_TENSORS and obj.kind is Kind.OTHER and not _is_slice(event):
         return datasets.sample(m, single, event.site, "sample")
+    if obj.kind is Kind.UNKNOWN and subscripts.names_columns(m, event.subscript):
+        return memory.fresh(m, event.site, Object(text=text), "columns")
     key = subscripts.constant(m, event.subscript)
     if OPTIMIZER_STATE in obj.flags and key == _OPTIONS:
         return UNKNOWN

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import detaching, distributions, frozen, gradients, grads, stepping, unknowns
-from torchcopylint.flow.events import attribute_stores
+from torchcopylint.flow.events import attribute_stores, guessing
 from torchcopylint.flow.graphs import callbacks, copied_terms, severed, switched_on, terms
 from torchcopylint.flow.interprocedural import forward_hooks
-from torchcopylint.flow.library import containers, custom, operations, results, sliced
+from torchcopylint.flow.library import containers, custom, operations, results
 from torchcopylint.flow.model import (
-    ARCHIVE,
     CONTAINERS,
     EITHER,
     HANDED,
     INFERENCE,
-    OTHERWISE,
     OUTPUT,
     PART,
     PASSED,
@@ -31,24 +29,17 @@ from torchcopylint.flow.networks import modules
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import conversions, copies, reading, resizing, slots, swaps, transfers
 from torchcopylint.flow.tapes import layout, numbers, taken_as
-from torchcopylint.flow.values import callforms, devices, dtypes, kinds, memory, naming
+from torchcopylint.flow.values import callforms, devices, dtypes, memory, naming
 from torchcopylint.flow.values.modes import MODES_BY_NAME
 from torchcopylint.flow.values.sites import Arguments, Site
-from torchcopylint.flow.values.state import kind_of
 from torchcopylint.knowledge import arity, table
 from torchcopylint.knowledge.table import Op
 
 NO_GRAPH: frozenset[int] = frozenset()
 PLAIN_RESULTS = frozenset({"number", "bool", "size", "string", "array", "list"})
 """Results of methods that carry no graph."""
-OF_DATA = frozenset({"cpu", "cuda", "numpy", "clone", "float", "long", "item", "to", "size", "dim"})
-"""Methods of a `.data` that no list, text or array has, though modules and others may."""
-OF_COMPUTED = frozenset({"cpu", "cuda", "float", "long", "half", "double", "numpy", "to", "requires_grad_"})
-"""Methods of the result of an operator that no array, number or text has, and modules are no operands."""
 _OF_TENSORS_AND_MODULES = frozenset({"requires_grad_", "backward"})
 """Methods that show a tensor once it is no module, nor what wraps one."""
-_OF_MODULES = OF_COMPUTED - {"numpy"} | {"apply", "bfloat16", "cpu", "share_memory_", "to_empty", "type", "xpu"}
-"""Methods of tensors that modules have as well."""
 _OF_CONTEXTS = frozenset({"mark_dirty", "save_for_backward"})
 """Methods that the context of a custom Function has, and no tensor, module or optimizer."""
 ARGUMENT_WRITERS = {"shuffle": 1, "readinto": 1, "recv_into": 1}
@@ -66,7 +57,7 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
         # Whatever may have spoken for a tensor: it is none.
         return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out).removesuffix("(...)"))
     if obj.kind is Kind.UNKNOWN or EITHER in obj.flags:
-        obj = _guess(m, base, event)
+        obj = guessing.receiver(m, base, event)
     if (EITHER in obj.flags and not _is_of_both(name)) or (name in _OF_CONTEXTS and not obj.type):
         # Whatever has been set on the context of a Function, `ctx.training`, it is none of these.
         return _call_on_unknown(m, base, obj, event, arguments)
@@ -134,75 +125,6 @@ def of_plain(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> 
     if base.kind is Kind.STRING and event.name in ("join", "format", "strip", "lower", "upper", "replace"):
         return Value(kind=Kind.STRING)
     return memory.unknown(m, event.site, naming.text_of(m, event.out))
-
-
-def _is_no_table(m: Machine, base: Value) -> bool:
-    """Whether something is no table or formula, since the file deals in tensors alone, and nothing else shows that it
-    is one."""
-    plain = not any(OTHERWISE in m.state.object(ref).flags for ref in base.refs)
-    return plain and m.world.deals_in_tensors_only
-
-
-def _guess(m: Machine, base: Value, event: t.Invoke) -> Object:
-    """A method that only one kind of object has shows what its receiver is."""
-    name, made = event.name, m.unit.definitions[event.base]
-    found = kinds.evidence(name, called=True)
-    by_name = {"tensor": Kind.TENSOR, "module": Kind.MODULE, "optimizer": Kind.OPTIMIZER, "array": Kind.ARRAY}
-    if found:
-        if any(EITHER in m.state.object(ref).flags for ref in base.refs):
-            # It has several dimensions: with that, one method of tensors is not all there is to show what it is.
-            m.note_evidence(base, frozenset({sliced.SEVERAL_PARTS}))
-        memory.refine(m, base, by_name[found], Sure.LIKELY, by=name)
-        m.note_evidence(base, frozenset({name}))
-    elif _is_computed_output(m, base, name) or (kinds.is_of_tables(name) and _is_no_table(m, base)):
-        memory.refine(m, base, Kind.TENSOR, Sure.LIKELY, by=name)
-    elif m.flights and name not in _OF_MODULES and any(mark.write in m.flights for mark in base.marks):
-        # What was sent to the host without waiting is a tensor or a module.
-        if table.tensor_method(name) is not None:
-            memory.refine(m, base, Kind.TENSOR, Sure.LIKELY, by=name)
-    elif table.array_method(name) is not None and ARCHIVE in m.state.object(base.refs[0]).flags:
-        # An archive of several arrays has none of their methods.
-        memory.evidence_array(m, base)
-    elif isinstance(made, t.Invoke) and kinds.are_tensors_alone(frozenset({made.name, name})):
-        # `x.float().abs()`: what the one gives has the other.
-        memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
-        if kind_of(source := m.value(made.base), m.state) is Kind.UNKNOWN and source.refs:
-            memory.refine(m, source, Kind.TENSOR, Sure.LIKELY)
-    else:
-        obj = m.state.object(base.refs[0])
-        computed = isinstance(made, t.Operate) and name in OF_COMPUTED
-        if (computed or (name in OF_DATA and any(share.how is How.DATA for share in obj.shares))) and not _is_otherwise(
-            m, event.out
-        ):
-            memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
-        if name == "backward" and (obj.graph or obj.requires_grad is Fact.YES):
-            # Computed from what a network returned: an engine or a handle has no graph of its own.
-            memory.refine(m, base, Kind.TENSOR, Sure.LIKELY)
-        kind, sure = kinds.from_name(obj.text)
-        if (name == "step" and kind is Kind.OPTIMIZER) or (
-            name in ("state_dict", "load_state_dict", "eval", "train", "to") and kind in (Kind.MODULE, Kind.OPTIMIZER)
-        ):
-            memory.refine(m, base, kind, sure)
-    return m.state.object(base.refs[0])
-
-
-def _is_computed_output(m: Machine, base: Value, name: str) -> bool:
-    """Whether something is all that a network returned, and has a method that arrays and tensors have to compute
-    with, or the one that networks have themselves: a network returns neither."""
-    obj = m.state.object(base.refs[0])
-    if obj.kind is not Kind.UNKNOWN or OUTPUT not in obj.flags or PART in obj.flags:
-        return False
-    tensor = table.tensor_method(name)
-    computes = tensor is not None and tensor.result == "tensor" and table.array_method(name) is not None
-    return computes or name == "requires_grad_"
-
-
-def _is_otherwise(m: Machine, register: int) -> bool:
-    """Whether what a method returns is used at once as no tensor can be: `weights.data.to(device).to_module(model)`."""
-    use = m.consumer_of(register)
-    if not isinstance(use, t.Invoke | t.Attribute) or use.base != register:
-        return False
-    return kinds.used_otherwise(frozenset({use.name}))
 
 
 def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments) -> Value:

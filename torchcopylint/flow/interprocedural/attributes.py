@@ -59,22 +59,7 @@ def load(m: Machine, event: t.Attribute) -> None:
     base = m.value(event.base)
     if base.marks:
         kept_while_trained.note_use(m, base, event.site, "look")
-    if event.name == "values" and _picks_columns(m, event.base):
-        # The columns that a list names are a copy of those of the frame.
-        m.set(event.out, memory.fresh(m, event.site, Object(text=naming.text_of(m, event.out)), "columns"))
-        return
     m.set(event.out, attribute(m, base, event.name, event.site, naming.text_of(m, event.base), event.out))
-
-
-def _picks_columns(m: Machine, register: int) -> bool:
-    """Whether a register holds what a list of texts has picked: `frame[["x", "y"]]`."""
-    made = m.unit.definitions[register] if register >= 0 else None
-    keys = (
-        [m.unit.definitions[one] for one in made.subscript if isinstance(one, int)] if isinstance(made, t.Item) else []
-    )
-    lists = [one for one in keys if isinstance(one, t.Make) and one.kind == "list"]
-    held = [m.unit.definitions[item] for one in lists for item in one.items]
-    return bool(held) and all(isinstance(one, t.Const) and isinstance(one.value, str) for one in held)
 
 
 def attribute(m: Machine, base: Value, name: str, site: int, text: str, out: int = -1) -> Value:

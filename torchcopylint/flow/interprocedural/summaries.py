@@ -165,7 +165,8 @@ def summarise(m: Machine, file: str = "") -> Summary:
     paths = argument_paths(m)
     carries = carrying.carried(m)
     # What a function takes from outside means nothing to another file.
-    reached = paths if file or not m.returned else _paths(m, {**argument_roots(m), **outer.seen(m)})
+    around = outer.seen(m) if m.returned and not file else {}
+    reached = {**paths, **_paths(m, around)} if around else paths
     returned, result = returned_by(m, m.returned, reached)
     otherwise = {Returned(name, (), None, ""): Returned(name, (), None, OTHERWISE) for name in m.returned_otherwise}
     returned = tuple(otherwise.get(item, item) for item in returned)
@@ -288,14 +289,9 @@ def _is_stub(unit: Unit) -> bool:
     return ends and len(unit.tape) <= 6 and all(isinstance(event, idle) for event in unit.tape)
 
 
-def argument_roots(m: Machine) -> dict[int, str]:
-    """The objects that the parameters of a unit hold when it is called, with their names."""
-    return {m.number("argument", parameter.name): parameter.name for parameter in m.unit.parameters}
-
-
 def argument_paths(m: Machine) -> dict[int, tuple[str, tuple[str, ...]]]:
     """For each storage that belongs to an argument: the parameter, and the slots that lead to it."""
-    return _paths(m, argument_roots(m))
+    return _paths(m, {m.number("argument", parameter.name): parameter.name for parameter in m.unit.parameters})
 
 
 def _paths(m: Machine, roots: dict[int, str]) -> dict[int, tuple[str, tuple[str, ...]]]:

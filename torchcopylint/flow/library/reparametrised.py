@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import unknowns
-from torchcopylint.flow.model import COMPUTES, UNKNOWN, Fact, Kind, Object, Sure, Value
+from torchcopylint.flow.model import COMPUTES, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.running.special import special
 from torchcopylint.flow.storages import reading, slots
@@ -39,7 +39,7 @@ _MAX_DEPTH = 3
 )
 def _normed(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """The module itself, which computes one of its weights from now on: that is no leaf any more."""
-    module = arguments.at(0) if arguments.positional else arguments.keywords.get("module", UNKNOWN)
+    module = arguments.first("module")
     reading.read(m, module, event.site, "argument", name)
     if len(module.refs) != 1 or m.state.object(module.refs[0]).kind is not Kind.MODULE:
         return memory.unknown(m, event.site, f"{name}(...)")
@@ -55,7 +55,7 @@ def _normed(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
 def _pruned(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """The weight is the product of a parameter and a mask from now on."""
     result = unknowns.call_unknown(m, arguments, event.site, name)
-    module = arguments.at(0) if arguments.positional else arguments.keywords.get("module", UNKNOWN)
+    module = arguments.first("module")
     if len(module.refs) != 1 or m.state.object(module.refs[0]).kind is not Kind.MODULE:
         return result
     _keep(m, module.refs[0], _field(arguments), event.site, at_once=True)
@@ -66,7 +66,7 @@ def _pruned(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
 def _removed(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """The weight is a parameter again."""
     unknowns.call_unknown(m, arguments, event.site, name)
-    module = arguments.at(0) if arguments.positional else arguments.keywords.get("module", UNKNOWN)
+    module = arguments.first("module")
     field = _field(arguments)
     for ref in module.refs:
         obj = m.state.object(ref)

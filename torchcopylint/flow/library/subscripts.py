@@ -241,3 +241,12 @@ def is_many(m: Machine, value: Value) -> Sure:
         else:
             return Sure.NOT
     return found
+
+
+def names_columns(m: Machine, index: t.Index) -> bool:
+    """Whether a list of texts stands in the brackets: the columns that `frame[["x", "y"]]` picks are a copy."""
+    made = m.unit.definitions[index[0]] if len(index) == 1 and isinstance(index[0], int) and index[0] >= 0 else None
+    items = (
+        [m.unit.definitions[item] for item in made.items] if isinstance(made, t.Make) and made.kind == "list" else []
+    )
+    return bool(items) and all(isinstance(one, t.Const) and isinstance(one.value, str) for one in items)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import KeptOfLayer
 from torchcopylint.flow.model import Sure
+from torchcopylint.flow.networks import written_down
 from torchcopylint.flow.networks.chains import SEQUENTIAL
 from torchcopylint.flow.networks.neighbours import FRESH_IN_PLACE
 from torchcopylint.flow.tapes import uses
@@ -117,7 +118,7 @@ def _pair(loop: t.Loop, value: int) -> tuple[int, int]:
 
 def _layers_of(m: Machine, register: int, steps: int) -> list[_Layer]:
     """The layers of the chain that a register holds; nothing if they are not all written down in one place."""
-    found = _made(m, register, steps)
+    found = written_down.made(m, register, steps)
     built = found[1] if found is not None else None
     if found is None or not isinstance(built, t.Call | t.Invoke):
         return []
@@ -126,7 +127,7 @@ def _layers_of(m: Machine, register: int, steps: int) -> list[_Layer]:
     if dotted not in (SEQUENTIAL, _LIST) or not built.arguments:
         return []
     registers, starred = [one.register for one in built.arguments], built.arguments[0].stars
-    inner = _made(m, registers[0], steps) if len(registers) == 1 else None
+    inner = written_down.made(m, registers[0], steps) if len(registers) == 1 else None
     if inner is not None and (dotted == _LIST or starred == 1):
         where, display = inner
         listed = isinstance(display, t.Make) and display.kind in ("list", "tuple") and not any(display.stars)
@@ -151,7 +152,7 @@ def _of_pairs(m: Machine, built: t.Call) -> list[_Layer]:
 def _all(m: Machine, given: list[tuple[int, str]]) -> list[_Layer]:
     layers = []
     for place, (register, name) in enumerate(given):
-        found = _made(m, register, 2)
+        found = written_down.made(m, register, 2)
         event = found[1] if found is not None else None
         if found is None or not isinstance(event, t.Call | t.Invoke):
             return []
@@ -170,33 +171,6 @@ def _works_in_place(m: Machine, event: t.Call | t.Invoke, dotted: str) -> bool:
         return False
     told = next((one for one in event.arguments if one.keyword == "inplace"), event.arguments[-1])
     return told.keyword in ("", "inplace") and not told.stars and _const(m, told.register) is True
-
-
-def _made(m: Machine, register: int, steps: int) -> tuple[Machine, t.Event] | None:
-    """The event that made what a register holds, through names and fields of `self` that are set once."""
-    event = m.unit.definitions[register] if register >= 0 and steps else None
-    if isinstance(event, t.Load):
-        bound = uses.bindings_before(m, event)
-        if not bound and event.name not in m.unit.bound and m.unit.number != 0:
-            m = m.world.machines[0]
-            bound = [bind.value for bind in m.index.binds.get(event.name, ())]
-        return _made(m, bound[0], steps - 1) if len(bound) == 1 else None
-    if isinstance(event, t.Attribute) and m.unit.owner >= 0 and uses.is_self(m, event.base):
-        return _in_field(m, event.name, steps)
-    return (m, event) if event is not None else None
-
-
-def _in_field(m: Machine, name: str, steps: int) -> tuple[Machine, t.Event] | None:
-    """The same for what only a constructor puts into a field."""
-    if m.unit.name == "__init__" or m.world.setters(name):
-        return None
-    for number in m.world.lineage(m.unit.owner):
-        initial = m.world.method(number, "__init__")
-        made = m.world.machines.get(initial) if initial is not None and m.world.is_of_file(initial) else None
-        stores = made.index.stores.get(name, ()) if made is not None else ()
-        if made is not None and stores:
-            return _made(made, stores[0].value, steps - 1) if len(stores) == 1 else None
-    return None
 
 
 # -- the body
@@ -256,7 +230,7 @@ def _holds(m: Machine, turn: _Turn, place: int, register: int, truth: bool) -> b
     number = turn.number >= 0 and _comes_from(m, event.operands[0], turn.number)
     if not number and not (turn.name >= 0 and _comes_from(m, event.operands[0], turn.name)):
         return False
-    found = _made(m, event.operands[1], _STEPS)
+    found = written_down.made(m, event.operands[1], _STEPS)
     if found is None:
         return False
     made = found[1]

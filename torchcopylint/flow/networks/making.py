@@ -125,7 +125,7 @@ def wrap(m: Machine, inner: Value, site: int, name: str) -> Value:
 
 def make_optimizer(m: Machine, dotted: str, arguments: Arguments, site: int, name: str) -> Value:
     """An optimizer: it moves what the parameters that it was given sit on."""
-    given = arguments.at(0) if arguments.positional else arguments.keywords.get("params", UNKNOWN)
+    given = arguments.first("params")
     generators.note_taken(m, given, site)
     for ref in parameters_in(m, given):
         # Whatever has parameters to train is a module.

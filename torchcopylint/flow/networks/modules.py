@@ -275,7 +275,7 @@ def _children(m: Machine, ref: int, depth: int = 3) -> set[int]:
 
 
 def _load_state_dict(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, text: str) -> Value:
-    source = arguments.at(0) if arguments.positional else arguments.keywords.get("state_dict", UNKNOWN)
+    source = arguments.first("state_dict")
     reading.read(m, source, event.site, "load_state_dict", text)
     slots.field_read(m, source.root, event.site, "load_state_dict", text)
     if source.root is None:

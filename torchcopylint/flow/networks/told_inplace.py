@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.networks import written_down
 from torchcopylint.flow.networks.chains import SEQUENTIAL
 from torchcopylint.flow.tapes import callees, uses
 from torchcopylint.knowledge import table
@@ -31,25 +32,19 @@ def site_of(m: Machine, layer: Value, site: int) -> int:
 
 def _in_field(m: Machine, call: t.Invoke) -> int:
     """The same for a layer in a field of `self`, which only a constructor sets."""
-    if m.unit.owner < 0 or not uses.is_self(m, call.base) or m.world.setters(call.name):
+    if m.unit.owner < 0 or not uses.is_self(m, call.base):
         return -1
-    for number in m.world.lineage(m.unit.owner):
-        initial = m.world.method(number, "__init__")
-        made = m.world.machines.get(initial) if initial is not None and m.world.is_of_file(initial) else None
-        stores = made.index.stores.get(call.name, ()) if made is not None else ()
-        if made is not None and stores:
-            return _made(made, stores[0].value, MAX_STEPS) if len(stores) == 1 else -1
-    return -1
+    found = written_down.in_field(m, call.name, MAX_STEPS)
+    return _told(*found, MAX_STEPS) if found is not None else -1
 
 
 def _made(m: Machine, register: int, steps: int) -> int:
-    event = m.unit.definitions[register] if register >= 0 and steps else None
-    if isinstance(event, t.Load):
-        bound = uses.bindings_before(m, event)
-        if not bound and event.name not in m.unit.bound and m.unit.number != 0:
-            m = m.world.machines[0]
-            bound = [bind.value for bind in m.index.binds.get(event.name, ())]
-        return _made(m, bound[0], steps - 1) if len(bound) == 1 else -1
+    found = written_down.made(m, register, steps)
+    return _told(*found, steps) if found is not None else -1
+
+
+def _told(m: Machine, event: t.Event, steps: int) -> int:
+    """Where what an event makes is told to work in place."""
     if not isinstance(event, t.Call | t.Invoke):
         return -1
     row = table.module_class(m.dotted_of(event))

@@ -281,7 +281,7 @@ def _odd_layout(m: Machine, ref: int) -> tuple[str, int, Sure] | None:
 
 
 def _data(arguments: Arguments) -> Value:
-    return arguments.at(0) if arguments.positional else arguments.keywords.get("data", Value())
+    return arguments.first("data")
 
 
 def _construct(m: Machine, dotted: str, arguments: Arguments, event: t.Call | t.Invoke, name: str, dtype: str) -> None:

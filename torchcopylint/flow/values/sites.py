@@ -25,6 +25,10 @@ class Arguments(NamedTuple):
             return self.keywords.get(position, UNKNOWN)
         return self.positional[position] if 0 <= position < len(self.positional) else UNKNOWN
 
+    def first(self, name: str) -> Value:
+        """The first argument, which may be passed by its name; unknown without objects if there is none."""
+        return self.positional[0] if self.positional else self.keywords.get(name, UNKNOWN)
+
     def flag(self, name: str) -> bool | None:
         """A keyword's truth value; `False` if it is absent, `None` if it is not known."""
         if name not in self.keywords:
