@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.events import by_default
 from torchcopylint.flow.graphs import runs, sums
 from torchcopylint.flow.interprocedural import attributes, lending, records
 from torchcopylint.flow.library import containers, datasets, indexing, sliced, subscripts
@@ -117,6 +118,8 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         key = containers.position(m, single.refs[0], key)
     if obj.kind is Kind.UNKNOWN and OUTPUT in obj.flags and (type(key) in (int, str) or not _is_slice(event)):
         return _of_output(m, single.refs[0], obj, key, event.site, text)
+    if obj.kind is Kind.DICT and (anew := by_default.entry(m, single, key, event.site, text)) is not None:
+        return anew
     found = slots.element(m, single, key, event.site, text)
     root = single.root if isinstance(single.root, tuple) and single.root[1].startswith(".") else None
     if root is not None and isinstance(key, int | str) and len(found.refs) == 1:

@@ -282,7 +282,7 @@ class Parameters(Classes):
             if not alone and _is_made_on_host(m, value):
                 self._held.setdefault(unit, set()).add(name)
             obj = Object(value.kind)
-            for number, ref in enumerate(value.refs):
+            for number, ref in enumerate(_without_own_results(m, value.refs, site)):
                 template = as_passed(m.state.object(ref))
                 if m.state.mode.inference > 0:
                     # The function runs in that mode as well, where nothing has to be kept.
@@ -331,6 +331,13 @@ class Parameters(Classes):
     def default(self, unit: int, name: str) -> Object | None:
         """The tensor that is the default of a parameter."""
         return self._defaults.get(unit, {}).get(name)
+
+
+def _without_own_results(m: Machine, refs: Sequence[int], site: int) -> Sequence[int]:
+    """What a call passes, but for what it has returned itself in an earlier turn of a loop, if nobody knows what that
+    is: `x = scale(x)`."""
+    others = [ref for ref in refs if (obj := m.state.object(ref)).kind is not Kind.UNKNOWN or obj.site != site]
+    return others or refs
 
 
 def _is_made_on_host(m: Machine, value: Value) -> bool:

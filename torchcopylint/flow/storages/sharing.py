@@ -43,6 +43,12 @@ def note(m: Machine, site: int, ref: int, source: Value, text: str, shared: str,
     m.fact(DataShared(site, text, shared, form, sure, context=context))
 
 
+def _withdraw(m: Machine, site: int) -> None:
+    """What is put on the memory of something at a site takes its place. In another turn of a loop, that may be known
+    before the site has been come to again."""
+    m.facts[site] = [fact for fact in m.facts.get(site, ()) if not isinstance(fact, DataShared)]
+
+
 def _put(m: Machine, site: int) -> int:
     """The register of what an assignment to `.data` at a site gives another place."""
     return next((event.value for event in m.index.of(t.StoreAttribute) if event.site == site), t.NO_REGISTER)
@@ -297,10 +303,11 @@ def replaced(m: Machine, value: Value, place: str) -> None:
         if put is None or put.ref != ref:
             continue
         if put.source == place:
-            m.facts[site] = [fact for fact in m.facts[site] if not isinstance(fact, DataShared)]
+            _withdraw(m, site)
         elif _are_of_two_models(m, place, put.source, (ref,)):
             converted = (
-                f._replace(context=idioms.CONVERSION) if isinstance(f, DataShared) else f for f in m.facts[site]
+                f._replace(context=idioms.CONVERSION) if isinstance(f, DataShared) else f
+                for f in m.facts.get(site, ())
             )
             m.facts[site] = list(converted)
 
@@ -402,7 +409,7 @@ def set_anew(m: Machine, key: int) -> None:
     own = {share.storage for ref in had if m.state.object(ref).kind in TENSORS for share in m.state.object(ref).shares}
     for site, put in m.put_on.items():
         if put.owner | 1 in out or put.storages & own:
-            m.facts[site] = [fact for fact in m.facts[site] if not isinstance(fact, DataShared)]
+            _withdraw(m, site)
 
 
 def _had_as(m: Machine, key: str) -> list[str]:
@@ -436,7 +443,7 @@ def let_go(m: Machine, slot: tuple[int, str], value: Value) -> None:
     fields = {ref for ref in cell.refs if any(share.how is How.FIELD for share in m.state.object(ref).shares)}
     for site, put in m.put_on.items():
         if put.storages & own or _taken_from(m, put.ref, fields):
-            m.facts[site] = [fact for fact in m.facts[site] if not isinstance(fact, DataShared)]
+            _withdraw(m, site)
 
 
 def _taken_from(m: Machine, ref: int, fields: set[int]) -> bool:

@@ -174,7 +174,7 @@ def _is_part_of_unknown(m: Machine, register: int) -> bool:
     held = made.base if isinstance(made, t.Attribute | t.Item) else t.NO_REGISTER
     given = [m.state.object(ref) for ref in m.value(held).refs] if held >= 0 else []
     known = _kind(m, register) is not Kind.UNKNOWN
-    return not known and bool(given) and all(obj.owner == ARGUMENT and not obj.type for obj in given)
+    return not known and bool(given) and all(obj.owner == ARGUMENT for obj in given)
 
 
 def _kind(m: Machine, register: int) -> Kind:
