@@ -339,6 +339,8 @@ UNKNOWN = Value()
 NO_MARKS: frozenset[Mark] = frozenset()
 ASKED = "[="
 """Begins the slot of what a method hands out of a container under a key, if its arguments alone tell which that is."""
+BY_NAME = "[~"
+"""Begins the same, where a name of the unit that has called it tells."""
 ANY_ELEMENT = "[*]"
 LAZY_FORMS = ("zip", "numbered", "named", "values")
 """Forms of lazy iterators: tuples of an item of each source, with a number or a name before them; a dict's values."""

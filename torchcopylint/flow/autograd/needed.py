@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Clobbered, Link
-from torchcopylint.flow.model import EARLIER, UNVERSIONED, Value
+from torchcopylint.flow.model import EARLIER, UNVERSIONED, Object, Value
 from torchcopylint.flow.storages.reading import MAX_CHAIN
 from torchcopylint.flow.tapes import anew, exclusion, uses
 
@@ -34,9 +34,16 @@ def by_backward(m: Machine, value: Value, site: int, consumer: str) -> None:
                     sure = min(obj.sure, m.writes[written].sure)
                     kept = m.saved_objects.get(saved, -1)
                     links = _links_to(m, written, kept)
-                    certain = (saved & ~EARLIER, written) in m.met
+                    certain = (saved & ~EARLIER, written) in m.met or _is_any_of(m, obj, saved, written)
                     hidden = certain and _is_hidden(m, written, kept)
                     m.fact(Clobbered(m.saves[saved], written, site, consumer, links, sure, certain, hidden))
+
+
+def _is_any_of(m: Machine, obj: Object, saved: int, written: int) -> bool:
+    """Whether a write hits something that a loop has made, of whichever turn, and backward runs over that of each: over
+    `torch.stack(hs)`, behind `hs[i] += x`."""
+    kept = m.met_alike.get((saved & ~EARLIER, written), frozenset())
+    return bool(kept) and kept <= obj.graph
 
 
 def _comes_too_late(m: Machine, saved: int, written: int, site: int) -> bool:

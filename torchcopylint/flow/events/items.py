@@ -29,7 +29,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.networks import chains, modules
-from torchcopylint.flow.program import ownership, training_fields
+from torchcopylint.flow.program import ownership, training_fields, written_out
 from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, lost, rebinding, repeating, sharing, slots
@@ -204,6 +204,7 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
         if obj.kind is Kind.MODULE:
             place = f"{text}[{naming.index_text(m, event.subscript)}]"
             ownership.note_replaced(m, ref, Part("item", key), value, place, event.site)
+            written_out.forget(m, ref)
         if key is None and isinstance(event.subscript[0], int) and _is_module(m, event.base, obj):
             sharing.set_anew(m, event.subscript[0])
         slot = (ref, f"[{key!r}]" if key is not None else ANY_ELEMENT)

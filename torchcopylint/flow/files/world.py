@@ -217,6 +217,7 @@ class World(OuterNames):
         if unit.owner >= 0 and unit.name == "__init__":
             self._note_trained(unit.owner, training_fields.learn(machine))
             self.note_children(unit.owner, children.learn(machine))
+            self.note_chains(machine)
             if machine.switched_tensors:
                 self.note_switched_off(machine)
             self.note_common_layers(unit.owner, common_layers.learn(machine))

@@ -33,7 +33,7 @@ from torchcopylint.flow.model import (
     Value,
     join_objects,
 )
-from torchcopylint.flow.program import children, factories, held_functions, training_fields
+from torchcopylint.flow.program import children, factories, held_functions, training_fields, written_out
 from torchcopylint.flow.program.ties import Tie
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.values.outside import Outside
@@ -277,6 +277,16 @@ class Classes(Lineages):
                 training_fields.is_switched_on(m, unit, name, anything=unit.owner == of_class) for unit in others
             ):
                 fields[name] = known._replace(requires_grad=Fact.NO, leaf=Fact.YES)
+
+    def note_chains(self, m: Machine) -> None:
+        """A constructor has been run: the chains in fields of `self` have the layers that they have by its end."""
+        me = m.number("argument", m.unit.first) if m.unit.parameters else -1
+        fields = self._fields.get(m.unit.owner, {})
+        for name, known in fields.items():
+            refs = m.state.refs_of((me, f".{name}")) if known.type == written_out.SEQUENTIAL else ()
+            if refs:
+                layers = written_out.joined(map(m.state.object, refs))
+                fields[name] = written_out.with_layers(known, layers)
 
     def note_children(self, number: int, found: Mapping[str, children.Child]) -> None:
         """What a constructor puts into the lists of modules of its object: see `children`."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.interprocedural.attributes import attribute
 from torchcopylint.flow.interprocedural.classes import SELF
-from torchcopylint.flow.model import ASKED, BUFFERS, CONTAINERS, LOCAL, Kind, Object, Sure
+from torchcopylint.flow.model import ASKED, BUFFERS, BY_NAME, CONTAINERS, LOCAL, Kind, Object, Sure
 from torchcopylint.flow.program import memos
 from torchcopylint.flow.storages import keeping, slots
 from torchcopylint.flow.tapes import uses
@@ -154,7 +154,7 @@ def take(m: Machine, field: str, owner: Value | None, result: Value, site: int) 
     if len(held.refs) != 1 or m.state.object(held.refs[0]).kind not in (*CONTAINERS, Kind.UNKNOWN):
         return result
     # What no name tells is the same for who calls the unit, too.
-    step = f"{ASKED}{key}]" if _NAME not in key else f"[{key.replace(_NAME, '')}]"
+    step = f"{ASKED}{key}]" if _NAME not in key else f"{BY_NAME}{key.replace(_NAME, '')}]"
     return at(m, (held.refs[0], step), _like(m, result))
 
 

@@ -162,6 +162,8 @@ class Parameters(Classes):
             kind, sure = kinds.from_uses(uses, alone=self.deals_in_tensors_only)
         if called.kind is not Kind.UNKNOWN and kind in (Kind.UNKNOWN, called.kind):
             return called
+        if called.kind is Kind.PARAMETER and kind is Kind.TENSOR:
+            return called
         if kind is Kind.UNKNOWN and self._is_index(m.unit, parameter):
             return Object(Kind.NUMBER, Sure.LIKELY)
         likely = likely_classes.class_of(self, m.unit, parameter) if self.program.classes else None

@@ -34,6 +34,7 @@ from torchcopylint.flow.interprocedural.returned import (
     saved_arguments,
 )
 from torchcopylint.flow.model import (
+    BY_NAME,
     TENSORS,
     Fact,
     How,
@@ -302,7 +303,9 @@ def _paths(m: Machine, roots: dict[int, str]) -> dict[int, tuple[str, tuple[str,
         if ref in paths or len(path) > 3:
             continue
         paths[ref] = (name, path)
-        for attribute in sorted(m.state.slots.get(ref, ())):
+        # What a name of the unit tells is another thing for who calls it.
+        told = (one for one in sorted(m.state.slots.get(ref, ())) if not one.startswith(BY_NAME))
+        for attribute in told:
             inner = m.number("slot", (ref, attribute))
             if m.state.get(inner) is not None:
                 pending.append((inner, name, (*path, attribute)))

@@ -21,7 +21,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.networks import chains, layers, making, neighbours
-from torchcopylint.flow.program import assigning, generators, ownership, wholes
+from torchcopylint.flow.program import assigning, generators, ownership, wholes, written_out
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import aliasing, kept_while_trained, reading, repeating, sharing, slots, writing
@@ -138,7 +138,10 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         repeating.note_put_again(m, already, rest.positional[0], event.site, text)
         ownership.note_replaced(m, base.refs[0], Part("item"), rest.positional[0], f"{text}[-1]", event.site)
         making.adopt(m, base.refs[0], rest.positional[0], event.site)
+        written_out.grown(m, base.refs[0], rest.positional[0])
         return base
+    if name in ("extend", "insert", "pop"):
+        written_out.forget(m, base.refs[0])
     if name == "extend" and rest.positional:
         making.hold_children(m, base, rest, event.site)
         return base
@@ -194,6 +197,10 @@ def _register(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, te
         # Before it is registered: from then on, it is a part of what the optimizer was built over.
         ownership.note_replaced(m, ref, Part("field", key), value, place, event.site)
         slots.register_module(m, ref, m.state.object(ref), key, value, event.site)
+        if m.state.cell((ref, f".{key}")) is None and not key.isdecimal():
+            written_out.grown(m, ref, value)
+        else:
+            written_out.forget(m, ref)
         frozen.note_part(m, ref, value)
         slots.bind_slot(m, (ref, f".{key}"), value, event.site)
         m.world.stored(m, m.state.object(ref), key, value)
@@ -202,6 +209,7 @@ def _register(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, te
         already = m.state.cell((base.refs[0], ANY_ELEMENT))
         repeating.note_put_again(m, already, value, event.site, text)
         making.adopt(m, base.refs[0], value, event.site)
+        written_out.forget(m, base.refs[0])
     return Value(kind=Kind.NONE)
 
 

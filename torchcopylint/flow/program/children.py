@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow.model import WRITES_INPUT, Kind, Object
+from torchcopylint.flow.program import written_out
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ class Child(NamedTuple):
     type: str = ""
     inplace: bool = False
     writes_input: bool = False
+    layers: tuple[str, ...] = ()
+    """The classes of the layers of each, where they are chains."""
 
 
 _NOTHING = Child()
@@ -45,10 +48,12 @@ def learn(m: Machine) -> Mapping[str, Child]:
         held = [m.state.object(child) for one in inner for child in m.state.refs_of(one)]
         types = {obj.type for obj in held}
         known = types.pop() if len(types) == 1 else ""
+        layers = written_out.joined(held) if known == written_out.SEQUENTIAL else ()
         child = Child(
-            known if known and _is_known(m, known) else "",
+            known if known and (layers or _is_known(m, known)) else "",
             bool(held) and all(dict(obj.config).get("inplace") is True for obj in held),
             bool(held) and all(WRITES_INPUT in obj.flags for obj in held),
+            layers,
         )
         if child != _NOTHING:
             found[slot[1][1:]] = child

@@ -136,6 +136,9 @@ class Machine:
         self.kept_for_backward: list[int] = []
         self.hooks: dict[int, int] = {}
         self.met: set[tuple[int, int]] = set()
+        self.met_alike: dict[tuple[int, int], frozenset[int]] = {}
+        """The same, where a write hits one of several things that the turns of a loop have made at one site: the
+        numbers of what has been kept of them all."""
         self.in_evaluation: set[int] = set()
         self.tables: dict[int, tuple[int, bool]] = {}
         self.memos: dict[str, tuple[int, ...]] = {}

@@ -306,8 +306,7 @@ def replaced(m: Machine, value: Value, place: str) -> None:
             _withdraw(m, site)
         elif _are_of_two_models(m, place, put.source, (ref,)):
             converted = (
-                f._replace(context=idioms.CONVERSION) if isinstance(f, DataShared) else f
-                for f in m.facts.get(site, ())
+                f._replace(context=idioms.CONVERSION) if isinstance(f, DataShared) else f for f in m.facts.get(site, ())
             )
             m.facts[site] = list(converted)
 

@@ -38,7 +38,7 @@ from torchcopylint.flow.model import (
     whole_cell,
     whole_value,
 )
-from torchcopylint.flow.program import children, tables
+from torchcopylint.flow.program import children, tables, written_out
 from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.running.machine import Machine
@@ -298,10 +298,14 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child",
         requires_grad=trained if trained is Fact.NO else Fact.UNKNOWN,
         text=text,
         type=child.type,
-        config=(("inplace", True),) if child.inplace else (),
+        config=(*((("inplace", True),) if child.inplace else ()), *_layers_of(child)),
         flags=frozenset(flags | {WRITES_INPUT} if child.writes_input else flags),
     )
     return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(part,), tag=tag)
+
+
+def _layers_of(child: children.Child) -> tuple[tuple[str, object], ...]:
+    return ((written_out.LAYERS, child.layers),) if child.layers else ()
 
 
 def register_module(m: Machine, ref: int, module: Object, name: str, value: Value, site: int) -> None:

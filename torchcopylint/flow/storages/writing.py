@@ -147,6 +147,7 @@ def _spread(
 ) -> None:
     """A write marks the holders of what it writes, and spoils what backward needs of it; `roots` are holders that it
     is no surprise to, of which the first is written through."""
+    _note_alike(m, shares, fact.site)
     for other, sat_on in shares:
         start = turns.behind(m, roots[0], other)
         _mark_holders(m, roots, sat_on, region, fact, start)
@@ -154,6 +155,22 @@ def _spread(
         certain = sat_on.sure and not sat_on.when and sat_on.storage in m.certain_storages[fact.site]
         unseen = fact.form == STATISTICS
         spoil_saved(m, sat_on, fact.site, certain=certain, statistics=unseen, start=start, by_field=plain)
+
+
+def _note_alike(m: Machine, shares: Sequence[tuple[int, Share]], site: int) -> None:
+    """A write hits what a loop's last turn has made at a site, or what an earlier one has made there: an element of a
+    list of such, whichever. It spoils what has been kept of each of them, by whatever number that goes."""
+    own = [ref for ref, share in shares if share.how is How.OWN and share.storage == ref]
+    if len(own) != len(shares) or len(own) != 2 or own[0] | 1 != own[1] | 1:
+        return
+    first, second = (m.state.object(ref).saved for ref in own)
+    for saved in first | second:
+        number = saved & ~EARLIER
+        numbers = frozenset({number, number | EARLIER})
+        if saved in first & second:
+            m.met_alike[number, site] = frozenset({saved})
+        elif first & numbers and second & numbers:
+            m.met_alike[number, site] = numbers
 
 
 def _goes_through_all(m: Machine, value: Value, site: int) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchcopylint.flow.tapes.index import UnitIndex
 
 MAX_HELPER = 250
-MAX_DEPTH = 3
+MAX_DEPTH = 4
 """So deep, helpers are put into helpers."""
 _BODILY = (t.Class, t.Yield, t.StarImport)
 _OF_ITS_PLACE = frozenset({"locals", "globals", "vars", "eval", "exec", "__class__"})
@@ -56,11 +56,18 @@ class Helpers:
     def concern(self, m: Machine) -> bool:
         """Whether a unit is to be looked at with all its helpers in it: it trains, or writes what others have made."""
         if m.unit.kind == "module":
-            return self._calls_trainer(m)
+            return self._calls_trainer(m) or self._reaches_training(m)
         names = _TRAINING | _BUILDING if m.unit.name == "__init__" else _TRAINING
         return m.unit.kind == "function" and (
-            self._deals_in(m.unit, names) or self._adds_to_given(m) or self._gives_to_optimizer(m)
+            self._deals_in(m.unit, names)
+            or self._adds_to_given(m)
+            or self._gives_to_optimizer(m)
+            or self._reaches_training(m)
         )
+
+    def _reaches_training(self, m: Machine) -> bool:
+        """Whether a helper trains that a unit calls, also by way of others: of objects of whose class it is sure."""
+        return any(effects.Sign.TRAINS in self._signs_of(number) for number in self._reached(m))
 
     def telling(self, m: Machine) -> tuple[frozenset[int], bool]:
         """The helpers that a unit calls, also by way of others, which may tell more where they stand: what they do

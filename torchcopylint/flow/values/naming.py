@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import ASKED, NAMELESS, Cell, Key, Slot
+from torchcopylint.flow.model import ASKED, BY_NAME, NAMELESS, Cell, Key, Slot
 from torchcopylint.flow.values import identity
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def key_text(m: Machine, key: Key | None) -> str:
         return key.partition("#")[0] if not key.startswith("%") else ""
     if isinstance(key, tuple):
         owner = m.state.object(key[0]).text or "..."
-        return owner + key[1].replace(ASKED, "[")
+        return owner + key[1].replace(ASKED, "[").replace(BY_NAME, "[")
     return ""
 
 
