@@ -114,6 +114,34 @@ class TestWhatIsRead:
         assert checked(tmp_path) == []
         assert max(runs.count(f"{name}.py") for name in names) <= 3
 
+    def test_of_an_installed_package_the_others_beside_it_are_not_followed(
+        self, tmp_path: Path, runs: list[str]
+    ) -> None:
+        """They need not have anything to do with one another, and can be a thousand times as large."""
+        site = "lib__site-packages__"
+        large = {
+            f"{site}large__m{n}": f"from large import m{n + 1}\n\n\ndef f(x):\n    m{n + 1}.f(x)\n" for n in range(40)
+        }
+        caller = "import torch\nfrom large import m0\nfrom own import utils\n\nx = torch.ones(3)\nkept = x\nm0.f(x)\n"
+        files = {
+            **large,
+            f"{site}large____init__": "",
+            f"{site}large__m40": UTILS,
+            f"{site}own____init__": "",
+            f"{site}own__utils": UTILS,
+            f"{site}own__train": f"{caller}utils.touch(x)\nprint(kept, x)\n",
+            f"{site}single": f"{caller}print(kept, x)\n",
+        }
+        write(tmp_path, **files)
+        packages = tmp_path / "lib" / "site-packages"
+        assert checked(packages / "own" / "train.py") == [("lib/site-packages/own/train.py", 8, "TCL501")]
+        assert checked(packages / "single.py") == []
+        assert sorted(runs) == ["single.py", "train.py", "utils.py"]
+        # In any other directory, packages that stand side by side are one project.
+        packages.rename(tmp_path / "lib" / "packages")
+        assert len(checked(tmp_path / "lib" / "packages" / "own" / "train.py")) == 1
+        assert "m30.py" in runs
+
     def test_a_long_chain_ends_somewhere(self, tmp_path: Path) -> None:
         files = {f"m{n}": f"import m{n + 1}\n\n\ndef f(x):\n    m{n + 1}.f(x)\n" for n in range(90)}
         write(tmp_path, **files, m90="def f(x):\n    x.zero_()\n")

@@ -7,6 +7,8 @@ import sys
 
 _ELSEWHERE = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}
 """An absolute import of such a name means no file of the project, whatever lies beside the importing one."""
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+"""Directories in which packages of many projects stand side by side."""
 INIT = "__init__.py"
 
 
@@ -45,7 +47,7 @@ class Sources:
     def _absolute(self, directory: str, names: str) -> tuple[tuple[str, str], ...]:
         if never(names):
             return ()
-        roots = self._roots_of(directory)
+        roots = [root for root in self._roots_of(directory) if _is_one_project(root, directory, names)]
         found = [places for root in roots if (places := self._walk(root, names))]
         if not found and "." not in names:
             # `import directory.module` binds the directory.
@@ -100,3 +102,14 @@ class Sources:
 
 def _is_below(path: str, directory: str) -> bool:
     return path.startswith(directory.rstrip(os.sep) + os.sep)
+
+
+def _is_one_project(root: str, directory: str, names: str) -> bool:
+    """Whether a dotted name that starts at `root` and a file in `directory` may be of one project: an installed package
+    knows nothing of those beside it. To follow all that it stands on would cost what they are large, a thousand times
+    its own size."""
+    if os.path.basename(root) not in _INSTALLED:
+        return True
+    if not _is_below(directory, root):
+        return False
+    return names.partition(".")[0] == os.path.relpath(directory, root).partition(os.sep)[0]
