@@ -87,8 +87,12 @@ def _entries(m: Machine) -> Iterator[Relation]:
             for number, register in enumerate(made.keys)
             if register >= 0 and isinstance(key := m.value(register).const, str)
         ]
+        models: dict[tuple[int, ...], list[str]] = {}
         for key, item in named:
-            source = next((k for k, one in named if is_apart(key, k) and _is_one_model(m, item, one)), None)
+            if _is_model(m, item):
+                models.setdefault(m.value(item).refs, []).append(key)
+        for key, item in named if models else ():
+            source = next((one for one in models.get(m.value(item).refs, ()) if is_apart(key, one)), None)
             if source is not None and not _is_set(m, key):
                 loaded = m.unit.definitions[item]
                 bound = loaded.site if isinstance(loaded, t.Load | t.Attribute) else made.site
@@ -157,7 +161,7 @@ def _unpacked(m: Machine) -> Iterator[Relation]:
             # What was there before is told where it was kept.
             beside = _BEFORE.isdisjoint(name.lower().split("_"))
             sources = [one for one, other in together if beside and is_another(name, one) and _is_one(m, bind, other)]
-            loads = {event.name for event in m.index.of(t.Load) if event.site > bind.site}
+            loads = {event.name for event in m.index.of(t.Load) if event.site > bind.site} if sources else set()
             if sources and {name, sources[0]} <= loads:
                 used = min(e.site for e in m.index.of(t.Load) if e.name == name and e.site > bind.site)
                 yield ModulePaired(used, name, sources[0], bind.site, FORM, Sure.LIKELY)

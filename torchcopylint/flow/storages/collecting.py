@@ -97,9 +97,7 @@ def settled(m: Machine, fact: FieldCollected) -> FieldCollected:
     """The same with the writes behind it, whatever other methods set the field to: this call has put that in."""
     writes = [write for write in m.writes.values() if write.kind in BUFFERS and fact.storage in write.storages]
     sites = [write.site for write in writes if write.site > fact.site]
-    return fact._replace(
-        after=frozenset(site for site in sites if not uses.on_other_arms(m.unit.tape, fact.site, site))
-    )
+    return fact._replace(after=frozenset(site for site in sites if not m.index.arms.are_apart(fact.site, site)))
 
 
 _SAME_MEMORY = frozenset({How.VIEW, How.INDEX, How.ROW, How.DETACH, How.DATA, How.NUMPY, How.FROM_NUMPY})
@@ -170,8 +168,10 @@ def _is_made_around(m: Machine, ref: int, site: int) -> bool:
     return len(outer) < len(inner) and inner[: len(outer)] == outer
 
 
-def _leaves(m: Machine, cell: Cell, depth: int) -> Iterator[Cell]:
-    """A cell, or, for the containers in it, what they hold."""
+def _leaves(m: Machine, cell: Cell, depth: int, seen: dict[int, int] | None = None) -> Iterator[Cell]:
+    """A cell, or, for the containers in it, what they hold. `seen` has those that were looked into, and how deep: lists
+    of lists can hold one another in many ways."""
+    seen = {} if seen is None else seen
     kinds = {ref: m.state.object(ref).kind for ref in cell.refs}
     plain = tuple(ref for ref, kind in kinds.items() if kind in BUFFERS or kind is Kind.STATE_DICT)
     if plain and Kind.UNKNOWN not in kinds.values():
@@ -180,11 +180,12 @@ def _leaves(m: Machine, cell: Cell, depth: int) -> Iterator[Cell]:
     if depth:
         for ref in cell.refs:
             record = m.state.object(ref).kind is Kind.INSTANCE
-            if record or m.state.object(ref).kind in CONTAINERS:
+            if seen.get(ref, 0) < depth and (record or m.state.object(ref).kind in CONTAINERS):
+                seen[ref] = depth
                 for name in m.state.slot_names(ref):
                     inner = m.state.cell(name)
                     if inner is not None and inner.site >= 0 and name[1].startswith("." if record else "["):
-                        yield from _leaves(m, inner, depth - 1)
+                        yield from _leaves(m, inner, depth - 1, seen)
 
 
 def _shares(m: Machine, cell: Cell) -> Iterator[Share]:

@@ -50,7 +50,25 @@ def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -
     for ref in value.refs:
         kind = m.state.object(ref).kind
         if kind in CONTAINERS or (consumer == "return" and (kind is Kind.UNKNOWN or _has_elements(m, ref, consumer))):
-            _read_elements(m, ref, site, consumer, target, MAX_DEPTH, value.root)
+            if _holds_marks(m, ref, consumer, MAX_DEPTH, {}):
+                _read_elements(m, ref, site, consumer, target, MAX_DEPTH, value.root)
+
+
+def _holds_marks(m: Machine, ref: int, consumer: str, depth: int, seen: dict[int, int]) -> bool:
+    """Whether something that was written stands in a container, so deep that a read looks at it. `seen` has what was
+    looked into, and how deep: containers of containers hold one another in many ways."""
+    seen[ref] = depth
+    for name in m.state.slots.get(ref, ()):
+        cell = m.state.cell((ref, name))
+        if cell is None:
+            continue
+        if cell.marks:
+            return True
+        for inner in cell.refs if depth else ():
+            if seen.get(inner, -1) < depth - 1 and inner != ref and _has_elements(m, inner, consumer):
+                if _holds_marks(m, inner, consumer, depth - 1, seen):
+                    return True
+    return False
 
 
 def _read_elements(

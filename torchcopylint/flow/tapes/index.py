@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from torchcopylint.base.lazily import kept_property
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.tapes import settling, turns
+from torchcopylint.flow.tapes.arms import Arms
 from torchcopylint.flow.values import identity
 
 if TYPE_CHECKING:
@@ -72,10 +73,21 @@ class UnitIndex:
         return [cast("t.Load | t.Attribute | t.Invoke", e) for e in self.unit.definitions if e.__class__ in _NAMED]
 
     @kept_property
+    def arms(self) -> Arms:
+        """On which arms of which conditions sites stand."""
+        return Arms(self.unit.tape)
+
+    @kept_property
     def on_arms(self) -> frozenset[int]:
         """The sites that stand on an arm of a condition."""
-        arms = [arm for branch in self.of(t.Branch) for arm in branch.arms]
-        return frozenset(event.site for arm in arms for event in t.events(arm))
+        found: set[int] = set()
+        pending = [(self.unit.tape, False)]
+        while pending:
+            tape, on_arm = pending.pop()
+            found.update([event.site for event in tape] if on_arm else ())
+            inner = ((part, on_arm or event.__class__ is t.Branch) for event in tape for part in t.inner_tapes(event))
+            pending += inner
+        return frozenset(found)
 
     @kept_property
     def alternatives(self) -> dict[int, tuple[list[int], ...]]:

@@ -195,22 +195,7 @@ def ends_in(m: Machine, name: str, site: int) -> bool:
     later = [use for use in found if use.loads and mine and use.position > mine[-1].position]
     if not mine or not _is_of_this_turn(found, mine[-1]):
         return False
-    return not later or (on_some_paths(m, site) and all(on_other_arms(m.unit.tape, site, use.site) for use in later))
-
-
-def on_other_arms(tape: t.Tape, one: int, other: int) -> bool:
-    """Whether two events stand on two arms of one condition, so that a call runs one of them at most, in one turn."""
-    for event in tape:
-        parts = t.inner_tapes(event)
-        if not parts:
-            continue
-        here = [number for number, part in enumerate(parts) if any(inner.site == one for inner in t.events(part))]
-        there = [number for number, part in enumerate(parts) if any(inner.site == other for inner in t.events(part))]
-        if here and there and here != there:
-            return isinstance(event, t.Branch)
-        if here and here == there and len(here) == 1:
-            return on_other_arms(parts[here[0]], one, other)
-    return False
+    return not later or (on_some_paths(m, site) and all(m.index.arms.are_apart(site, use.site) for use in later))
 
 
 def _is_of_this_turn(found: list[Use], look: Use) -> bool:
