@@ -38,7 +38,8 @@ def elifs(count: int) -> str:
     arms = "".join(f"        elif kind == {n}:\n            return self.wrapped(value, kind)\n" for n in range(count))
     return (
         "class Builder:\n    def wrapped(self, value, kind):\n        return [value, kind]\n\n"
-        f"    def wrap(self, value, kind):\n        if value is None:\n            return None\n{arms}        return value\n"
+        "    def wrap(self, value, kind):\n        if value is None:\n            return None\n"
+        f"{arms}        return value\n"
     )
 
 
@@ -54,7 +55,8 @@ def stacks(count: int) -> str:
         "            stack[-1].append(stack.pop())\n            print(stack)\n"
         for n in range(count)
     )
-    return f"def load(codes):\n    stack = []\n    for code in codes:\n        if code is None:\n            pass\n{arms}    return stack\n"
+    head = "def load(codes):\n    stack = []\n    for code in codes:\n        if code is None:\n            pass\n"
+    return f"{head}{arms}    return stack\n"
 
 
 @pytest.mark.parametrize(("program", "size", "factor"), [(elifs, 40, 3), (entries, 200, 2.1), (stacks, 8, 10)])

@@ -49,9 +49,10 @@ def read(m: Machine, value: Value, site: int, consumer: str, target: str = "") -
         kept_while_trained.note_use(m, value, site, consumer)
     for ref in value.refs:
         kind = m.state.object(ref).kind
-        if kind in CONTAINERS or (consumer == "return" and (kind is Kind.UNKNOWN or _has_elements(m, ref, consumer))):
-            if _holds_marks(m, ref, consumer, MAX_DEPTH, {}):
-                _read_elements(m, ref, site, consumer, target, MAX_DEPTH, value.root)
+        looks = kind in CONTAINERS
+        looks = looks or (consumer == "return" and (kind is Kind.UNKNOWN or _has_elements(m, ref, consumer)))
+        if looks and _holds_marks(m, ref, consumer, MAX_DEPTH, {}):
+            _read_elements(m, ref, site, consumer, target, MAX_DEPTH, value.root)
 
 
 def _holds_marks(m: Machine, ref: int, consumer: str, depth: int, seen: dict[int, int]) -> bool:
@@ -65,9 +66,9 @@ def _holds_marks(m: Machine, ref: int, consumer: str, depth: int, seen: dict[int
         if cell.marks:
             return True
         for inner in cell.refs if depth else ():
-            if seen.get(inner, -1) < depth - 1 and inner != ref and _has_elements(m, inner, consumer):
-                if _holds_marks(m, inner, consumer, depth - 1, seen):
-                    return True
+            deeper = seen.get(inner, -1) < depth - 1 and inner != ref and _has_elements(m, inner, consumer)
+            if deeper and _holds_marks(m, inner, consumer, depth - 1, seen):
+                return True
     return False
 
 

@@ -44,7 +44,8 @@ class Arms:
     def are_apart(self, one: int, other: int) -> bool:
         """Whether the events of two sites stand on two arms of one condition, so that a call runs one of them at most,
         in one turn."""
-        if len(mine := self._of_site.get(one, ())) == len(others := self._of_site.get(other, ())) == 1:
+        mine, others = self._of_site.get(one, []), self._of_site.get(other, [])
+        if len(mine) == len(others) == 1:
             return self._lie_apart(mine[0], others[0])
         return self._ways_part(self._ways(one), self._ways(other))
 
