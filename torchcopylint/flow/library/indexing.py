@@ -18,6 +18,7 @@ from torchcopylint.flow.model import (
     EITHER,
     INDEX_COPY,
     INDEX_COPY_LIKELY,
+    INFERENCE,
     TENSORS,
     Bound,
     Fact,
@@ -139,6 +140,8 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
         sure = subscripts.sure_copy(m, event.subscript)
         sure = min(sure, obj.sure) if kind is not Kind.UNKNOWN else sure
         flags = {Sure.PROVEN: {INDEX_COPY}, Sure.LIKELY: {INDEX_COPY_LIKELY}}.get(sure, set())
+        if m.state.mode.inference > 0 and kind in TENSORS:
+            flags = flags | {INFERENCE}
         picked = memory.fresh(m, event.site, made._replace(flags=made.flags | flags | {ADVANCED}), "item")
         saving.note_indices(m, _picking(m, event.subscript), picked.refs, Site(event.site, text, "[...]", "item"))
         return picked

@@ -66,7 +66,7 @@ def _as_snapshot(m: Machine, source: str, other: str, ref: int, site: int) -> Fi
         return None
     record = aliasing.is_on_record(m, site)
     back = any(_puts_back(m, unit, source, other) for unit in _units(m))
-    if not (record or back or twin_fields.meet(m, {source, other})):
+    if not (record or back or twin_fields.meet(m, {source, other}, site)):
         return None
     writes = [write.site for write in m.writes.values() if ref in write.storages and write.form in _IN_PLACE]
     if _is_set_anew(m, source, other) and not (writes if record else [one for one in writes if one > site]):

@@ -14,6 +14,9 @@ from torchcopylint.flow.values import naming
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
+_DEPTH = 8
+"""So deep are the operands of an operator looked at that are results of operators themselves."""
+
 
 def found(m: Machine) -> Iterator[FieldsTwins]:
     """The pairs of fields that hold one tensor or array when the constructor ends, and for good.
@@ -97,18 +100,37 @@ def _is_one_assignment(m: Machine, one: str, other: str) -> bool:
     return len(values) == 2 and values[one] == values[other]
 
 
-def meet(m: Machine, fields: set[str]) -> bool:
-    """Whether some method of the class takes both fields for operands of one operation: `(self.now - self.start)`."""
+def meet(m: Machine, fields: set[str], before: int = -1) -> bool:
+    """Whether some method of the class takes both fields for operands of one operation, or of one sum or product:
+    `(self.now - self.start)`, `2 * self.now - self.old + step`.
+
+    This unit does so, too, if that is `before` the one is put into the other: it is what an earlier call has left.
+    """
     for unit in m.world.program.units:
-        for event in unit.definitions if unit.owner == m.unit.owner and unit.number != m.unit.number else ():
-            if isinstance(event, t.Operate):
-                operands = list(event.operands)
-            elif isinstance(event, t.Invoke | t.Call):
-                operands = [argument.register for argument in event.arguments]
-                operands += [event.base] if isinstance(event, t.Invoke) else []
-            else:
-                continue
-            made = [unit.definitions[register] for register in operands if register >= 0]
-            if fields <= {one.name for one in made if isinstance(one, t.Attribute)}:
+        for event in unit.definitions if unit.owner == m.unit.owner else ():
+            taking = isinstance(event, t.Operate | t.Invoke | t.Call)
+            if taking and (unit.number != m.unit.number or event.site < before) and fields <= _operands(unit, event):
                 return True
     return False
+
+
+def _operands(unit: t.Unit, event: t.Operate | t.Invoke | t.Call) -> set[str]:
+    """The names of the fields that an operation takes, and that operators take whose results it takes."""
+    found: set[str] = set()
+    pending: list[tuple[t.Event, int]] = [(event, 0)]
+    while pending:
+        one, depth = pending.pop()
+        if isinstance(one, t.Attribute):
+            found.add(one.name)
+        elif depth == 0 or (isinstance(one, t.Operate) and depth < _DEPTH):
+            pending += [(unit.definitions[at], depth + 1) for at in _taken(one) if at >= 0]
+    return found
+
+
+def _taken(event: t.Event) -> list[int]:
+    if isinstance(event, t.Operate):
+        return list(event.operands)
+    if isinstance(event, t.Invoke | t.Call):
+        taken = [argument.register for argument in event.arguments]
+        return [*taken, event.base] if isinstance(event, t.Invoke) else taken
+    return []
