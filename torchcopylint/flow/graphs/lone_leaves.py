@@ -71,11 +71,13 @@ def _operands(m: Machine, event: t.Event) -> tuple[int, ...]:
 
 
 def _is_alone(m: Machine, leaf: t.Call | t.Invoke, seen: Collection[int]) -> bool:
-    """Whether a leaf is made of the numbers in tensors, and nobody but what has been `seen` uses it."""
+    """Whether a leaf is made of the numbers in tensors, or of somebody's where an optimizer is to learn from it, and
+    nobody but what has been `seen` uses it."""
     made = [m.state.object(ref) for ref in m.value(leaf.out).refs]
     if not made or any(obj.requires_grad is not Fact.YES or obj.leaf is Fact.NO for obj in made):
         return False
-    if not any(_takes_numbers(m, part) for part in uses.expression(m, leaf.arguments[0].register, "")):
+    parts = uses.expression(m, leaf.arguments[0].register, "")
+    if not any(_takes_numbers(m, part) for part in parts) and not _trains_others(m, leaf, parts):
         return False
     user = m.consumer_of(leaf.out)
     if not isinstance(user, t.Bind):
@@ -83,6 +85,17 @@ def _is_alone(m: Machine, leaf: t.Call | t.Invoke, seen: Collection[int]) -> boo
     loads = [load for load in m.index.of(t.Load) if load.name == user.name]
     mine = [load.out for load in loads if leaf.out in uses.bindings_before(m, load)]
     return not uses.seen_from_inside(m, user.name) and all(register in seen for register in mine)
+
+
+def _trains_others(m: Machine, leaf: t.Call | t.Invoke, parts: list[t.Event]) -> bool:
+    """Whether a step is taken behind the leaf, which no optimizer has, and the leaf is made of what a field holds or
+    somebody has handed in: `torch.tensor(agent.log_probs, requires_grad=True)`."""
+    steps = [event for event in m.index.of(t.Invoke) if event.name == "step" and not event.arguments]
+    if not any(event.site > leaf.site for event in steps):
+        return False
+    made = m.unit.definitions[leaf.arguments[0].register]
+    own = isinstance(made, t.Load) and made.name not in {parameter.name for parameter in m.unit.parameters}
+    return isinstance(made, t.Load | t.Attribute) and not own and not any(isinstance(one, t.Const) for one in parts)
 
 
 def _takes_numbers(m: Machine, event: t.Event) -> bool:
