@@ -18,6 +18,7 @@ from torchcopylint.flow.model import (
     LOCAL,
     OUTPUT,
     RETAINS,
+    SECOND_ORDER,
     TENSORS,
     Fact,
     How,
@@ -328,8 +329,12 @@ def of_gradient(m: Machine, made: Object, arguments: Arguments, site: int) -> Ob
     if with_graph is None:
         m.perhaps_without_graph = True
     elif with_graph:
-        graph = runs.without(result_of(m, made, arguments.positional[:1], True).graph) | {runs.unknown_graph(site)}
-        return made._replace(leaf=Fact.NO, requires_grad=Fact.LIKELY, graph=graph)
+        own = runs.unknown_graph(site)
+        # Whatever is not linear, its gradient hangs on what was computed with: another pass needs that again.
+        m.module_saves.setdefault(own, Value())
+        graph = runs.without(result_of(m, made, arguments.positional[:1], True).graph) | {own}
+        flags = made.flags | {SECOND_ORDER}
+        return made._replace(leaf=Fact.NO, requires_grad=Fact.LIKELY, graph=graph, flags=flags)
     elif len(arguments.positional) < 3 and "grad_outputs" not in arguments.keywords:
         return made._replace(leaf=Fact.YES, requires_grad=Fact.NO)
     return made

@@ -242,6 +242,8 @@ def set_requires_grad(m: Machine, ref: int, wanted: bool | None) -> None:
     """`requires_grad` of an object is switched; `None` for a value that is not known."""
     if wanted is not True:
         m.switched.update(s.of | 1 for s in m.state.object(ref).shares if s.how is How.PARAMETERS)
+    elif m.left_leaves:
+        ownership.note_switched_on(m, ref)
     obj = m.state.object(ref)
     if wanted is False and obj.kind is not Kind.MODULE:
         m.switched_tensors.add(ref | 1)

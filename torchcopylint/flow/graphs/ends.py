@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import Fact, How, Object
+from torchcopylint.flow.model import SECOND_ORDER, Fact, How, Object
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -54,6 +54,8 @@ def _saves_itself(m: Machine, obj: Object) -> bool:
     """Whether the operation, or the network, that made a tensor has saved something for backward."""
     if obj.leaf is not Fact.NO:
         return False
+    if SECOND_ORDER in obj.flags:
+        return True
     saved = (m.saves[number].site for number in obj.graph if number in m.saves)
     networks = (number for number in obj.graph if number in m.module_saves)
     return any(site == obj.site for site in saved) or any(number == obj.site * 8 + 7 for number in networks)

@@ -266,15 +266,31 @@ def note_rebound(m: Machine, before: Cell, value: Value, name: str, site: int) -
         return
     old, new = m.state.object(before.refs[0]), m.state.object(value.refs[0])
     anew = old.kind is Kind.MODULE and _is_made_anew(m, before.refs[0], value.refs[0], name, site)
-    if not anew and not (_is_leaf_to_train(old) and _is_leaf_to_train(new)):
+    if not anew and not _is_leaf_to_train(old):
         return
     own = {storage for storage, _ in wholes.parts_of(new)}
     if any(own & {storage for storage, _ in built.parts} for built in m.optimizers.values()):
         return
-    for number, built in sorted(m.optimizers.items()):
-        if wholes.meet(m, wholes.parts_of(old), built.parts):
-            m.lateness[site] = (name, built.site, min(old.sure, new.sure))
-            _make_stale(m, number, site)
+    late = tuple(n for n, built in sorted(m.optimizers.items()) if wholes.meet(m, wholes.parts_of(old), built.parts))
+    if not anew and new.kind in TENSORS and new.requires_grad is Fact.NO:
+        m.left_leaves[value.refs[0] | 1] = (name, site, late, min(old.sure, new.sure))
+    elif anew or _is_leaf_to_train(new):
+        _make_late(m, late, name, site, min(old.sure, new.sure))
+
+
+def note_switched_on(m: Machine, ref: int) -> None:
+    """A tensor is made to require grad: `w = w.detach().clamp(0, 1)`, and then `w.requires_grad_()`. If its name is that
+    of a leaf which an optimizer has, the optimizer goes on with the first one."""
+    left = m.left_leaves.get(ref | 1)
+    if left is not None:
+        name, site, late, sure = left
+        _make_late(m, late, name, site, sure)
+
+
+def _make_late(m: Machine, optimizers: tuple[int, ...], name: str, site: int, sure: Sure) -> None:
+    for number in optimizers:
+        m.lateness[site] = (name, m.optimizers[number].site, sure)
+        _make_stale(m, number, site)
 
 
 def _is_made_anew(m: Machine, old: int, new: int, name: str, site: int) -> bool:

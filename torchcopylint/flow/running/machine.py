@@ -154,6 +154,7 @@ class Machine:
         self.taken_over: set[int] = set()
         self.lateness: dict[int, tuple[str, int, Sure]] = {}
         self.unowned: dict[int, int] = {}
+        self.left_leaves: dict[int, tuple[str, int, tuple[int, ...], Sure]] = {}
         self.computed_fields: dict[str, tuple[int, int]] = {}
         self.rebound: dict[int, tuple[int, str, Sure]] = {}
         self.taken_away: set[int] = set()
