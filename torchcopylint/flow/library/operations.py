@@ -12,12 +12,13 @@ from torchcopylint.flow.model import (
     TENSORS,
     Kind,
     Region,
+    Sure,
     Value,
 )
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import conversions, nonnegative, overlaps, reading, resizing, slots, spoilt, writing
 from torchcopylint.flow.tapes import activations, inquiries
-from torchcopylint.flow.values import callforms, naming
+from torchcopylint.flow.values import callforms, memory, naming
 from torchcopylint.flow.values.sites import STATISTICS, Arguments, Site
 from torchcopylint.flow.values.state import kind_of
 from torchcopylint.knowledge import table
@@ -76,13 +77,18 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
         conversions.let_go_of(m, arguments.positional)
     if op.out_keyword and "out" in arguments.keywords:
         out = arguments.keywords["out"]
+        if op.result == "array":
+            # NumPy fills nothing else.
+            memory.refine(m, out, Kind.ARRAY, Sure.LIKELY)
         grads.check_out(m, list(arguments.positional), out, at)
         refusals.check_out(m, op, arguments.positional, out, at)
         into = at._replace(form="out", name=naming.key_text(m, out.root) or at.name)
         if op.short in _OF_TWO or table.tensor_method(f"{op.short}_") is not None:
             # What works element by element has, as a rule, a twin that works in place, and reads as that does.
             overlaps.note(m, out, (), arguments.positional, into)
-        write_through(m, out, [], into, reads_old=False, versioned=True)
+        # `np.clip(x, 0, 1, out=x)` reads what it writes, as a method in place does.
+        itself = any(not set(out.refs).isdisjoint(value.refs) for value in arguments.positional)
+        write_through(m, out, [], into, reads_old=itself, versioned=True)
         result = out
     if inplace:
         saving.note_output(m, result, at, activations.keeps_output(op.name))
