@@ -149,7 +149,14 @@ def _interleave(one: Part, two: Part) -> bool:
 def _surely_meet(one: Part, two: Part) -> bool:
     slices = one.kind == two.kind == "slice"
     known = one.value is not Bound.UNTOLD, one.upper is not Bound.UNTOLD
+    if slices and all(_is_count(bound) for bound in (one.value or 0, one.upper, two.value or 0, two.upper)):
+        # `x[0:2]` and `x[1:3]`
+        return max(_count(one.value), _count(two.value)) < min(_count(one.upper), _count(two.upper))
     return slices and ((known[0] and one.value == two.value) or (known[1] and one.upper == two.upper))
+
+
+def _count(value: object) -> int:
+    return value if _is_count(value) else 0
 
 
 def _lies_in(one: Part, two: Part) -> bool:

@@ -38,6 +38,7 @@ from torchcopylint.flow.interprocedural.summaries import ArgumentWrite, Summary,
 from torchcopylint.flow.library import custom
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
+    ARGUMENT,
     CONTAINERS,
     GENERATOR,
     TENSORS,
@@ -163,6 +164,14 @@ def _hands_back(summary: Summary, parameter: str, path: tuple[str, ...]) -> bool
     return any(one.parameter == parameter and one.path == path and not one.when for one in returned)
 
 
+def _is_entry_of_argument(m: Machine, value: Value, path: tuple[str, ...]) -> bool:
+    """Whether a path leads to what stands under a word in something that was handed in, and that nobody knows."""
+    if len(path) != 1 or not path[0].startswith("['") or len(value.refs) != 1:
+        return False
+    obj = m.state.object(value.refs[0])
+    return obj.kind in (Kind.UNKNOWN, Kind.DICT) and obj.owner == ARGUMENT
+
+
 def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site: int, name: str, *, also: bool) -> bool:
     """Whether there was anything to write."""
     value = bound.get(item.parameter)
@@ -170,6 +179,9 @@ def _apply_write(m: Machine, item: ArgumentWrite, bound: dict[str, Value], site:
     if value is None:
         return False
     target = follow(m, value, item.path)
+    if not target.refs and _is_entry_of_argument(m, value, item.path):
+        # Nobody has looked at it yet: `loss = compute(inputs)`, and then `inputs["labels"]`.
+        target = slots.slot_value(m, (value.refs[0], item.path[0]))
     if not target.refs:
         return False
     if item.form != "assign" and not item.path:

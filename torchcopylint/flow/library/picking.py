@@ -67,6 +67,9 @@ def _region(m: Machine, name: str, arguments: Arguments, site: int) -> Region:
         return (*[Part("all")] * dimension, picked)
     # Counted from the end, or by a name: of parts that a loop takes, the next turn's is another one.
     constant = picked.kind != "?" and all(isinstance(bound, int | None) for bound in (picked.value, picked.upper))
+    if constant and isinstance(dimension, int):
+        # As `x[..., a:b, :]` does it.
+        return (Part("?", (picked, *[Part("all")] * (-dimension - 1))),)
     return () if constant else (Part("?"),)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import FieldsPaired, ModulePaired
 from torchcopylint.flow.model import Kind, Sure
+from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.values import kinds, naming
 
 if TYPE_CHECKING:
@@ -131,6 +132,9 @@ def _records(m: Machine) -> Iterator[Relation]:
     for call in calls:
         refs = m.value(call.out).refs if len(call.arguments) > 1 else ()
         if len(refs) != 1 or not (m.dotted_of(call) == _NAMESPACE or _is_record(m, m.state.object(refs[0]))):
+            continue
+        if isinstance(call, t.Call) and isinstance(m.value(call.function).const, FunctionReference):
+            # A function that has made it says so itself.
             continue
         slots = {slot[1][1:]: m.state.refs_of(slot) for slot in m.state.slot_names(refs[0]) if slot[1][:1] == "."}
         for name, held in slots.items():
