@@ -24,7 +24,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.storages import aliasing, renewed
+from torchcopylint.flow.storages import aliasing, keyed_by_source, renewed
 from torchcopylint.flow.storages.field_uses import field_of, from_earlier_call, item_from_earlier_call
 from torchcopylint.flow.tapes import entries, uses
 from torchcopylint.flow.tapes.loops import Loops
@@ -91,6 +91,11 @@ def kept(m: Machine) -> list[Kept]:
                         )
                     )
     behind = calling_order.behind(m) if found else frozenset[str]()
+    keyed = keyed_by_source.fields(m) if found else frozenset[str]()
+    found = [
+        one._replace(sources=one.sources | {keyed_by_source.name_of(m, one.field)}) if one.field in keyed else one
+        for one in found
+    ]
     return [one._replace(renewed=behind) for one in dict.fromkeys(found)]
 
 
@@ -424,6 +429,9 @@ def _met(m: Machine, site: int, registers: tuple[int, ...], op: str, form: str) 
     for field, source in dict.fromkeys(met):
         earlier = item_from_earlier_call(m, field, site)
         yield FieldMet(site, field, m.unit.name, form, source, op, earlier)
+    keyed = keyed_by_source.met(m, registers[0], registers[1])
+    if keyed:
+        yield FieldMet(site, keyed, m.unit.name, form, keyed_by_source.name_of(m, keyed), op)
     fields = {part: field for part, field in places.items() if part not in sources}
     first, second = (fields.get(register, "") for register in registers[:2])
     if first and second and first != second:
