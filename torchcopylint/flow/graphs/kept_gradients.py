@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.facts import GradientKept, Kept
+from torchcopylint.flow.facts import FieldMet, GradientKept, Kept
 from torchcopylint.flow.graphs import zeroing
 from torchcopylint.flow.model import How, Kind, Sure
 from torchcopylint.flow.tapes import uses
@@ -42,16 +42,20 @@ def found(m: Machine) -> Iterator[GradientKept]:
             yield GradientKept(event.site, name, gradient, read, Sure.LIKELY, written)
 
 
-def parameters(m: Machine) -> Iterator[Kept]:
+def parameters(m: Machine) -> Iterator[Kept | FieldMet]:
     """Where a method of an optimizer puts the values of a parameter into the state without a copy, and then writes the
-    parameter, so that another method finds there what was written."""
+    parameter, so that another method finds there what was written.
+
+    Or puts them there the first time only, and takes the difference of the parameter and what is there each time.
+    """
     if m.unit.owner < 0 or m.world.class_kind(m.unit.owner)[0] is not Kind.OPTIMIZER:
         return
     others = [unit for unit in m.world.program.units if unit.owner == m.unit.owner and unit is not m.unit]
     for event in m.index.of(t.StoreItem):
         key = _key(m, event)
-        if key is None or not _is_state(m, event.base) or not any(_asks(unit, key) for unit in others):
+        if key is None or not _is_state(m, event.base):
             continue
+        asked = any(_asks(unit, key) for unit in others)
         value = m.value(event.value)
         obj = m.state.object(value.refs[0]) if len(value.refs) == 1 else None
         taken = m.unit.definitions[event.value] if event.value >= 0 else None
@@ -60,11 +64,37 @@ def parameters(m: Machine) -> Iterator[Kept]:
         name = naming.text_of(m, taken.base)
         for share in obj.shares:
             source = m.state.object(share.of)
-            if share.how in (How.DATA, How.DETACH) and source.kind is Kind.PARAMETER and _moves(m, name, event.site):
-                storages = frozenset(one.storage | 1 for one in obj.shares)
-                shared = share.site
-                yield Kept("state", event.site, shared, share.how, name, True, obj.sure, m.unit.name, storages)
+            if share.how not in (How.DATA, How.DETACH) or source.kind is not Kind.PARAMETER:
+                continue
+            storages = frozenset(one.storage | 1 for one in obj.shares)
+            kept = Kept("state", event.site, share.site, share.how, name, True, obj.sure, m.unit.name, storages)
+            met = _differs(m, key, name) if event.site in m.index.on_arms else -1
+            if met >= 0:
+                yield kept._replace(sources=frozenset({name}), storages=frozenset())
+                yield FieldMet(met, "state", m.unit.name, "operand", name, "-", True)
                 break
+            if asked and _moves(m, name, event.site):
+                yield kept
+                break
+
+
+def _differs(m: Machine, key: str, name: str) -> int:
+    """Where the unit takes the difference of a parameter of that name and what stands at a key of the state."""
+    for event in m.unit.definitions:
+        if not isinstance(event, t.Operate) or event.symbol != "-":
+            continue
+        named = [_named(m.index, operand) for operand in event.operands]
+        sides = [{_side(m, made, key) for made in one if not isinstance(made, t.Augment | None)} for one in named]
+        texts = [naming.text_of(m, operand).removesuffix(".data") for operand in event.operands]
+        if any(sides[at] == {True} and texts[1 - at] == name for at in (0, 1) if len(sides) == 2):
+            return event.site
+    return -1
+
+
+def _side(m: Machine, made: t.Event | None, key: str) -> bool:
+    """Whether something was taken out of the state at a key."""
+    part = made.subscript[0] if isinstance(made, t.Item) and len(made.subscript) == 1 else None
+    return isinstance(made, t.Item) and isinstance(part, int) and m.value(part).const == key and _is_state(m, made.base)
 
 
 def _moves(m: Machine, name: str, site: int) -> bool:
