@@ -279,8 +279,10 @@ def note_rebound(m: Machine, before: Cell, value: Value, name: str, site: int) -
 
 
 def note_switched_on(m: Machine, ref: int) -> None:
-    """A tensor is made to require grad: `w = w.detach().clamp(0, 1)`, and then `w.requires_grad_()`. If its name is that
-    of a leaf which an optimizer has, the optimizer goes on with the first one."""
+    """A tensor is made to require grad: `w = w.detach().clamp(0, 1)`, and then `w.requires_grad_()`.
+
+    If its name is that of a leaf which an optimizer has, the optimizer goes on with the first one.
+    """
     left = m.left_leaves.get(ref | 1)
     if left is not None:
         name, site, late, sure = left

@@ -1,4 +1,4 @@
-"""Fields with a dictionary that has parameters for its keys, and what is kept of each under it: `self.slow[p] = p.data`."""
+"""Fields with a dictionary of what is kept of parameters, each under the parameter itself: `self.slow[p] = p.data`."""
 
 from __future__ import annotations
 
