@@ -108,8 +108,9 @@ def meet(m: Machine, fields: set[str], before: int = -1) -> bool:
     """
     for unit in m.world.program.units:
         for event in unit.definitions if unit.owner == m.unit.owner else ():
-            taking = isinstance(event, t.Operate | t.Invoke | t.Call)
-            if taking and (unit.number != m.unit.number or event.site < before) and fields <= _operands(unit, event):
+            if not isinstance(event, t.Operate | t.Invoke | t.Call):
+                continue
+            if (unit.number != m.unit.number or event.site < before) and fields <= _operands(unit, event):
                 return True
     return False
 
@@ -117,7 +118,7 @@ def meet(m: Machine, fields: set[str], before: int = -1) -> bool:
 def _operands(unit: t.Unit, event: t.Operate | t.Invoke | t.Call) -> set[str]:
     """The names of the fields that an operation takes, and that operators take whose results it takes."""
     found: set[str] = set()
-    pending: list[tuple[t.Event, int]] = [(event, 0)]
+    pending: list[tuple[t.Event | None, int]] = [(event, 0)]
     while pending:
         one, depth = pending.pop()
         if isinstance(one, t.Attribute):
@@ -127,7 +128,7 @@ def _operands(unit: t.Unit, event: t.Operate | t.Invoke | t.Call) -> set[str]:
     return found
 
 
-def _taken(event: t.Event) -> list[int]:
+def _taken(event: t.Event | None) -> list[int]:
     if isinstance(event, t.Operate):
         return list(event.operands)
     if isinstance(event, t.Invoke | t.Call):
