@@ -18,7 +18,7 @@ from torchcopylint.knowledge import table
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
 
-_ALIASES = frozenset({"detach", "view", "flatten", "squeeze"})
+_ALIASES = frozenset({"data", "detach", "view", "squeeze"})
 _PUTTING = frozenset({"append", "update", "setdefault", "extend"})
 MAX_STEPS = 4
 """So many views and names are gone back over from what is kept to the hook's argument."""
@@ -48,9 +48,9 @@ def _holder(hook: Machine, put: t.Event, parameter: str) -> str:
         return f"{naming.text_of(hook, put.base)}[{naming.index_text(hook, put.subscript)}]"
     if isinstance(put, t.StoreAttribute) and _is_input(hook, put.value, parameter):
         return f"{naming.text_of(hook, put.base)}.{put.name}"
-    if isinstance(put, t.Invoke) and put.name in _PUTTING:
-        if any(_is_input(hook, argument.register, parameter) for argument in put.arguments):
-            return naming.text_of(hook, put.base)
+    given = put.arguments if isinstance(put, t.Invoke) and put.name in _PUTTING else ()
+    if isinstance(put, t.Invoke) and any(_is_input(hook, argument.register, parameter) for argument in given):
+        return naming.text_of(hook, put.base)
     return ""
 
 
@@ -66,9 +66,7 @@ def _is_input(hook: Machine, register: int, parameter: str) -> bool:
             if len(bound) != 1:
                 return False
             register = bound[0].value
-        elif isinstance(made, t.Invoke) and made.name in _ALIASES:
-            register = made.base
-        elif isinstance(made, t.Attribute) and made.name == "data":
+        elif isinstance(made, t.Invoke | t.Attribute) and made.name in _ALIASES:
             register = made.base
         else:
             return False
