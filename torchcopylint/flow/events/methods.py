@@ -25,7 +25,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.networks import modules
+from torchcopylint.flow.networks import hooked_inputs, modules
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import conversions, copies, reading, resizing, slots, swaps, transfers
 from torchcopylint.flow.tapes import layout, numbers, taken_as
@@ -51,6 +51,7 @@ def call(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) -> Valu
     name = event.name
     callbacks.note_hook(m, event, arguments)
     forward_hooks.note(m, event, arguments)
+    hooked_inputs.note(m, event, arguments)
     obj = m.state.object(base.refs[0])
     guessed = obj.kind is Kind.UNKNOWN or (obj.kind in TENSORS and obj.sure is not Sure.PROVEN)
     if guessed and not obj.type and _is_of_others(event, arguments):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.graphs import callbacks
-from torchcopylint.flow.interprocedural import handing, hooked_inputs, partials
-from torchcopylint.flow.model import HANDED, OUTPUT, Fact, Object, Value
+from torchcopylint.flow.interprocedural import handing, partials
+from torchcopylint.flow.model import HANDED, OUTPUT, Fact, Object
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.values import memory
 
@@ -33,7 +33,6 @@ def note(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
     if not isinstance(function, FunctionReference) or not m.world.is_own(function.unit):
         return
     unit = m.world.unit(function.unit)
-    _note_inputs(m, event, value, arguments.at(0), unit)
     if any(made.name == "retain_grad" for made in m.world.index(unit).of(t.Invoke)):
         return
     method = unit.owner >= 0 and unit.kind == "function" and "staticmethod" not in m.world.decorators(unit.number)
@@ -50,12 +49,3 @@ def note(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
     if summary is not None:
         kept = tuple(one for one in summary.kept if one.kept == plain[place] and not method)
         handing.take(m, unit.number, kept, bound, event.site)
-
-
-def _note_inputs(m: Machine, event: t.Invoke, hook: Value, layer: Value, unit: t.Unit) -> None:
-    """What the hook keeps of the layer's inputs."""
-    plain = [parameter.name for parameter in unit.parameters if parameter.kind == "plain"]
-    method = unit.owner >= 0 and unit.kind == "function" and "staticmethod" not in m.world.decorators(unit.number)
-    place = method + len(partials.given(m, hook)) + 1
-    if place < len(plain):
-        hooked_inputs.note(m, event, layer, unit, plain[place])

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import KeptSpoilt
-from torchcopylint.flow.model import Kind, Sure, Value
+from torchcopylint.flow.graphs import callbacks
+from torchcopylint.flow.interprocedural import forward_hooks, partials
+from torchcopylint.flow.model import Kind, Object, Sure, Value
 from torchcopylint.flow.networks import told_inplace
+from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.values import naming
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
+    from torchcopylint.flow.values.sites import Arguments
 
 _ALIASES = frozenset({"data", "detach", "view", "squeeze"})
 _PUTTING = frozenset({"append", "update", "setdefault", "extend"})
@@ -24,22 +28,38 @@ MAX_STEPS = 4
 """So many views and names are gone back over from what is kept to the hook's argument."""
 
 
-def note(m: Machine, event: t.Invoke, layer: Value, unit: t.Unit, parameter: str) -> None:
-    """A function is registered as a forward hook of a layer; `parameter` is where it is handed the layer's inputs."""
+def note(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
+    """A function may be registered as a forward hook of a layer, argument 0, and keep what that is given."""
+    given = [one.register for one in event.arguments if one.keyword in ("", "hook")][:1]
+    layer = arguments.at(0)
     obj = m.state.object(layer.refs[0]) if len(layer.refs) == 1 else None
-    hook = m.world.machines.get(unit.number)
-    if obj is None or hook is None or obj.kind is not Kind.MODULE or dict(obj.config).get("inplace") is not True:
+    if event.name != forward_hooks.REGISTERING or not given or obj is None or not _works_in_place(obj):
         return
-    row = table.module_class(obj.type) if obj.type else None
-    if row is None or not row.inplace_keyword:
-        return
-    for put in hook.index.events:
-        holder = _holder(hook, put, parameter)
+    value = arguments.keywords.get("hook", arguments.at(1))
+    function = callbacks.called(m, given[0], value).const
+    hook = m.world.machines.get(function.unit) if isinstance(function, FunctionReference) else None
+    parameter = _inputs_of(m, hook, value) if hook is not None and m.world.is_own(hook.unit.number) else ""
+    for put in hook.index.events if hook is not None and parameter else ():
+        holder = _holder(hook, put, parameter) if hook is not None else ""
         if holder:
             op = f"{obj.type.rpartition('.')[2]}(...)"
             told = told_inplace.site_of(m, layer, event.site)
             m.fact(KeptSpoilt(event.site, holder, op, put.site, told, Sure.LIKELY))
             return
+
+
+def _works_in_place(obj: Object) -> bool:
+    row = table.module_class(obj.type) if obj.kind is Kind.MODULE and obj.type else None
+    return row is not None and row.inplace_keyword and dict(obj.config).get("inplace") is True
+
+
+def _inputs_of(m: Machine, hook: Machine, value: Value) -> str:
+    """The parameter of a hook that the inputs of the layer are handed as, behind the layer itself."""
+    unit = hook.unit
+    plain = [parameter.name for parameter in unit.parameters if parameter.kind == "plain"]
+    method = unit.owner >= 0 and unit.kind == "function" and "staticmethod" not in m.world.decorators(unit.number)
+    place = method + len(partials.given(m, value)) + 1
+    return plain[place] if place < len(plain) else ""
 
 
 def _holder(hook: Machine, put: t.Event, parameter: str) -> str:
