@@ -120,6 +120,11 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         return _of_output(m, single.refs[0], obj, key, event.site, text)
     if obj.kind is Kind.DICT and (anew := by_default.entry(m, single, key, event.site, text)) is not None:
         return anew
+    if obj.kind is Kind.UNKNOWN and key is None and _is_plain_slice(m, single, event):
+        # If that turns out to be a tensor, so is what it is a part of, and it shares the memory of that.
+        part = Object(owner=obj.owner, text=text)
+        region = indexing.region_of(m, event.subscript)
+        return memory.alias(m, single, event.site, How.INDEX, part, region=region, when=memory.IF_TENSOR, tag="slice")
     found = slots.element(m, single, key, event.site, text)
     root = single.root if isinstance(single.root, tuple) and single.root[1].startswith(".") else None
     if root is not None and isinstance(key, int | str) and len(found.refs) == 1:
@@ -159,6 +164,13 @@ def _of_output(m: Machine, ref: int, obj: Object, key: object, site: int, text: 
         m.runs.parts.update(one | 1 for one in part.refs)
         slots.bind_slot(m, slot, part, site)
     return slots.slot_value(m, slot)
+
+
+def _is_plain_slice(m: Machine, single: Value, event: t.Item) -> bool:
+    """Whether one slice is taken, without a step, of something into which nobody has put anything here."""
+    part = event.subscript[0] if len(event.subscript) == 1 else None
+    plain = isinstance(part, t.Slice) and part.step == t.NO_REGISTER
+    return plain and len(single.refs) == 1 and not m.state.slot_names(single.refs[0])
 
 
 def _is_slice(event: t.Item) -> bool:

@@ -157,6 +157,9 @@ def is_mask(m: Machine, register: int) -> bool:
         return False
     if made.symbol in ("&", "|") and len(made.operands) == 2:
         return any(is_mask(m, operand) for operand in made.operands)
+    if made.symbol == "~":
+        # `x[~done]`: a place from the end is written with a minus, but by who counts (`x[~i]`).
+        return not _is_counter(m, made.operands[0])
     return made.symbol in COMPARISONS
 
 

@@ -229,7 +229,10 @@ def _note_view(m: Machine, ref: int, sure: Sure) -> None:
         return
     source = m.state.object(views[0].of)
     certain = {share.storage for share in source.shares if share.sure}
-    shares = tuple(s._replace(how=How.VIEW, when="", sure=s.storage in certain) for s in views)
+    shares = tuple(
+        s._replace(how=How.VIEW if s.how is How.CONDITIONAL else s.how, when="", sure=s.storage in certain)
+        for s in views
+    )
     m.state.set_object(ref, obj._replace(shares=shares))
     refine(m, Value((views[0].of,)), Kind.TENSOR, sure)
 
