@@ -118,6 +118,7 @@ PHRASES: Mapping[str, str] = {
     "saved.network": "saved here: `{op}` keeps its parameters for backward",
     "saved.parameters": "saved here: `{op}` keeps its parameters for backward",
     "moved.host": "moved here: a copy of `{source}` to the host is started, and not waited for",
+    "moved.nothing": "moved here: `{cause}`, without a gradient for any of its parameters",
     "read.in_flight": "read here: `{name}` is not filled yet",
     "read.run": "read here: backward runs over the graph of `{source}`",
     "read.again": "read here: backward over `{name}` needs what is gone",

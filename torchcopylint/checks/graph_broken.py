@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence
-from torchcopylint.flow.facts import GraphLost, UnitFacts
+from torchcopylint.flow.facts import GraphLost, StepUnreached, UnitFacts
 
 ACROSS_CALLS = True
 
@@ -27,4 +27,16 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                 confidence=confidence(fact.sure),
                 instead=Point(Role.CUT, fact.wrapper, "cut.leaf.made", names) if fact.wrapper >= 0 else None,
                 variant="wrapped" if fact.wrapped else "number" if fact.number else "",
+            )
+        elif isinstance(fact, StepUnreached):
+            names = {"name": fact.name, "source": fact.source, "op": fact.op, "cause": fact.optimizer}
+            yield Report(
+                site=fact.cut,
+                points=(
+                    Point(Role.CUT, fact.cut, "cut.graph", names),
+                    Point(Role.MOVED, fact.site, "moved.nothing", names),
+                ),
+                values=names,
+                confidence=confidence(fact.sure),
+                variant="unreached",
             )

@@ -54,6 +54,7 @@ from torchcopylint.flow.graphs import (
     kept_gradients,
     passes,
     two_modes,
+    unreached,
 )
 from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers what its events mean)
     attributes,
@@ -287,6 +288,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += field_gradients.found(m)
     found += rebound_fields.found(m)
     found += kept_gradients.parameters(m)
+    found += unreached.found(m)
     if any(isinstance(fact, ReadAfter) for fact in found):
         found += two_sides.found(m)
     return found

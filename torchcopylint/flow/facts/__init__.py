@@ -26,6 +26,7 @@ from torchcopylint.flow.facts.autograd import (
     RequiresGradRefused,
     RetainedForNothing,
     Saved,
+    StepUnreached,
     TermCopied,
     ViewRefused,
 )
@@ -184,6 +185,7 @@ __all__ = [
     "Sharer",
     "StateItemLost",
     "TensorCopied",
+    "StepUnreached",
     "TermCopied",
     "Truncated",
     "UnitFacts",

@@ -286,6 +286,20 @@ class GraphLost(NamedTuple):
     wrapper: int = -1
 
 
+class StepUnreached(NamedTuple):
+    """At `site`, `optimizer` steps, and the one backward since its gradients were set to zero, over the loss `name`,
+    has come to none of its parameters: `op` has cut `source`, which its network has computed, from its graph at
+    `cut`."""
+
+    site: int
+    name: str
+    source: str
+    cut: int
+    op: str
+    optimizer: str
+    sure: Sure
+
+
 class TermCopied(NamedTuple):
     """At `site`, `op` copies the numbers out of tensors with a graph, and the copy is a term of what backward runs over
     at `ran`, together with others that have a graph. `name` is what it copies."""

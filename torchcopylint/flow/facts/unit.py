@@ -27,6 +27,7 @@ from torchcopylint.flow.facts.autograd import (
     NonleafKept,
     RequiresGradRefused,
     RetainedForNothing,
+    StepUnreached,
     TermCopied,
     ViewRefused,
 )
@@ -111,7 +112,7 @@ Relation: TypeAlias = (
     " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
     " | ModulePaired | PutAside | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
-    " | TensorCopied | TermCopied | ContextKept | FieldKeepsGraph"
+    " | TensorCopied | TermCopied | StepUnreached | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
     " | EntriesEdited | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept"
     " | PartSuffers | FieldOver | FieldsShare | ScratchEdited"
