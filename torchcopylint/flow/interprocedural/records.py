@@ -22,8 +22,11 @@ _TUPLES = frozenset({"NamedTuple", "typing.NamedTuple"})
 
 def fields_of(world: World, number: int) -> dict[str, Annotation]:
     """The fields of a class of this file that has no `__init__`, in the order in which a call sets them."""
-    if world.method(number, "__init__") is not None:
-        return {}
+    return {} if world.method(number, "__init__") is not None else _annotated(world, number)
+
+
+def _annotated(world: World, number: int) -> dict[str, Annotation]:
+    """The fields that the body of a class of this file, and of those it inherits, speaks of."""
     found: dict[str, Annotation] = {}
     for current in reversed(world.lineage(number)):
         if world.is_own_class(current):
@@ -56,9 +59,9 @@ def copied(m: Machine, source: Value, keywords: Mapping[str, Value], site: int, 
 
 
 def declared(m: Machine, type_name: str, name: str) -> Object | None:
-    """What the annotation in the class body says of a field."""
+    """What the annotation in the class body says of a field, whoever sets it."""
     number = m.world.local_class(type_name)
-    annotation = fields_of(m.world, number).get(name) if number is not None else None
+    annotation = _annotated(m.world, number).get(name) if number is not None else None
     return kinds.from_annotation(m, annotation) if annotation is not None else None
 
 

@@ -27,6 +27,7 @@ _TRAINED = frozenset({"online", "current", "main"})
 """Words that say so of the other one."""
 _MODELS = frozenset({"model", "net", "network", "policy", "student", "live", "learner", "encoder"})
 """Words for any model, or for one that learns."""
+_NETWORKS = frozenset({"model", "net", "network"})
 _BEFORE = frozenset({"old", "prev", "previous"})
 _NAMESPACE = "types.SimpleNamespace"
 _OF_MODULES = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict", "requires_grad_"})
@@ -46,12 +47,23 @@ def found(m: Machine) -> Iterator[Relation]:
 
 def is_apart(name: str, source: str) -> bool:
     """Whether a name is another one with a word more that sets it apart: `target_encoder`, of `online_encoder`."""
-    words = name.lower().strip("_").split("_")
+    words = _words(name)
     if _APART.isdisjoint(words):
         return False
-    others = source.lower().strip("_").split("_")
     rest = [word for word in words if word not in _APART]
-    return rest == [word for word in others if word not in _TRAINED] and rest != words
+    others = [word for word in _words(source) if word not in _TRAINED]
+    # `q_target` is that of `q_network`: that it is a network need not be said twice.
+    called = [[word for word in some if word not in _NETWORKS] for some in (rest, others)]
+    return rest == others or (called[0] == called[1] != [])
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name. `qtarget` and `qnet` are two, as `q_target` and `q_net` are."""
+    found = []
+    for word in name.lower().strip("_").split("_"):
+        joined = word[:1] == "q" and word[1:] in _APART | _NETWORKS
+        found += [word[:1], word[1:]] if joined else [word]
+    return found
 
 
 def is_another(name: str, source: str) -> bool:
@@ -260,7 +272,16 @@ def _uses(m: Machine, field: str, names: frozenset[str] = frozenset()) -> list[i
             owner = unit.definitions[held.base] if isinstance(held, t.Attribute) and held.base >= 0 else None
             if isinstance(held, t.Attribute) and held.name == field and isinstance(owner, t.Load):
                 found += [site] if owner.name == unit.first else []
+        if not names:
+            # `self.target(x)`
+            called = (call for call in index.of(t.Invoke) if call.name == field)
+            found += [call.site for call in called if _is_first(unit, call.base)]
     return found
+
+
+def _is_first(unit: t.Unit, register: int) -> bool:
+    made = unit.definitions[register] if register >= 0 else None
+    return isinstance(made, t.Load) and made.name == unit.first
 
 
 def _handed(m: Machine, field: str) -> list[int]:
