@@ -151,8 +151,10 @@ def item_of_buffer(m: Machine, base: Value, obj: Object, event: t.Item, text: st
     if kind is Kind.BYTES:
         made = made._replace(type=obj.type)
     region = region_of(m, event.subscript)
-    # One number of a one-dimensional array is a copy, a row of another is a view: only a slice is surely one.
+    # One number of a one-dimensional array is a copy, a row of another is a view: only a slice is surely one, and what
+    # `...` stands beside, which is an array without dimensions then.
     number = kind is Kind.ARRAY and not any(part.kind in ("all", "slice") for part in region)
+    number = number and not any(isinstance(part, int) and m.value(part).const is ... for part in event.subscript)
     if number and advanced is Fact.NO and _is_of_loss(m, obj):
         reading.read(m, base, event.site, "operand")
         return Value(kind=Kind.NUMBER)

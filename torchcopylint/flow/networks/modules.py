@@ -202,6 +202,11 @@ def _register(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, te
         else:
             written_out.forget(m, ref)
         frozen.note_part(m, ref, value)
+        for held in value.refs:
+            # It is called as the field is, as if it had been set there.
+            inner = m.state.object(held)
+            if not inner.text or inner.text.endswith(")") or inner.text == "...":
+                m.state.set_object(held, inner._replace(text=f"{m.state.object(ref).text}.{key}"))
         slots.bind_slot(m, (ref, f".{key}"), value, event.site)
         m.world.stored(m, m.state.object(ref), key, value)
     elif event.name != "register_parameter":
