@@ -67,7 +67,7 @@ def output_of_one(m: Machine, function: Value, arguments: Arguments, result: Val
     kept_while_trained.note_use(m, function, site, "call")
     if all(_hands_on_beside(m, ref) for ref in function.refs):
         return result
-    trained = {m.state.object(ref).requires_grad for ref in function.refs}
+    trained = {Fact.NO if _has_no_weights(m, ref) else m.state.object(ref).requires_grad for ref in function.refs}
     obj = Object(Kind.MODULE, requires_grad=trained.pop() if len(trained) == 1 else Fact.UNKNOWN)
     if len(result.refs) == 1 and all(_makes_a_tensor(m, ref) for ref in function.refs):
         made = m.state.object(result.refs[0])
@@ -88,6 +88,13 @@ def _hands_on_beside(m: Machine, ref: int) -> bool:
         and not part.returned[0].path
         for part in parts
     )
+
+
+def _has_no_weights(m: Machine, ref: int) -> bool:
+    """Whether a module is a layer of torch that has no parameters: one that pads, pools or activates."""
+    obj = m.state.object(ref)
+    row = table.module_class(obj.type) if obj.type else None
+    return row is not None and not (row.container or row.parameters or row.nested)
 
 
 def _makes_a_tensor(m: Machine, ref: int) -> bool:
