@@ -64,7 +64,7 @@ from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers 
     handed_networks,
     transforms,
 )
-from torchcopylint.flow.interprocedural.summaries import lent_in, places_in
+from torchcopylint.flow.interprocedural.summaries import SWITCHES, lent_in, places_in, switch_of
 from torchcopylint.flow.model import ARGUMENT, FIELD, TENSORS, Fact, How, Kind, Object, Share, Value
 from torchcopylint.flow.program import (
     consumers,
@@ -324,7 +324,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         has_no_grad=m.has_no_grad,
         shielded=unit.owner in shielding,
         called_without_grad=_called_without_grad(world, m, found),
-        takes_inplace=any(parameter.name in ("inplace", "in_place") for parameter in unit.parameters),
+        takes_inplace=bool(switch_of(unit)) or _asks_inplace(world, unit),
         roles=world.roles_of(unit),
         given_away=world.given_away(unit.number),
         held_by_callers=world.held_by_callers(unit.number),
@@ -333,6 +333,19 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         parameters=frozenset(parameter.name for parameter in unit.parameters),
         serves_forward=serving.serves_forward(world, unit.number),
     )
+
+
+def _asks_inplace(world: World, unit: t.Unit) -> bool:
+    """Whether a method asks a field of its object whether to write in place: `if self.inplace:`."""
+    if unit.owner < 0:
+        return False
+    asked = (e for e in world.index(unit).named if isinstance(e, t.Attribute) and e.name in SWITCHES)
+    return any(e.base >= 0 and _is_receiver(unit, e.base) for e in asked)
+
+
+def _is_receiver(unit: t.Unit, register: int) -> bool:
+    made = unit.definitions[register]
+    return isinstance(made, t.Load) and made.name == unit.first
 
 
 MAX_CALLERS = 2

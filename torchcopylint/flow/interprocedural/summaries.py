@@ -278,9 +278,12 @@ def _is_added(m: Machine, write: Write, storage: int) -> bool:
     return any(link.how is How.FIELD and link.site >= 0 for _, link in chain)
 
 
+SWITCHES = ("inplace", "in_place")
+
+
 def switch_of(unit: Unit) -> str:
     """The parameter that tells a function to write in place, if it has one."""
-    return next((p.name for p in unit.parameters if p.name in ("inplace", "in_place")), "")
+    return next((p.name for p in unit.parameters if p.name in SWITCHES), "")
 
 
 def _is_stub(unit: Unit) -> bool:
