@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import BY_OTHERS, LOCAL, Fact, How, Kind, Object, Sure
+from torchcopylint.flow.program.mapping import VMAP
 from torchcopylint.flow.values.kinds import MODULE_BASES, PARAMETER_NAMES
 from torchcopylint.knowledge import table
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from torchcopylint.flow.files.world import World
     from torchcopylint.flow.running.machine import Machine
 
-_PLAIN = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
+_PLAIN = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.OTHER})
 _BARE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 MAX_SHARES = 6
 """So many views and conversions are gone back over."""
@@ -30,17 +31,27 @@ def is_hollow(world: World, number: int) -> bool:
     if not world.is_own_class(number):
         facts = world.outside.class_facts(number)
         return facts is not None and facts.hollow
-    if [name for _, name in world.bases(number)] not in [[base] for base in _BARE]:
+    below = _is_below_hollow(world, number)
+    if not below and [name for _, name in world.bases(number)] not in [[base] for base in _BARE]:
         return False
     fields = world.fields(number)
-    if not fields or not all(obj.kind is Kind.UNKNOWN or _is_plain(world, number, obj) for obj in fields.values()):
+    if not (fields or below) or not all(obj.kind is Kind.UNKNOWN or _is_plain(world, number, obj) for obj in fields.values()):
         return False
     units = [unit for unit in world.program.units if unit.owner == number]
     named = (event for unit in units for event in world.index(unit).named)
     if any(event.name in _REGISTERING and not isinstance(event, t.Attribute) for event in named):
         return False
     unknown = [name for name, obj in fields.items() if not _is_plain(world, number, obj)]
+    buffers = _buffers(units)
+    unknown = [name for name in unknown if name not in buffers and not _is_mapped(world, units, name)]
     return not unknown or _worked_with(units).isdisjoint(unknown)
+
+
+def _is_below_hollow(world: World, number: int) -> bool:
+    """Whether a class has one base, a known class that has no parameters itself."""
+    bases = [parent for parent, _ in world.bases(number)]
+    parent = bases[0] if len(bases) == 1 else None
+    return parent is not None and number not in world.lineage(parent) and has_no_parameters(world, parent)
 
 
 def has_no_parameters(world: World, number: int) -> bool:
@@ -135,11 +146,33 @@ def _worked_with(units: list[t.Unit]) -> set[str]:
             else:
                 continue
             made = [unit.definitions[register] for register in registers if register >= 0]
-            found |= {one.name for one in made if isinstance(one, t.Attribute)}
-            if isinstance(event, t.Invoke) and made and isinstance(made[0], t.Load):
+            found |= {one.name for one in made if isinstance(one, t.Attribute) and not _is_of_other(unit, one)}
+            if isinstance(event, t.Invoke) and made and isinstance(made[0], t.Load) and made[0].name == unit.first:
                 # `self.layer(x)` calls what stands in the field.
                 found.add(event.name)
     return found
+
+
+def _is_of_other(unit: t.Unit, event: t.Attribute) -> bool:
+    """Whether an attribute is one of a name that is not the receiver of its method: `torch.device`."""
+    base = unit.definitions[event.base] if event.base >= 0 else None
+    return isinstance(base, t.Load) and base.name != unit.first
+
+
+def _buffers(units: list[t.Unit]) -> set[str]:
+    """The fields that a class registers as buffers by name: what is put there later is one as well."""
+    calls = [(u, e) for u in units for e in u.definitions if isinstance(e, t.Invoke) and e.name == "register_buffer"]
+    names = [unit.definitions[event.arguments[0].register] for unit, event in calls if event.arguments]
+    return {one.value for one in names if isinstance(one, t.Const) and isinstance(one.value, str)}
+
+
+def _is_mapped(world: World, units: list[t.Unit], name: str) -> bool:
+    """Whether a field holds what `vmap` has made of a function, or nothing yet."""
+    stores = [(unit, e) for unit in units for e in world.index(unit).of(t.StoreAttribute) if e.name == name]
+    made = [(world.machines.get(unit.number), unit.definitions[e.value]) for unit, e in stores if e.value >= 0]
+    called = [m is not None and isinstance(e, t.Call | t.Invoke) and m.dotted_of(e) in VMAP for m, e in made]
+    empty = [isinstance(e, t.Const) and e.value is None for _, e in made]
+    return len(made) == len(stores) and any(called) and all(a or b for a, b in zip(called, empty, strict=True))
 
 
 def _is_plain(world: World, number: int, obj: Object) -> bool:
