@@ -427,8 +427,17 @@ def _may_be_a_leaf(m: Machine, obj: Object) -> bool:
         # A row of a parameter of a model is no element of a list.
         return True
     moved = [s for s in obj.shares if "device" in s.when and m.state.object(s.of).leaf > 0]
+    if moved and _comes_home(m, obj) and all(not devices.place_of(m.state.object(s.of)) for s in moved):
+        # What nobody has sent anywhere is on the CPU.
+        return True
     handed = any(devices.place_of(m.state.object(s.of)) == devices.HANDED for s in moved)
     return handed or any(m.state.object(s.storage).owner in (FIELD, GLOBAL) for s in moved)
+
+
+def _comes_home(m: Machine, obj: Object) -> bool:
+    """Whether a tensor is what `cpu()` has returned."""
+    made = m.unit.definitions[m.index.calls[obj.site]] if obj.site in m.index.calls else None
+    return isinstance(made, t.Invoke) and made.name == "cpu"
 
 
 def _of_array(m: Machine, base: Value, ref: int, name: str, site: int) -> Value:
