@@ -35,7 +35,9 @@ def is_hollow(world: World, number: int) -> bool:
     if not below and [name for _, name in world.bases(number)] not in [[base] for base in _BARE]:
         return False
     fields = world.fields(number)
-    if not (fields or below) or not all(obj.kind is Kind.UNKNOWN or _is_plain(world, number, obj) for obj in fields.values()):
+    if not (fields or below) or not all(
+        obj.kind is Kind.UNKNOWN or _is_plain(world, number, obj) for obj in fields.values()
+    ):
         return False
     units = [unit for unit in world.program.units if unit.owner == number]
     named = (event for unit in units for event in world.index(unit).named)
