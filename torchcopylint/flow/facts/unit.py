@@ -126,7 +126,8 @@ class UnitFacts(NamedTuple):
     `returns_sources` are the storages that it returns itself, not as a view,
     or that it has taken away from the argument that they belong to (`x.set_(y)`);
     `returns_value` whether it returns anything at all, `takes_inplace` whether its caller decides by a parameter
-    `inplace`, or its object by such a field, if it writes. `trains` is whether it calls `backward()`, `calls_trainer` whether it calls a function of
+    `inplace`, or its object by such a field, if it writes.
+    `trains` is whether it calls `backward()`, `calls_trainer` whether it calls a function of
     the file that does, `has_no_grad` whether it switches grad mode off for a part of itself, `shielded` whether one
     beside it does so to write a parameter. `called_without_grad` is
     whether every call of it runs without grad (`UNKNOWN` if there is no call, or nobody knows). `roles` is as what
