@@ -399,13 +399,26 @@ def _returned_sources(m: Machine) -> set[int]:
     pending = [(ref, 0) for value in m.returned for ref in value.refs]
     while pending:
         ref, depth = pending.pop()
-        if any(share.storage == ref for share in m.state.object(ref).shares):
+        shares = m.state.object(ref).shares
+        if any(share.storage == ref for share in shares):
             found.add(ref)
+        found |= {share.storage for share in shares if share.how is How.FROM_NUMPY and _is_back(m, share)}
         if depth < 3:
             for slot in m.state.slot_names(ref):
                 cell = m.state.cell(slot)
                 pending += [(held, depth + 1) for held in cell.refs] if cell is not None else []
     return found
+
+
+def _is_back(m: Machine, share: Share) -> bool:
+    """Whether a tensor sits on all of the array of an argument that is a tensor: who passed that gets it back."""
+    arrays = [one for one in m.state.object(share.of).shares if one.storage == share.storage]
+    return (
+        m.state.object(share.storage).kind is not Kind.ARRAY
+        and not (share.region or share.when)
+        and bool(arrays)
+        and all(one.how is How.NUMPY and one.of == one.storage and not (one.region or one.when) for one in arrays)
+    )
 
 
 def _of_own_name(m: Machine, value: Value) -> list[Share]:
