@@ -27,8 +27,15 @@ SCOUT = "scout"
 _WRITES_LATER = "(in `change`)"
 """How evidence tells of a name in the helper that writes what was passed, as later training would."""
 
+OF_KINDS = frozenset(
+    {"TypeError", "AttributeError", "NameError", "ImportError", "NotImplementedError", "AssertionError"}
+)
+"""Exceptions that seldom come of how much there is of something."""
+
 _COUNTS_ON_GRAPH = re.compile(r"does not require grad|requires_grad=False|not require gradients|NoneType")
 """What torch and Python say where a graph or a gradient is missed."""
+_APART = "only without a GPU, which the code takes without asking for one: what comes back from there is a copy"
+_ASSERTED = "without that, an assertion of the code fails: it counts on what the finding says"
 _DELAYED = "the GPU was given half a second of other work before the steps, as it may have had"
 _LENT = {
     "graph": "only what stands in for things from elsewhere has a graph here: it is not seen if they require no grad",
@@ -181,12 +188,17 @@ class _Try:
 def _try(attempt: Attempt, rule: Rule, ask: Ask, *, scout: bool) -> _Try:
     kind = SCOUT if scout else ""
     run = ask(attempt, kind, ())
-    if run.shortened and not _got_there(attempt, run, rule):
+    if run.shortened and not _got_there(attempt, run, rule) and not _ended_by_kind(run):
         attempt = replace(attempt, whole=True)
         run = ask(attempt, kind, ())
     if scout and _got_there(attempt, run, rule):
         run, scout = ask(attempt, "", ()), False
     return _Try(attempt, run, _got_there(attempt, run, rule), scout)
+
+
+def _ended_by_kind(run: Run) -> bool:
+    """Whether an exception ended a run that more turns of a loop before it would not have kept away."""
+    return bool(run.ended and run.raised) and not OF_KINDS.isdisjoint(run.raised[-1].kinds)
 
 
 def _got_there(attempt: Attempt, run: Run, rule: Rule) -> bool:
@@ -233,6 +245,12 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
     opinions: dict[str, Opinion] = {}
     for word in rule.words:
         opinions[word] = PREDICATES[word](case)
+        if opinions[word].seen is not Seen.NO and any(_asserts(run, a, rule) for a in answers.values()):
+            told = (*opinions[word].evidence, Evidence("asserted", _ASSERTED), *blocked)
+            return Outcome(Verdict.INCONCLUSIVE, told, label, attempt, run, harmless=True)
+        if opinions[word].seen is Seen.YES and _is_apart(attempt, word, rule, ask):
+            told = (*opinions[word].evidence, Evidence("apart", _APART), *blocked)
+            return Outcome(Verdict.INCONCLUSIVE, told, label, attempt, run, harmless=True)
         if opinions[word].seen is Seen.YES:
             confirmed = _confirmed(attempt, run, word, opinions[word].evidence, rule, ask)
             evidence = (*confirmed.evidence, *blocked)
@@ -280,6 +298,14 @@ def _confirmed(attempt: Attempt, run: Run, word: str, evidence: tuple[Evidence, 
     return Outcome(Verdict.CONFIRMED, evidence, "", attempt, run)
 
 
+def _asserts(run: Run, altered: Run | None, rule: Rule) -> bool:
+    """Whether the code asserts what a finding complains of: an assertion fails in the altered run, and not in it as it
+    is, which it did not end before that for what the finding says."""
+    if altered is None or _raised_as_expected(run, rule):
+        return False
+    return altered.ended == "AssertionError" != run.ended
+
+
 def _waits_for_write(attempt: Attempt, rule: Rule) -> bool:
     """Whether a gradient is said to be wrong after a write that is no step: the finding is about every later one."""
     return "gradient-differs" in rule.words and not any(mark.role is Role.WRITTEN for mark in attempt.marks)
@@ -311,6 +337,23 @@ def _is_lent(attempt: Attempt, before: Run, word: str, rule: Rule, ask: Ask) -> 
         return False
     if run.ended and run.ended != before.ended:
         return not (run.raised and _COUNTS_ON_GRAPH.search(run.raised[-1].message))
+
+    def asked(kind: str, marks: tuple[int, ...]) -> Run | None:
+        return _asked(ask, twin, run, kind, marks)
+
+    case = Case(run, twin.marks, rule.blame, rule.against, rule.raises, asked)
+    return PREDICATES[word](case).seen is not Seen.YES
+
+
+def _is_apart(attempt: Attempt, word: str, rule: Rule, ask: Ask) -> bool:
+    """Whether the effect is not there where what the code moves to a GPU really is elsewhere."""
+    twin = attempt.apart() if attempt.apart is not None else None
+    if twin is None:
+        return False
+    twin = replace(twin, whole=attempt.whole)
+    run = ask(twin, "", ())
+    if run.failed or not run.reached(len(twin.marks)):
+        return False
 
     def asked(kind: str, marks: tuple[int, ...]) -> Run | None:
         return _asked(ask, twin, run, kind, marks)

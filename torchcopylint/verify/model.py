@@ -41,6 +41,7 @@ class Attempt:
     never refute. `unwritten`: nothing in the file writes what is shared, so that a write was assumed (by `change`).
     `unlent` makes the same with nothing that stands in requiring grad: a graph is then the user's own (`graph`); or has
     recording off where the code is called, if nothing in it counts on that (`recording`).
+    `apart` makes the same with what is moved to a GPU told from what is not, so that what comes back is a copy.
     `next` makes the attempt that comes next under another setting if this one does, and `likely` is whether that is
     expected before it has run.
     """
@@ -56,6 +57,7 @@ class Attempt:
     whole: bool = False
     unwritten: bool = False
     unlent: Callable[[str], Attempt | None] | None = field(default=None, compare=False, repr=False)
+    apart: Callable[[], Attempt | None] | None = field(default=None, compare=False, repr=False)
     next: Callable[[], Attempt | None] | None = field(default=None, compare=False, repr=False)
     likely: bool = False
 

@@ -62,6 +62,7 @@ class Verifier:
         self._rule = Rule((), (), (), Role.HERE, conditional=False)
         self._parallel: bool | None = None if device == "cpu" else False
         self._begun = ("", False)
+        self._harmless = False
 
     def __enter__(self) -> Verifier:
         return self
@@ -112,7 +113,7 @@ class Verifier:
         best, kept = self._verified(piece, page), self.counted
         # That nothing is seen where everything is on one device says nothing about where it is not.
         last = _SETTLED if self._device == "cpu" else (Verdict.CONFIRMED, Verdict.UNAVAILABLE)
-        while best.verdict not in last and piece.otherwise is not None:
+        while best.verdict not in last and piece.otherwise is not None and not self._harmless:
             piece = piece.otherwise()
             other = self._verified(piece, page)
             settles = best.verdict not in _SETTLED and other.verdict in _SETTLED and self._device != "cpu"
@@ -131,7 +132,7 @@ class Verifier:
                 self._child = None
 
     def _verified(self, piece: Slice, page: Page | None) -> Verification:
-        self.counted = None
+        self.counted, self._harmless = None, False
         if piece.unsupported:
             return Verification(Verdict.UNSUPPORTED, (Evidence("unsupported", piece.unsupported),))
         page = page or load_pages()[piece.code]
@@ -164,6 +165,8 @@ class Verifier:
             nothing = Evidence("unsupported", "there is nothing to run")
             return Verification(Verdict.UNSUPPORTED, (nothing,))
         verdict, evidence = combine(outcomes, rule)
+        # Less of the code says no more of that.
+        self._harmless = any(outcome.harmless for outcome in outcomes)
         if piece.elsewhere and self._device == "cpu" and verdict is not Verdict.CONFIRMED:
             told = f"needs {_NEEDS['cuda']}: on the processor, the conversion hands back what it is given"
             verdict, evidence = Verdict.UNSUPPORTED, (Evidence("unsupported", told),)

@@ -106,6 +106,9 @@ def _used_already(case: Case) -> bool:
         if state.mark in read:
             if state.when == "leave" and before - state.buffers:
                 return True
+            # Who returns what backward runs over is back before it has.
+            if state.when == "enter" and (before & {name for name, _ in state.graphs}) - state.buffers:
+                return True
             before = state.buffers
     return False
 

@@ -194,6 +194,7 @@ _ANSWERS: tuple[tuple[re.Pattern[str], Callable[[Setting, re.Match[str]], Settin
         (r"size of tensor a \((?P<one>\d+)\) must match the size of tensor b \((?P<other>\d+)\)", _with_size),
         (r"^index (?P<count>\d+) is out of range$", _fewer),
         (r"Expected input batch_size \(\d+\) to match target batch_size", _single),
+        (r"could not be broadcast to indexing result of shape|could not broadcast input array", _single),
         (r"Input batch size \d+ doesn't match hidden0 batch size (?P<wanted>\d+)", _with_batch),
         (r"(?:same dtype, but got|expected scalar type|expected m1 and m2).*[Dd]ouble", _with_doubles),
         (r"Kernel size can't be greater than actual input size", _larger),

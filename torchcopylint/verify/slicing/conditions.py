@@ -11,6 +11,7 @@ from torchcopylint.verify.slicing.source import walked
 
 Value = bool | int | float | str | None
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_LISTS = (ast.List, ast.ListComp)
 _BODIES = ("body", "orelse", "finalbody")
 
 
@@ -18,7 +19,8 @@ _BODIES = ("body", "orelse", "finalbody")
 class Wanted:
     """By the last part of a name: the value it should have (`values`), whether it should count as true (`truths`), the
     numbers that it should reach at least or at most (`least`, `most`); and the names that should not be `None`
-    (`made`), or that say how many turns lie between two (`intervals`).
+    (`made`), or that say how many turns lie between two (`intervals`). `asking` are the functions of the file that say
+    whether what they are given is not `None`.
     """
 
     values: dict[str, Value] = field(default_factory=dict)
@@ -27,6 +29,7 @@ class Wanted:
     most: dict[str, float] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)
     intervals: set[str] = field(default_factory=set)
+    asking: frozenset[str] = frozenset()
 
     def instead_of(self, name: str, default: ast.expr) -> Value | ast.expr:
         """What a parameter with this name should get; the default where that will do, or where it is no constant."""
@@ -57,7 +60,7 @@ class Wanted:
 
 def wanted_for(tree: ast.Module, rows: Collection[int]) -> Wanted:
     """What the way to some rows of a file asks for."""
-    found = Wanted()
+    found = Wanted(asking=_asking(tree))
     for row in sorted(rows):
         body: list[ast.stmt] = tree.body
         while body:
@@ -72,6 +75,19 @@ def wanted_for(tree: ast.Module, rows: Collection[int]) -> Wanted:
     if found.intervals:
         _shorten(tree, found)
     return found
+
+
+def _asking(tree: ast.Module) -> frozenset[str]:
+    """The functions of a file that are another name for `is not None`."""
+    return frozenset(
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        and len(node.body) == 1
+        and isinstance(node.body[0], ast.Return)
+        and node.body[0].value is not None
+        and ast.unparse(node.body[0].value) in {f"{argument.arg} is not None" for argument in node.args.args[:1]}
+    )
 
 
 def _shorten(tree: ast.Module, found: Wanted) -> None:
@@ -111,7 +127,7 @@ def _enter(node: ast.stmt, row: int, found: Wanted) -> list[ast.stmt]:
         for part in walked(node):
             if isinstance(part, ast.comprehension):
                 _count(part.iter, found)
-            elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) and isinstance(part.left, ast.List):
+            elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) and isinstance(part.left, _LISTS):
                 _at_least(part.right, found)
     return block
 
@@ -151,6 +167,12 @@ def _ask(test: ast.expr, found: Wanted, *, met: bool) -> None:
             _ask(part, found, met=met)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1:
         _compare(test, found, met=met)
+    elif isinstance(test, ast.Call) and _last(test.func) in found.asking and len(test.args) == 1:
+        name = _last(test.args[0])
+        if name and met:
+            found.made.add(name)
+        elif name:
+            found.values.setdefault(name, None)
     elif _last(test):
         found.truths.setdefault(_last(test), met)
         if met:

@@ -28,6 +28,7 @@ class Driver:
         lines: list[str] = []
         objects: dict[str, str] = {}
         backward = bool({"raises-later", "gradient-differs"} & set(self._confirm))
+        handed_on = not backward and self._hands_on(plan)
         calls: list[str] = []
         for number, chain in enumerate(plan.targets):
             extra = plan.made[number] if plan.made else ()
@@ -49,7 +50,7 @@ class Driver:
             for number, call in enumerate(calls):
                 name = f"result_{turn * len(calls) + number + 1}"
                 lines.append(f"{name} = {call}")
-                if backward:
+                if backward or handed_on:
                     maker.helpers.add("backpropagate")
                     lines.append(f"backpropagate({name})")
         if backward and any(is_autograd_function(chain[0]) for chain in plan.targets):
@@ -66,9 +67,15 @@ class Driver:
                 maker.helpers.add("change")
                 lines += [f"change({name})" for name in things]
                 maker.assumed.append("what was passed is written in place afterwards")
-        if backward:
+        if backward or handed_on:
             maker.assumed.append("what is returned goes into a backward pass")
         return "\n".join(lines) + "\n"
+
+    def _hands_on(self, plan: Plan) -> bool:
+        """Whether a step is that backward runs over what is returned there: whoever calls has that done."""
+        rows = {step.span.start.row for step in self._finding.steps if "backward runs over" in step.message}
+        called = [chain[-1] for chain in plan.targets if isinstance(chain[-1], FunctionNode)]
+        return any(isinstance(node, ast.Return) and node.lineno in rows for one in called for node in walked(one))
 
     def _with_locals(
         self, call: str, function: Scope, names: tuple[str, ...], maker: Maker, fields: Thing | None = None

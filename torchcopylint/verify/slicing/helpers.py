@@ -28,6 +28,27 @@ def blend(*given):
     first = tensors[0] * 1.0 if tensors else torch.randn(SIZE, SIZE)
     return first + sum((value.mean() for value in more), 0.0)
 ''',
+    "on_gpu": '''
+class OnGpu(torch.Tensor):
+    """What a GPU would hold: what is computed with it is there as well, and what comes back is a copy."""
+
+    def cpu(self, *given, **named):
+        return self.detach().clone().as_subclass(torch.Tensor) if not self.requires_grad else self.clone()
+
+    def to(self, *given, **named):
+        away = "cpu" in map(str, (*given, *named.values()))
+        return self.cpu() if away else super().to(*given, **named)
+
+
+def on_gpu(value):
+    """A tensor as it is after it was moved to a GPU."""
+    return value.clone().as_subclass(OnGpu) if type(value) is torch.Tensor else value
+''',
+    "in_two": '''
+def in_two(*given, **named):
+    """Two parts of each thing, as somebody trains with the one and tests with the other."""
+    return [part for value in given for part in (value[::2], value[1::2])]
+''',
     "trained": '''
 def trained(size):
     """Two parameters with gradients, as an optimizer finds them."""

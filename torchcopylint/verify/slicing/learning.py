@@ -22,12 +22,13 @@ _ASKED = re.compile(
 )
 _COMBINED = re.compile(r"(?P<method>\w+)\(\) received an invalid combination of arguments - got \((?P<given>[^()]*)\)")
 _SIZED = re.compile(r"(?P<function>\w+)\(\): argument '\w+' \(position \d+\) must be tuple of ints")
+_OF_SIZES = re.compile(r"(?P<function>\w+)\(\) takes \d+ positional arguments? but \d+ were given")
 _NUMBERS_ASKED = frozenset({"view", "reshape", "expand", "repeat", "clamp", "clamp_", "clip", "clip_", "new_zeros"})
 _NO_TENSOR = re.compile(
     r"'Tensor' object has no attribute '(?P<attribute>\w+)'|Tensor(?:Base)?\.(?P<method>\w+)\(\) (?:takes|missing|got)"
 )
 """What is asked for something that tensors do not have, or not in this form, is none: a logger, a writer."""
-_LACKING = re.compile(r"'(?:Model\d+|SGD|Environment)' object has no attribute '(?P<attribute>\w+)'")
+_LACKING = re.compile(r"'(?:Model\d+|SGD|Environment|Keyed)' object has no attribute '(?P<attribute>\w+)'")
 """What stands in for a module, an optimizer or an environment is asked for something else."""
 _OF_ARRAYS = re.compile(r"\w+\(\) got an unexpected keyword argument '(?:axis|out|keepdims|dtype)'")
 """NumPy passes what it is told on to a tensor."""
@@ -168,6 +169,8 @@ class Learner:
         if run.failed or not run.ended or not run.raised:
             return ()
         rows = [row_of[row] for row in run.raised[-1].rows if row_of.get(row) in self._at]
+        if run.raised[-1].kind == "AssertionError":
+            return self._optional(rows[-1]) if rows else ()
         found = self._kinds(rows[-1], run.raised[-1].message) if rows else ()
         # A name may only be another one for what is made.
         found = (*found, *((other, kind) for name, kind in found for other in self._others.get(name, ())))
@@ -175,6 +178,15 @@ class Learner:
             # It may have been handed on by whoever called.
             found = tuple(sorted({*found, *(pair for row in rows[:-1] for pair in self._handed_on(row))}))
         return found
+
+    def _optional(self, row: int) -> tuple[tuple[str, str], ...]:
+        """What an assertion is only made of where it is there: without it, nothing is asserted."""
+        around = [
+            node for node in self._blocks if isinstance(node, ast.If) and node.lineno < row <= self._ends[node.lineno]
+        ]
+        tests = [node.test for node in around if isinstance(node.test, ast.Compare)]
+        there = [test for test in tests if ast.unparse(test).endswith(" is not None")]
+        return tuple(sorted((_last_name(test.left), "nothing") for test in there if _last_name(test.left)))
 
     def _kinds(self, row: int, message: str) -> tuple[tuple[str, str], ...]:
         """Of which kind the names that a statement passes on should have been, by what refused one of them."""
@@ -220,6 +232,9 @@ class Learner:
         sized = _SIZED.match(message)
         if sized:
             return self._numbers(row, sized["function"])
+        sizes = _OF_SIZES.match(message)
+        if sizes and sizes["function"] in tables.SIZES:
+            return self._numbers(row, sizes["function"])
         wanted = _WANTED.search(message)
         kind = _KINDS.get(wanted["kind"]) if wanted else None
         if wanted is None or kind is None:

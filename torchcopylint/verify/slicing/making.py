@@ -9,7 +9,7 @@ from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.fitting import is_filled, is_plain, is_zero, rank
 from torchcopylint.verify.slicing.sizes import is_one_number
 from torchcopylint.verify.slicing.source import FunctionNode
-from torchcopylint.verify.slicing.things import Thing, find, is_taken_apart, kind_of
+from torchcopylint.verify.slicing.things import PROVEN, Thing, find, hinted, is_taken_apart, kind_of
 from torchcopylint.verify.slicing.values import DEEPEST, NO_LEAF, Values, length
 
 
@@ -144,6 +144,11 @@ class Maker(Values):
             methods += ["    def forward(self, *given, **named):", f"        return {answer}"]
         self.definitions.append("\n".join([*body, "", *methods, ""]))
         self.standins.append(f"`{name}`: a small model, {base} with {size} inputs")
+        shown = thing.methods & (tables.MODULE | tables.EITHER) - {"parameters", "named_parameters"}
+        other = thing.methods - tables.MODULE - tables.EITHER
+        proven = shown or hinted(thing) == "module" or max(thing.votes.values(), default=0) >= PROVEN
+        if other and thing.result is None and not proven:
+            self.only_listed = True
         self.trained.add(name)
         return f"{class_name}()"
 
@@ -153,6 +158,10 @@ class Maker(Values):
         """An object of a class of the file, by its own `__init__`."""
         if class_name in self._busy:
             return self._anything(name)
+        if self.world.is_enumeration(class_name):
+            self.instanced.add(class_name)
+            self.assumed.append(f"`{name}` is the first of `{class_name}`")
+            return f"next(iter({class_name}))"
         self._busy.append(class_name)
         self.instanced.add(class_name)
         try:
@@ -192,20 +201,24 @@ class Maker(Values):
             init = next((m for m in node.body if isinstance(m, FunctionNode) and m.name == "__init__"), None)
             if init is not None:
                 return self.arguments(init, current, depth)
-            fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and item.value is None]
-            if fields and (
-                self.world.is_record(current) or any("dataclass" in ast.unparse(d) for d in node.decorator_list)
-            ):
-                parts = []
-                for item in fields:
-                    if isinstance(item.target, ast.Name):
-                        thing = self.world.self_of(current).attribute(item.target.id)
-                        self.world.annotate(thing, item.annotation)
-                        parts.append(f"{item.target.id}={self.expression(thing, item.target.id, depth)}")
-                return ", ".join(parts)
+            if self.world.is_record(current):
+                return self._fields_of_record(current, depth)
             names = [base.id for base in node.bases if isinstance(base, ast.Name)]
             current = names[0] if names else None
         return ""
+
+    def _fields_of_record(self, class_name: str, depth: int) -> str:
+        """All fields of a class of records that have no value, those of its bases in the file included."""
+        parts: dict[str, str] = {}
+        for node in self.world.family(class_name):
+            for item in node.body:
+                if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+                    name = item.target.id
+                    thing = self.world.self_of(class_name).attribute(name)
+                    if item.value is None and name not in parts and "ClassVar" not in ast.unparse(item.annotation):
+                        self.world.annotate(thing, item.annotation)
+                        parts[name] = f"{name}={self.expression(thing, name, depth)}"
+        return ", ".join(parts.values())
 
     def arguments(self, function: FunctionNode, class_name: str | None, depth: int) -> str:
         """The arguments that a call of a function has to pass, without `self`, those of an optimizer last."""
@@ -231,7 +244,7 @@ class Maker(Values):
                     told[parameter.arg] = self._as_wanted(parameter.arg, instead)
                 continue
             if parameter.arg in self.kinds:
-                needed.append(parameter.arg)
+                needed += [parameter.arg] if self.kinds[parameter.arg] != "nothing" else []
                 continue
             if is_zero(default) and "drop" in parameter.arg.lower():
                 # Nobody writes a layer that drops in order to drop nothing.
@@ -239,7 +252,7 @@ class Maker(Values):
                 self.assumed.append(f"`{parameter.arg}` is 0.5")
             unset = isinstance(default, ast.Constant) and default.value is None
             used = unset and (kind_of(given[parameter.arg])[1] >= 3 or is_taken_apart(given[parameter.arg]))
-            if used and (parameter.arg in self.wanted.made or not is_filled(function, parameter.arg)):
+            if (unset and parameter.arg in self.wanted.made) or (used and not is_filled(function, parameter.arg)):
                 # A default of `None` is often one that a caller never leaves.
                 needed.append(parameter.arg)
         keyword = {parameter.arg for parameter in (*parameters.args, *parameters.kwonlyargs)}

@@ -42,12 +42,19 @@ class Piece:
 
 
 class Pieces:
-    """The pieces of one file. `device`, `moved` and `copied` are for its `Pruner`, `imports` what imported names stand
-    for."""
+    """The pieces of one file. `device`, `moved`, `copied` and `apart` are for its `Pruner`, `imports` what
+    imported names stand for."""
 
     def __init__(
-        self, source: Source, device: str, moved: frozenset[tuple[int, int]], copied: frozenset[tuple[int, int]]
+        self,
+        source: Source,
+        device: str,
+        moved: frozenset[tuple[int, int]],
+        copied: frozenset[tuple[int, int]],
+        *,
+        apart: bool = False,
     ) -> None:
+        self._apart = apart
         self.imports = imported(source.tree)
         self._lines = source.lines
         self._device = device
@@ -69,7 +76,14 @@ class Pieces:
 
     def _new(self, statement: ast.stmt) -> Piece | None:
         pruner = Pruner(
-            self.imports, self._device, self._moved, self._known, self._foreign, self._loops, copied=self._copied
+            self.imports,
+            self._device,
+            self._moved,
+            self._known,
+            self._foreign,
+            self._loops,
+            self._copied,
+            apart=self._apart,
         )
         module: ast.Module = pruner.visit(ast.Module([cloned(statement)], []))
         self._loops = pruner.loops

@@ -17,13 +17,18 @@ _EMPTY = {"ABC", "abc.ABC", "object"}
 _GUARD = {"__name__ == '__main__'", "'__main__' == __name__"}
 
 
+LEFT_OUT = " is left out"
+"""Ends what is said of a move to a GPU where there is none."""
+
+
 class Pruner(Rewriter):
     """One pass over statements. `unknown` are the names of imports that are not made, with what they named; `helpers`
     the helpers that the result needs; `replaced` sentences on what was replaced.
 
-    `moved` are the places of calls that move to another device, which is torch's `meta` where there is no other, and
-    `copied` of those that copy there, and do here as well; `known` the names that the file binds, `foreign` those that
-    it binds to what is made elsewhere; `loops` counts those for which a name was made."""
+    `apart`: what is moved to a GPU is told from what is not. `moved` are the places of calls that move to another
+    device, which is torch's `meta` where there is no other, and `copied` of those that copy there, and do here as well;
+    `known` the names that the file binds, `foreign` those that it binds to what is made elsewhere; `loops` counts
+    those for which a name was made."""
 
     def __init__(
         self,
@@ -34,7 +39,10 @@ class Pruner(Rewriter):
         foreign: frozenset[str],
         loops: int = 0,
         copied: frozenset[tuple[int, int]] = frozenset(),
+        *,
+        apart: bool = False,
     ) -> None:
+        self._apart = apart
         self.imports = imports
         self.device = device
         self.moved = moved
@@ -223,8 +231,11 @@ class Pruner(Rewriter):
             if (node.lineno, node.col_offset) in self.copied and func.attr in (*tables.DEVICES, "to"):
                 return ast.copy_location(ast.Call(_method_of(func, "clone"), [], []), node)
             if func.attr in tables.DEVICES and self.device == "cpu":
-                self.replaced.append(f"`.{func.attr}()` is left out")
-                return func.value
+                self.replaced.append(f"`.{func.attr}()`{LEFT_OUT}")
+                if not self._apart:
+                    return func.value
+                self.helpers.add("on_gpu")
+                return ast.copy_location(ast.Call(ast.Name("on_gpu", ast.Load()), [func.value], []), node)
         if last in ("tqdm", "trange") and dotted.split(".")[0] not in ("torch", "numpy") and node.args:
             inner = node.args[0]
             if last == "trange":

@@ -156,8 +156,8 @@ class Reading:
             owner.vote("tensor", WEAK + 1)
         elif name == "copy":
             owner.vote("array", WEAK + 1)
-        if isinstance(node.value, ast.Attribute) and node.value.attr in ("train", "eval"):
-            # What has parts of that name is data: those of a module are methods.
+        if isinstance(node.value, ast.Attribute) and node.value.attr in ("train", "eval", "training"):
+            # What has parts of that name is data: those of a module are methods, or whether it is trained.
             self.value(node.value.value).vote("object", 3 * USED)
         for names, kind in (
             (tables.MODULE, "module"),

@@ -19,13 +19,15 @@ from torchcopylint.verify.slicing.making import Maker
 from torchcopylint.verify.slicing.moves import copied_elsewhere, only_elsewhere
 from torchcopylint.verify.slicing.narrow import RENEWED
 from torchcopylint.verify.slicing.opening import opened
-from torchcopylint.verify.slicing.pieces import Piece, pieces_of, unknown_in
+from torchcopylint.verify.slicing.pieces import Piece, Pieces, pieces_of, unknown_in
 from torchcopylint.verify.slicing.plans import Plan, Plans
+from torchcopylint.verify.slicing.prune import LEFT_OUT
 from torchcopylint.verify.slicing.script import Script, assemble, marks_of, names_spoken, prelude
 from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.source import FunctionNode, NotRunnable, Scope, Source, names_in, scopes_at, walked
 from torchcopylint.verify.slicing.standins import helpers, layers_guessed
 from torchcopylint.verify.slicing.switches import frozen
+from torchcopylint.verify.slicing.taking import is_taken_singly
 from torchcopylint.verify.slicing.things import USED, Thing, find, is_bare, kind_of
 from torchcopylint.verify.slicing.turns import often
 from torchcopylint.verify.slicing.world import CONVENTIONAL
@@ -54,6 +56,7 @@ class Scripting:
         self.script: Script | None = None
         self._misshapen = False
         spans = [step.span for step in finding.steps if step.filename == finding.filename] or [finding.span]
+        self._step_rows = [span.start.row for span in spans]
         source, made_open = opened(source, {span.start.row for span in spans})
         source, made_often = often(source, {span.start.row for span in spans})
         self._opened = made_open + made_often
@@ -79,7 +82,7 @@ class Scripting:
 
     def written(self, plan: Plan, setting: Setting, *, again: bool = False) -> Attempt | None:
         """One script, or `None` if a step is not in it. `again`: what it needs beside the plan was put there."""
-        kept = self.pieces.of(plan.kept)
+        kept = (self._apart if setting.apart else self.pieces).of(plan.kept)
         needed = frozenset[str]().union(*(piece.helpers for piece in kept))
         refused = {name: dotted for piece in kept for name, dotted in piece.refused.items()}
         bare = _bare_classes(kept, plan)
@@ -122,9 +125,12 @@ class Scripting:
             assumed=tuple(dict.fromkeys((*maker.assumed, *self._opened, *plan.assumed, *self._told_of_moves()))),
             standins=tuple(dict.fromkeys((*maker.standins, *(text for piece in kept for text in piece.replaced)))),
             guessed=self._is_guess(maker, {name for names in plan.made for name in names})
-            or (plan.cut and (self._misshapen or self._loses_result(script))),
+            or (plan.cut and (self._misshapen or self._loses_result(script) or self._loses_write(script)))
+            or self._nobody_collects
+            or ("nothing-left" in self.confirm and maker.only_listed),
             unwritten=bool(plan.targets) and self._nobody_writes,
             unlent=self._unlent(plan, setting, script.text) if not setting.frozen else None,
+            apart=self._made_apart(plan, setting, kept) if not setting.apart else None,
             partial=bool(maker.standins or self._moved)
             or plan.cut
             or bool(self._opened)
@@ -164,6 +170,27 @@ class Scripting:
 
         return made
 
+    def _made_apart(self, plan: Plan, setting: Setting, kept: Sequence[Piece]) -> Callable[[], Attempt | None] | None:
+        """What writes the same script with a GPU that stands in, if a step comes back from one."""
+        moves = any(text.endswith(LEFT_OUT) and text.startswith("`.") for piece in kept for text in piece.replaced)
+        if not moves or "two-names-change" not in self.confirm:
+            return None
+        if not any(".cpu()" in step.message or ".to()" in step.message for step in self.finding.steps):
+            return None
+
+        def made() -> Attempt | None:
+            now = self.script
+            attempt = self.written(plan, replace(setting, apart=True))
+            self.script = now
+            return attempt
+
+        return made
+
+    @cached_property
+    def _apart(self) -> Pieces:
+        """What `pieces` are where what is moved to a GPU is told from what is not."""
+        return Pieces(self.source, self.device, self._moved, self._copied, apart=True)
+
     def _told_of_moves(self) -> list[str]:
         """What was assumed of the move that is dropped."""
         told = [f"the other device of line {row} is torch's `meta`" for row, _ in sorted(self._moved)]
@@ -190,6 +217,34 @@ class Scripting:
             return False
         kept = set(script.rows().values())
         return any(row not in kept for row in self._returning)
+
+    def _loses_write(self, script: Script) -> bool:
+        """Whether what is said to be one object was written before as well, and that was cut away: it may have been the
+        same write."""
+        if "same-object" not in self.confirm:
+            return False
+        kept = set(script.rows().values())
+        return any(row not in kept for row in self._written_before)
+
+    @cached_property
+    def _written_before(self) -> frozenset[int]:
+        """The rows in which elements are written of what some step names, before that in the same function."""
+        found = set()
+        for scopes, row in zip(self.scopes, self._step_rows, strict=True):
+            inside = [node for node in walked(scopes[-1] if scopes else self.source.tree) if isinstance(node, ast.stmt)]
+            named = {name for node in inside if node.lineno == row for name in names_in(node)}
+            for node in inside:
+                stored = [
+                    part for part in walked(node) if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store)
+                ]
+                if node.lineno < row and {root for part in stored for root in names_in(part.value)} & named:
+                    found |= {node.lineno} if not hasattr(node, "body") else set()
+        return frozenset(found)
+
+    @cached_property
+    def _nobody_collects(self) -> bool:
+        """Whether it is only assumed that somebody holds what a generator gives while it gives the next."""
+        return "values-differ" in self.confirm and is_taken_singly(self.source.tree, self.scopes, self.plans.rows)
 
     @cached_property
     def _returning(self) -> frozenset[int]:
@@ -260,6 +315,10 @@ class Scripting:
             maker.helpers.add("Location")
             maker.standins.append(f"`{name}`: paths of which the file system is never asked")
             return "types.SimpleNamespace(Path=Location, PurePath=Location)" if dotted == "pathlib" else "Location"
+        if dotted == "sklearn.model_selection.train_test_split":
+            maker.helpers.add("in_two")
+            maker.standins.append(f"`{name}`: every second item, and the others")
+            return "in_two"
         if dotted.split(".")[-1] in ("tqdm", "trange"):
             maker.helpers.add("Progress")
             return "Progress" if dotted.endswith("tqdm") else "lambda *given, **_: Progress(range(*given))"

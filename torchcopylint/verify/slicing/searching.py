@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -23,7 +24,7 @@ from torchcopylint.verify.slicing.sizes import Setting
 from torchcopylint.verify.slicing.skipping import Skipper
 from torchcopylint.verify.slicing.source import Source, walked
 from torchcopylint.verify.slicing.things import WEAK, scalar
-from torchcopylint.verify.slicing.tries import Heard, ends_before
+from torchcopylint.verify.slicing.tries import NUMBERS, Heard, ends_before
 from torchcopylint.verify.slicing.unpacking import take_apart
 
 _SIZES = (4, 6)
@@ -34,6 +35,8 @@ _SIDES = (28, 32, 64, 84, 96, 128, 224)
 _CONVERSIONS = ("to", "float", "type", "type_as")
 _ASKED = 8
 """So many times a way of running is tried with the inputs that an exception asks for."""
+_ALIKE = 3
+"""So often the inputs are made that one statement's exception asks for if it says the same again, but for numbers."""
 _MORE_ITEMS = 8
 """So many batches a loader gives where two were too few."""
 _SEVERAL = "Boolean value of Tensor with more than one"
@@ -144,12 +147,14 @@ class Search(Scripting):
                     if not wanted and ends_before(run):
                         blind.add((id(plan), replace(setting, grad=True)))
                     again = self._again(plan, setting, run, attempt)
-                    if again is not None and asked.get(plan.label, 0) < _ASKED:
-                        asked[plan.label] = asked.get(plan.label, 0) + 1
+                    complaint = self._complaint(plan.label, run)
+                    if again is not None and asked.get(plan.label, 0) < _ASKED and asked.get(complaint, 0) < _ALIKE:
+                        for key in (plan.label, complaint):
+                            asked[key] = asked.get(key, 0) + 1
                         wants.append(again)
         if not self._failed and not self._brief:
-            yield from self._skipping(size, seed, seen)
             yield from self._learning(size, seed, seen)
+            yield from self._skipping(size, seed, seen)
         self._worked, self._failed = None, True
 
     def _with_next(self, attempt: Attempt, plan: Plan, setting: Setting) -> Attempt:
@@ -182,6 +187,11 @@ class Search(Scripting):
         if kinds.items() <= dict(plan.kinds).items():
             return None
         return replace(plan, kinds=tuple({**dict(plan.kinds), **kinds}.items())), setting
+
+    def _complaint(self, label: str, run: Run) -> str:
+        """What ended a way of running, and at which statement, whatever the numbers are."""
+        said = NUMBERS.sub("0", run.raised[-1].message) if run.ended and run.raised else ""
+        return f"{label}|{self._row_of_end(run)}|{said}"
 
     def _compare(self, plan: Plan, setting: Setting, run: Run) -> None:
         """Keep the setting under which the way that leaves out least got furthest: it knows most of what is asked."""
@@ -283,6 +293,7 @@ class Search(Scripting):
         """The least part again and again, each time without what did not run the time before."""
         lesson: Lesson | None = Lesson()
         asked: list[Setting] = []
+        complaints = Counter[str]()
         graded = False
         inside = [scopes[-1] for scopes in self.plans.targets() if scopes]
         learner = Learner(self.source.tree, inside, self.plans.rows)
@@ -314,8 +325,13 @@ class Search(Scripting):
                 return
             if self._supplied(run, script):
                 continue
-            wanted = _asked(setting, run, attempt) if len(asked) < _ASKED else None
+            complaint = self._complaint("", run)
+            wanted = _asked(setting, run, attempt) if len(asked) < _ASKED and complaints[complaint] < _ALIKE else None
+            if wanted is None and self._steps and not graded and not run.ended and run.reached(len(attempt.marks)):
+                # What a backward pass has run over was made, and nothing got a gradient of it.
+                wanted = replace(setting, graded=True)
             if wanted is not None:
+                complaints[complaint] += 1
                 asked.append(wanted)
                 graded = graded or wanted.graded
                 continue
@@ -349,6 +365,13 @@ class Search(Scripting):
         for other in sizes[1:4]:
             for dimensions in (2, 4) if other <= 32 else (2,):
                 yield Setting(other, dimensions, seed, grad=graphs[-1], device=self.device)
+
+    @cached_property
+    def _steps(self) -> bool:
+        """Whether a step of an optimizer is a step of the finding."""
+        inside = (node for node in walked(self.source.tree) if isinstance(node, ast.Call))
+        calls = (node.func for node in inside if node.lineno in self.plans.rows)
+        return any(isinstance(func, ast.Attribute) and func.attr == "step" for func in calls)
 
     @cached_property
     def _sizes(self) -> list[int]:

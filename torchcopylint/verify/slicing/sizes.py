@@ -22,7 +22,8 @@ class Setting:
     `second` are those dimensions of tensors that do not say them themselves, 0 if they are like the others. `graded`:
     the parameters of modules have gradients. `items` are the batches of a loader. `layers`: what is made by a class
     from elsewhere is a layer. `spread`: floating inputs are ten times as far from zero. `frozen`: no parameter of what
-    stands in requires grad. `unrecorded`: what is called is called with recording off.
+    stands in requires grad. `unrecorded`: what is called is called with recording off. `apart`: what is moved to a GPU
+    is copied where it comes back.
     """
 
     size: int
@@ -43,6 +44,7 @@ class Setting:
     spread: bool = False
     frozen: bool = False
     unrecorded: bool = False
+    apart: bool = False
 
     @property
     def sample(self) -> tuple[int, ...]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from torchcopylint.verify.observed import Run
 
-_OF_KINDS = frozenset(
-    {"TypeError", "AttributeError", "NameError", "UnboundLocalError", "ImportError", "RecursionError"}
-)
+_OF_KINDS = frozenset({"TypeError", "AssertionError", "KeyError", "RecursionError"})
 """What such an exception complains of seldom depends on shapes."""
-_ALIKE, _ALIKE_OF_KINDS, _UNSEEN = 4, 2, 2
+_OF_NAMES = frozenset({"AttributeError", "NameError", "UnboundLocalError", "ImportError", "NotImplementedError"})
+"""What such an exception complains of does not, and is not seen twice."""
+_ALIKE, _ALIKE_OF_KINDS, _UNSEEN = 3, 2, 2
 _OF_GRAPHS = re.compile(r"grad|graph|leaf|NoneType|numpy|view|in-?place", re.IGNORECASE)
 """What is said where it matters whether something has a graph."""
-_NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _CONTENT = re.compile(r"tensor\(.*", re.DOTALL)
 
 
@@ -42,10 +42,11 @@ class Heard:
             self.spent.add(label)
         elif run.ended and run.raised:
             error = run.raised[-1]
-            said = _NUMBERS.sub("0", _CONTENT.sub("", error.message))
+            said = NUMBERS.sub("0", _CONTENT.sub("", error.message))
             key = (label, error.kind, said)
             self._ends[key] = self._ends.get(key, 0) + 1
-            if self._ends[key] >= (_ALIKE_OF_KINDS if error.kind in _OF_KINDS else _ALIKE):
+            most = 1 if error.kind in _OF_NAMES else _ALIKE_OF_KINDS if error.kind in _OF_KINDS else _ALIKE
+            if self._ends[key] >= most:
                 self._ended |= {(row, error.kind, said)} if row else set()
                 self.spent.add(label)
             elif (row, error.kind, said) in self._ended:

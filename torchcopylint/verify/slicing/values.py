@@ -31,7 +31,8 @@ class Values(ABC):
     `bare` has the fields of objects that are made without their `__init__`, by class; `plain`: objects of other classes
     of the file are stood in for. `kinds` are those of names that a run has shown. `wanted` is what the way to the steps
     asks of names. `flat`: modules that stand in have no parameter but a matrix.
-    `frozen` are the last names of what the file switches off, with the rows.
+    `frozen` are the last names of what the file switches off, with the rows. `only_listed`: something with
+    methods of its own was taken for a module because it is asked for its parameters, and may give them in a list.
     """
 
     world: Inference
@@ -47,6 +48,7 @@ class Values(ABC):
     assumed: list[str] = field(default_factory=list)
     standins: list[str] = field(default_factory=list)
     guessed: set[str] = field(default_factory=set)
+    only_listed: bool = False
     trained: set[str] = field(default_factory=set)
     modules: list[str] = field(default_factory=list)
     named: dict[int, str] = field(default_factory=dict)
@@ -179,6 +181,10 @@ class Values(ABC):
             self.trained.add(name)
         self.assumed.append(f"`{name}` is a tensor {kind} with shape {list(shape)}{graph}")
         return text
+
+    def _nothing(self, thing: Thing, name: str, depth: int) -> str:
+        self.assumed.append(f"`{name}` is `None`")
+        return "None"
 
     def _indices(self, thing: Thing, name: str, depth: int) -> str:
         self.assumed.append(f"`{name}` is a tensor of indices")

@@ -55,6 +55,8 @@ CONVENTIONAL = {
     "Variable": "torch.autograd.Variable",
 }
 """What these names are in most programs, where they come with all of another file."""
+_RECORDS = frozenset({"NamedTuple", "BaseModel", "BaseSettings"})
+_ENUMERATIONS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 _FILLED = frozenset({"zeros", "ones", "empty", "rand", "randn", "full"})
 """Functions of torch that are given the sizes of what they make."""
 
@@ -203,9 +205,29 @@ class World:
         return False
 
     def is_record(self, class_name: str) -> bool:
-        """Whether a class of the file is a `NamedTuple`: its objects are made of all their fields."""
+        """Whether a class of the file is one of records, as a `NamedTuple` or a data class is: its objects are made of
+        all their fields."""
+        return any(
+            any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
+            or any(self.dotted(base).rpartition(".")[2] in _RECORDS for base in node.bases)
+            for node in self.family(class_name)
+        )
+
+    def family(self, class_name: str) -> list[ast.ClassDef]:
+        """A class of the file and its bases there, each but once, the class first."""
+        found: dict[str, ast.ClassDef] = {}
+        waiting = [class_name]
+        while waiting:
+            name = waiting.pop(0)
+            if name in self.classes and name not in found:
+                found[name] = self.classes[name]
+                waiting += [base.id for base in found[name].bases if isinstance(base, ast.Name)]
+        return list(found.values())
+
+    def is_enumeration(self, class_name: str) -> bool:
+        """Whether all objects of a class of the file are those that it names."""
         bases = self.classes[class_name].bases if class_name in self.classes else []
-        return any(self.dotted(base).rpartition(".")[2] == "NamedTuple" for base in bases)
+        return any(self.dotted(base).rpartition(".")[2] in _ENUMERATIONS for base in bases)
 
     def things_called(self, name: str) -> list[Thing]:
         """What a name stands for, in every function, at module level, and as a field of a class."""
