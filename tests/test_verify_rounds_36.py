@@ -346,3 +346,22 @@ def f(x: torch.Tensor, size: int):
         assert all(asked)
         judged(text.format(called="abs()"), counting)
     assert asked
+
+
+TYPED = """\
+import torch
+import elsewhere
+
+
+def normalized(weight: torch.Tensor):
+    assert weight.dtype == torch.{kind}
+    elsewhere.name(weight).of[0].something += "text"
+    bits = weight.view(torch.int8)  # <- TCL501, shared
+    bits[bits == bits[0]] = 0  # <- written
+    return weight.sum()  # <- read
+"""
+
+
+def test_inputs_that_an_assertion_refuses_show_nothing(verifier: Verifier) -> None:
+    assert not judged(TYPED.format(kind="float8_e4m3fn"), verifier)[0]
+    assert judged(TYPED.format(kind="float32"), verifier)[0]

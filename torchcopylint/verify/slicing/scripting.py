@@ -37,6 +37,8 @@ GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-ke
 """What is observed of gradients and graphs alone."""
 _OF_TRAINING = frozenset({"backward", "optim", "training", "zero_grad", "enable_grad"})
 """What is only named where something is trained."""
+_OF_INPUTS = re.compile(r"float(?:32|64)?\b|double|dtype\s*==(?!\s*torch\.)")
+"""What assertions of types name that inputs may be of."""
 _FIELD = re.compile(r"self\.\w+")
 
 
@@ -126,6 +128,7 @@ class Scripting:
             standins=tuple(dict.fromkeys((*maker.standins, *(text for piece in kept for text in piece.replaced)))),
             guessed=self._is_guess(maker, {name for names in plan.made for name in names})
             or (plan.cut and (self._misshapen or self._loses_result(script) or self._loses_write(script)))
+            or (plan.cut and not self._asserted_types <= set(script.rows().values()))
             or self._nobody_collects
             or ("nothing-left" in self.confirm and maker.only_listed),
             unwritten=bool(plan.targets) and self._nobody_writes,
@@ -239,6 +242,20 @@ class Scripting:
                 ]
                 if node.lineno < row and {root for part in stored for root in names_in(part.value)} & named:
                     found |= {node.lineno} if not hasattr(node, "body") else set()
+        return frozenset(found)
+
+    @cached_property
+    def _asserted_types(self) -> frozenset[int]:
+        """The rows around the steps in which it is asserted that something which they name is of another type than
+        inputs are: where that is cut away, what happens to inputs says nothing."""
+        inside = [node for scopes in self.scopes for scope in scopes[-1:] for node in walked(scope)]
+        steps = [node for node in inside if isinstance(node, ast.stmt) and node.lineno in self.plans.rows]
+        named = {name for node in steps if not hasattr(node, "body") for name in names_in(node)}
+        found = set()
+        for node in inside:
+            if isinstance(node, ast.Assert) and not _OF_INPUTS.search(ast.unparse(node.test)):
+                asked = [part for part in walked(node.test) if isinstance(part, ast.Attribute) and part.attr == "dtype"]
+                found |= {node.lineno for part in asked if set(names_in(part.value)) & named}
         return frozenset(found)
 
     @cached_property
