@@ -365,3 +365,19 @@ def normalized(weight: torch.Tensor):
 def test_inputs_that_an_assertion_refuses_show_nothing(verifier: Verifier) -> None:
     assert not judged(TYPED.format(kind="float8_e4m3fn"), verifier)[0]
     assert judged(TYPED.format(kind="float32"), verifier)[0]
+
+
+def test_generators_without_a_seed_draw_the_same_in_two_runs(verifier: Verifier) -> None:
+    text = """\
+import random
+
+import numpy as np
+import torch
+
+x = torch.ones(2)
+x.{called}  # <- TCL602, discarded
+print(x, np.random.default_rng().random(), np.random.RandomState().rand(), random.Random().random())
+print(np.random.default_rng(3).random(), random.Random(3).random())
+"""
+    assert judged(text.format(called="add(1)"), verifier)[0]
+    assert not judged(text.format(called="add_(1)"), verifier)[0]
