@@ -402,7 +402,9 @@ def _returned_sources(m: Machine) -> set[int]:
         shares = m.state.object(ref).shares
         if any(share.storage == ref for share in shares):
             found.add(ref)
-        found |= {share.storage for share in shares if share.how is How.FROM_NUMPY and _is_back(m, share)}
+        if m.unit.name == "__call__":
+            # Who is called in a chain, as a transform is: its result takes the place of what it was given.
+            found |= {share.storage for share in shares if share.how is How.FROM_NUMPY and _is_back(m, share)}
         if depth < 3:
             for slot in m.state.slot_names(ref):
                 cell = m.state.cell(slot)

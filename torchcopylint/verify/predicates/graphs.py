@@ -107,7 +107,8 @@ def _used_already(case: Case) -> bool:
             if state.when == "leave" and before - state.buffers:
                 return True
             # Who returns what backward runs over is back before it has.
-            if state.when == "enter" and (before & {name for name, _ in state.graphs}) - state.buffers:
+            held = {name for name, _ in state.graphs if name[1].endswith("]")}
+            if state.when == "enter" and state.scope and (before & held) - state.buffers:
                 return True
             before = state.buffers
     return False
