@@ -29,6 +29,9 @@ def is_nobody_elses(m: Machine, value: Value, site: int) -> bool:
     own = all(share.how is How.OWN for obj in objects for share in obj.shares)
     if own and value.root is None:
         return True
+    if value.root is None:
+        # `f(q.t())`: what has no name itself is a view of what has one.
+        return _is_given_up(m, value, site)
     if not isinstance(value.root, str):
         return False
     holders = {key for ref in value.refs for key in m.state.holders.get(ref, ()) if ref in m.state.refs_of(key)}
@@ -39,12 +42,18 @@ def is_nobody_elses(m: Machine, value: Value, site: int) -> bool:
 
 
 def _is_bound_next(m: Machine, name: str, site: int) -> bool:
-    """Whether a name is bound by the very statement that the call at a site is a part of: `d = scale * unit(d)`."""
+    """Whether a name is bound by the very statement that the call at a site is a part of: `d = scale * unit(d)`,
+    `d = unit(d)[:n] if short else d`."""
     event = m.use_of(site)
     for _ in range(_STEPS):
-        if not isinstance(event, t.Operate | t.Call | t.Invoke):
+        if isinstance(event, t.Bind) and event.name.startswith("%"):
+            # What an arm of a conditional expression has for a value goes to what that is a part of.
+            loads = [use.register for use in uses.of_name(m, event.name) if use.loads]
+            event = m.consumer_of(loads[0]) if len(loads) == 1 else None
+        elif isinstance(event, t.Operate | t.Call | t.Invoke | t.Item):
+            event = m.consumer_of(event.out)
+        else:
             break
-        event = m.consumer_of(event.out)
     return isinstance(event, t.Bind) and event.name == name
 
 
@@ -118,6 +127,6 @@ def _is_given_up(m: Machine, value: Value, site: int) -> bool:
     held = {key for storage in storages for key, _ in m.state.holders_of(storage)}
     # What it holds itself goes with it.
     names = {key for key in held if not isinstance(key, tuple) or key[0] not in value.refs}
-    if names == {value.root} and _is_bound_next(m, str(value.root), site):
+    if len(names) == 1 and value.root in (None, *names) and all(_is_bound_next(m, str(name), site) for name in names):
         return True
     return all(isinstance(name, str) and uses.ends_in(m, name, site) for name in names)
