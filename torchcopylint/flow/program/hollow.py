@@ -64,6 +64,12 @@ def has_no_parameters(world: World, number: int) -> bool:
     return world.holds_nothing(number) or is_hollow(world, number)
 
 
+def has_buffers(world: World, number: int) -> bool:
+    """Whether a class of this file, or one above it, registers buffers by their names."""
+    lineage = world.lineage(number)
+    return bool(_buffers([unit for unit in world.program.units if unit.owner in lineage]))
+
+
 def is_made_of_others(world: World, number: int) -> bool:
     """Whether a class makes no parameter and no layer itself: what its instances train is what they were handed."""
     if world.is_own_class(number):
