@@ -86,3 +86,28 @@ def test_real_files(pytestconfig: pytest.Config) -> None:
 
 def test_bytes(pytestconfig: pytest.Config) -> None:
     many(pytestconfig, st.binary(max_size=400))
+
+
+MEMO = b"""from functools import lru_cache
+import torch
+
+@lru_cache(maxsize=8)
+def mesh(name: str) -> torch.Tensor:
+    return torch.load(name)
+
+def centred(name):
+    points = mesh(name)
+    points -= points.mean()
+    return points
+
+def apart(name):
+    points = mesh(name).clone()
+    points -= points.mean()
+    return points
+
+assert apart('a').sum() == 0 and mesh('a').sum() == 3
+assert centred('a').sum() == 0 and mesh('a').sum() == 0"""
+
+
+def test_a_memo_in_a_file_without_a_newline_at_its_end() -> None:
+    account_for(MEMO)
