@@ -111,3 +111,19 @@ assert centred('a').sum() == 0 and mesh('a').sum() == 0"""
 
 def test_a_memo_in_a_file_without_a_newline_at_its_end() -> None:
     account_for(MEMO)
+
+
+ADDED_LATER = b"""import torch
+from torch import nn
+
+def __init__(self):
+    super().__init__()
+    self.linear = nn.Linear(2, 2)
+
+x = torch.tensor([0.0, 1.0], requires_grad=True)
+torch.sigmoid(x).sum().backward()
+"""
+
+
+def test_a_constructor_outside_of_its_class() -> None:
+    account_for(ADDED_LATER)

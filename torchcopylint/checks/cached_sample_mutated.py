@@ -72,9 +72,7 @@ def _memos(unit: UnitFacts) -> Iterator[Report]:
         if write.owner == MEMO and write.form in DIRECT_FORMS and changes and write.owner_name not in seen:
             seen.add(write.owner_name)
             values = {"name": write.root or write.name, "op": write.op, "source": write.owner_name}
-            # What an earlier call has made there was made elsewhere: the first place of the unit that is known.
-            sites = [link.site for link in reversed(write.chain) if link.site > 0]
-            kept = Point(Role.SHARED, sites[0] if sites else site, "shared.memo", values)
+            kept = Point(Role.SHARED, write.chain[-1].site, "shared.memo", values)
             yield Report(site, (kept, written_point(write)), values, confidence(write.sure), "memo")
 
 

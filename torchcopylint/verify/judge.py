@@ -246,10 +246,13 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
     for word in rule.words:
         opinions[word] = PREDICATES[word](case)
         if opinions[word].seen is not Seen.NO and any(_asserts(run, a, rule) for a in answers.values()):
-            told = (*opinions[word].evidence, Evidence("asserted", _ASSERTED), *blocked)
-            return Outcome(Verdict.INCONCLUSIVE, told, label, attempt, run, harmless=True)
-        if opinions[word].seen is Seen.YES and _is_apart(attempt, word, rule, ask):
-            told = (*opinions[word].evidence, Evidence("apart", _APART), *blocked)
+            harmless = Evidence("asserted", _ASSERTED)
+        elif opinions[word].seen is Seen.YES and _is_apart(attempt, word, rule, ask):
+            harmless = Evidence("apart", _APART)
+        else:
+            harmless = None
+        if harmless is not None:
+            told = (*opinions[word].evidence, harmless, *blocked)
             return Outcome(Verdict.INCONCLUSIVE, told, label, attempt, run, harmless=True)
         if opinions[word].seen is Seen.YES:
             confirmed = _confirmed(attempt, run, word, opinions[word].evidence, rule, ask)
@@ -273,18 +276,22 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
         text = f"not all of it was observed: {run.cut_short}"
         return Outcome(Verdict.INCONCLUSIVE, (Evidence("reason", text),), label, attempt, run)
     if opinions and all(opinion.seen is Seen.NO for opinion in opinions.values()):
-        if attempt.partial:
-            text = "not observed, but what was cut away or stood in for may hide it"
-        elif "synchronised" in rule.against:
-            text = "not observed, but what was in time in this run may be late in another"
-        elif rule.conditional and rule.blame is Role.KEPT and _waits_for_write(attempt, rule):
-            text = "not observed, but nothing that is run is known to write what is kept, and whoever does is not told"
-        elif not _in_order(run):
-            text = "not observed, but with these inputs the steps did not follow one another"
-        else:
+        why = _may_be_hidden(attempt, run, rule)
+        if not why:
             return Outcome(Verdict.REFUTED, evidence, label, attempt, run)
-        return Outcome(Verdict.INCONCLUSIVE, (*evidence, Evidence("reason", text)), label, attempt, run)
+        return Outcome(Verdict.INCONCLUSIVE, (*evidence, Evidence("reason", why)), label, attempt, run)
     return Outcome(Verdict.INCONCLUSIVE, evidence, label, attempt, run)
+
+
+def _may_be_hidden(attempt: Attempt, run: Run, rule: Rule) -> str:
+    """Why that nothing was observed is no refutation; an empty text if it is one."""
+    if attempt.partial:
+        return "not observed, but what was cut away or stood in for may hide it"
+    if "synchronised" in rule.against:
+        return "not observed, but what was in time in this run may be late in another"
+    if rule.conditional and rule.blame is Role.KEPT and _waits_for_write(attempt, rule):
+        return "not observed, but nothing that is run is known to write what is kept, and whoever does is not told"
+    return "" if _in_order(run) else "not observed, but with these inputs the steps did not follow one another"
 
 
 def _confirmed(attempt: Attempt, run: Run, word: str, evidence: tuple[Evidence, ...], rule: Rule, ask: Ask) -> Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads
-from torchcopylint.flow.events import by_default
+from torchcopylint.flow.events import default_entries
 from torchcopylint.flow.events.iteration import iterate
 from torchcopylint.flow.interprocedural import attributes, partials
 from torchcopylint.flow.library import containers
@@ -263,7 +263,7 @@ def _defaultdict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, nam
     factory = arguments.at(0).const
     flags = frozenset({LISTS}) if factory == "builtins.list" else frozenset[str]()
     made = memory.fresh(m, event.site, Object(Kind.DICT, Sure.PROVEN, text="...", flags=flags))
-    by_default.note(m, made, arguments.at(0), event.site)
+    default_entries.note(m, made, arguments.at(0), event.site)
     if isinstance(factory, FunctionReference) and m.world.is_own(factory.unit):
         # `lambda: zeros` hands out the one object that `zeros` is, `lambda: torch.zeros(2)` makes one for each key.
         returned = [held for held in m.world.unit(factory.unit).tape if isinstance(held, t.Return)]
@@ -341,6 +341,9 @@ def _of_values(m: Machine, value: Value) -> Value:
 
 @special("builtins.super")
 def _super(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    if m.unit.owner < 0:
+        # A function that is to become a method of a class, whose body it does not stand in.
+        return memory.unknown(m, event.site, f"{name}(...)")
     return Value(kind=Kind.OTHER, const=Super(m.unit.owner))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.events import by_default
+from torchcopylint.flow.events import default_entries
 from torchcopylint.flow.graphs import runs, sums
 from torchcopylint.flow.interprocedural import attributes, lending, records
 from torchcopylint.flow.library import containers, datasets, indexing, sliced, subscripts
@@ -29,7 +29,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.networks import chains, modules
-from torchcopylint.flow.program import ownership, training_fields, written_out
+from torchcopylint.flow.program import chain_layers, ownership, training_fields
 from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, lost, rebinding, repeating, sharing, slots
@@ -118,7 +118,7 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         key = containers.position(m, single.refs[0], key)
     if obj.kind is Kind.UNKNOWN and OUTPUT in obj.flags and (type(key) in (int, str) or not _is_slice(event)):
         return _of_output(m, single.refs[0], obj, key, event.site, text)
-    if obj.kind is Kind.DICT and (anew := by_default.entry(m, single, key, event.site, text)) is not None:
+    if obj.kind is Kind.DICT and (anew := default_entries.entry(m, single, key, event.site, text)) is not None:
         return anew
     if obj.kind is Kind.UNKNOWN and key is None and _is_plain_slice(m, single, event):
         # If that turns out to be a tensor, so is what it is a part of, and it shares the memory of that.
@@ -216,7 +216,7 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
         if obj.kind is Kind.MODULE:
             place = f"{text}[{naming.index_text(m, event.subscript)}]"
             ownership.note_replaced(m, ref, Part("item", key), value, place, event.site)
-            written_out.forget(m, ref)
+            chain_layers.forget(m, ref)
         if key is None and isinstance(event.subscript[0], int) and _is_module(m, event.base, obj):
             sharing.set_anew(m, event.subscript[0])
         slot = (ref, f"[{key!r}]" if key is not None else ANY_ELEMENT)

@@ -33,7 +33,7 @@ from torchcopylint.flow.model import (
     Value,
     join_objects,
 )
-from torchcopylint.flow.program import children, factories, held_functions, training_fields, written_out
+from torchcopylint.flow.program import chain_layers, children, factories, held_functions, training_fields
 from torchcopylint.flow.program.ties import Tie
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.values.outside import Outside
@@ -283,10 +283,10 @@ class Classes(Lineages):
         me = m.number("argument", m.unit.first) if m.unit.parameters else -1
         fields = self._fields.get(m.unit.owner, {})
         for name, known in fields.items():
-            refs = m.state.refs_of((me, f".{name}")) if known.type == written_out.SEQUENTIAL else ()
+            refs = m.state.refs_of((me, f".{name}")) if known.type == chain_layers.SEQUENTIAL else ()
             if refs:
-                layers = written_out.joined(map(m.state.object, refs))
-                fields[name] = written_out.with_layers(known, layers)
+                layers = chain_layers.joined(map(m.state.object, refs))
+                fields[name] = chain_layers.with_layers(known, layers)
 
     def note_children(self, number: int, found: Mapping[str, children.Child]) -> None:
         """What a constructor puts into the lists of modules of its object: see `children`."""

@@ -181,7 +181,10 @@ def of_function(m: Machine, unit: int, name: str, result: Value, site: int) -> V
     # A network that is made once is there to be trained.
     owner = obj.owner if obj.kind in BUFFERS else LOCAL
     if len(held.refs) == 1 and m.state.object(held.refs[0]).owner != owner:
-        m.state.set_object(held.refs[0], m.state.object(held.refs[0])._replace(owner=owner, text=obj.text))
+        kept = m.state.object(held.refs[0])
+        # It comes from the memo by this call, wherever it was made.
+        shares = tuple(share._replace(site=site) if share.site < 0 else share for share in kept.shares)
+        m.state.set_object(held.refs[0], kept._replace(owner=owner, text=obj.text, shares=shares))
     return held._replace(root=None)
 
 

@@ -41,7 +41,7 @@ from torchcopylint.flow.model import (
     Value,
     join_objects,
 )
-from torchcopylint.flow.program import hollow, written_out
+from torchcopylint.flow.program import chain_layers, hollow
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.storages import reading
 from torchcopylint.flow.tapes import entries, uses
@@ -277,7 +277,7 @@ def _as_made(obj: Object) -> tuple[tuple[str, object], ...]:
     """How a layer of torch was made, as far as that says what it does to what it is given: `nn.ReLU(inplace=True)`,
     and of which layers a chain is made."""
     row = table.module_class(obj.type) if obj.kind is Kind.MODULE and obj.config else None
-    return tuple(one for one in obj.config if one[0] in ("inplace", written_out.LAYERS)) if row is not None else ()
+    return tuple(one for one in obj.config if one[0] in ("inplace", chain_layers.LAYERS)) if row is not None else ()
 
 
 def _fixed(region: Region) -> Region:

@@ -76,25 +76,30 @@ def apply(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     if op.shares == "fresh" and not inplace and m.facts and not _requires_grad(m, result):
         conversions.let_go_of(m, arguments.positional)
     if op.out_keyword and "out" in arguments.keywords:
-        out = arguments.keywords["out"]
-        if op.result == "array":
-            # NumPy fills nothing else.
-            memory.refine(m, out, Kind.ARRAY, Sure.LIKELY)
-        grads.check_out(m, list(arguments.positional), out, at)
-        refusals.check_out(m, op, arguments.positional, out, at)
-        into = at._replace(form="out", name=naming.key_text(m, out.root) or at.name)
-        if op.short in _OF_TWO or table.tensor_method(f"{op.short}_") is not None:
-            # What works element by element has, as a rule, a twin that works in place, and reads as that does.
-            overlaps.note(m, out, (), arguments.positional, into)
-        # `np.clip(x, 0, 1, out=x)` reads what it writes, as a method in place does.
-        itself = any(not set(out.refs).isdisjoint(value.refs) for value in arguments.positional)
-        write_through(m, out, [], into, reads_old=itself, versioned=True)
-        result = out
+        result = _fill(m, op, arguments, at)
     if inplace:
         saving.note_output(m, result, at, activations.keeps_output(op.name))
     elif op.differentiable:
         saving.note_saved(m, op, arguments, result, at, before)
     return result
+
+
+def _fill(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
+    """`out=`: what is there is filled, and returned."""
+    out = arguments.keywords["out"]
+    if op.result == "array":
+        # NumPy fills nothing else.
+        memory.refine(m, out, Kind.ARRAY, Sure.LIKELY)
+    grads.check_out(m, list(arguments.positional), out, at)
+    refusals.check_out(m, op, arguments.positional, out, at)
+    into = at._replace(form="out", name=naming.key_text(m, out.root) or at.name)
+    if op.short in _OF_TWO or table.tensor_method(f"{op.short}_") is not None:
+        # What works element by element has, as a rule, a twin that works in place, and reads as that does.
+        overlaps.note(m, out, (), arguments.positional, into)
+    # `np.clip(x, 0, 1, out=x)` reads what it writes, as a method in place does.
+    itself = any(not set(out.refs).isdisjoint(value.refs) for value in arguments.positional)
+    write_through(m, out, [], into, reads_old=itself, versioned=True)
+    return out
 
 
 def _requires_grad(m: Machine, value: Value) -> bool:

@@ -10,14 +10,14 @@ from torchcopylint.flow.autograd import frozen, grads, saving
 from torchcopylint.flow.facts import Saved, ViewRefused
 from torchcopylint.flow.model import ANY_ELEMENT, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.networks import hooked_parts
-from torchcopylint.flow.program import written_out
+from torchcopylint.flow.program import chain_layers
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import nonnegative
 from torchcopylint.flow.tapes import activations, uses
 from torchcopylint.flow.values import naming
 from torchcopylint.knowledge import table
 
-SEQUENTIAL = written_out.SEQUENTIAL
+SEQUENTIAL = chain_layers.SEQUENTIAL
 _SHARING = frozenset({"same", "view"})
 """Layers that hand on the memory of what they are given, as the table says."""
 
@@ -57,7 +57,7 @@ def classes(m: Machine, function: Value, site: int) -> list[table.ModuleOp | Non
     if any(place.startswith("[") and place != ANY_ELEMENT for place in places):
         return []
     call = m.unit.definitions[m.index.calls[site]] if site in m.index.calls else None
-    if len(function.refs) == 1 and (known := written_out.of(m.state.object(function.refs[0]))):
+    if len(function.refs) == 1 and (known := chain_layers.of(m.state.object(function.refs[0]))):
         return [_class_of(name) for name in known]
     if isinstance(call, t.Invoke):
         return [_class_of(name) for name in nonnegative.chain_in_field(m, call)]

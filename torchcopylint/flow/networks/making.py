@@ -20,7 +20,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.program import generators, ownership, written_out
+from torchcopylint.flow.program import chain_layers, generators, ownership
 from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import aliasing, reading, slots
@@ -55,8 +55,8 @@ def make_module(m: Machine, dotted: str, arguments: Arguments, site: int, name: 
         given = arguments.keywords.get(field, arguments.at(place))
         # Without one, there is `None`.
         slots.bind_slot(m, (made.refs[0], f".{field}"), given if given.refs else Value(kind=Kind.NONE), site)
-    if table.canonical(dotted) == written_out.SEQUENTIAL:
-        obj = written_out.with_layers(m.state.object(made.refs[0]), written_out.given(m, arguments.positional))
+    if table.canonical(dotted) == chain_layers.SEQUENTIAL:
+        obj = chain_layers.with_layers(m.state.object(made.refs[0]), chain_layers.given(m, arguments.positional))
         flags = {WRITES_INPUT} if _write_input(m, arguments.positional) else set()
         m.state.set_object(made.refs[0], obj._replace(flags=obj.flags | flags))
     return made

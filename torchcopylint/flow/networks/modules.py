@@ -21,7 +21,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.networks import chains, layers, making, neighbours
-from torchcopylint.flow.program import assigning, generators, ownership, wholes, written_out
+from torchcopylint.flow.program import assigning, chain_layers, generators, ownership, wholes
 from torchcopylint.flow.references import FunctionReference, Super
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.storages import aliasing, kept_while_trained, reading, repeating, sharing, slots, writing
@@ -138,11 +138,10 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         repeating.note_put_again(m, already, rest.positional[0], event.site, text)
         ownership.note_replaced(m, base.refs[0], Part("item"), rest.positional[0], f"{text}[-1]", event.site)
         making.adopt(m, base.refs[0], rest.positional[0], event.site)
-        written_out.grown(m, base.refs[0], rest.positional[0])
+        chain_layers.grown(m, base.refs[0], rest.positional[0])
         return base
-    if name in ("extend", "insert", "pop"):
-        written_out.forget(m, base.refs[0])
     if name == "extend" and rest.positional:
+        chain_layers.forget(m, base.refs[0])
         making.hold_children(m, base, rest, event.site)
         return base
     if name in ("requires_grad_", "freeze"):
@@ -198,9 +197,9 @@ def _register(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, te
         ownership.note_replaced(m, ref, Part("field", key), value, place, event.site)
         slots.register_module(m, ref, m.state.object(ref), key, value, event.site)
         if m.state.cell((ref, f".{key}")) is None and not key.isdecimal():
-            written_out.grown(m, ref, value)
+            chain_layers.grown(m, ref, value)
         else:
-            written_out.forget(m, ref)
+            chain_layers.forget(m, ref)
         frozen.note_part(m, ref, value)
         for held in value.refs:
             # It is called as the field is, as if it had been set there.
@@ -214,13 +213,15 @@ def _register(m: Machine, base: Value, event: t.Invoke, arguments: Arguments, te
         already = m.state.cell((base.refs[0], ANY_ELEMENT))
         repeating.note_put_again(m, already, value, event.site, text)
         making.adopt(m, base.refs[0], value, event.site)
-        written_out.forget(m, base.refs[0])
+        chain_layers.forget(m, base.refs[0])
     return Value(kind=Kind.NONE)
 
 
 def _call_other(m: Machine, base: Value, obj: Object, event: t.Invoke, arguments: Arguments, text: str) -> Value:
     """A method that modules do not have by themselves, of a class of which nothing is known."""
     name = event.name
+    if name in ("insert", "pop"):
+        chain_layers.forget(m, base.refs[0])
     slots.field_read(m, base.root, event.site, "argument", name)
     result = unknowns.call_unknown(m, arguments, event.site, f"{text}.{name}")
     if _computes(name):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow.model import WRITES_INPUT, Kind, Object
-from torchcopylint.flow.program import written_out
+from torchcopylint.flow.program import chain_layers
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def learn(m: Machine) -> Mapping[str, Child]:
         held = [m.state.object(child) for one in inner for child in m.state.refs_of(one)]
         types = {obj.type for obj in held}
         known = types.pop() if len(types) == 1 else ""
-        layers = written_out.joined(held) if known == written_out.SEQUENTIAL else ()
+        layers = chain_layers.joined(held) if known == chain_layers.SEQUENTIAL else ()
         child = Child(
             known if known and (layers or _is_known(m, known)) else "",
             bool(held) and all(dict(obj.config).get("inplace") is True for obj in held),

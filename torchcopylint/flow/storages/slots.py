@@ -38,7 +38,7 @@ from torchcopylint.flow.model import (
     whole_cell,
     whole_value,
 )
-from torchcopylint.flow.program import children, tables, written_out
+from torchcopylint.flow.program import chain_layers, children, tables
 from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.regions import overlap
 from torchcopylint.flow.running.machine import Machine
@@ -305,7 +305,7 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child",
 
 
 def _layers_of(child: children.Child) -> tuple[tuple[str, object], ...]:
-    return ((written_out.LAYERS, child.layers),) if child.layers else ()
+    return ((chain_layers.LAYERS, child.layers),) if child.layers else ()
 
 
 def register_module(m: Machine, ref: int, module: Object, name: str, value: Value, site: int) -> None:

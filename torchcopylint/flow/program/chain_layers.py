@@ -70,8 +70,7 @@ def grown(m: Machine, ref: int, value: Value) -> None:
     """A chain gets another layer at its end."""
     obj = m.state.object(ref)
     if obj.type == SEQUENTIAL and of(obj):
-        name = _names(m, value.refs)
-        m.state.set_object(ref, with_layers(obj, (*of(obj), *name) if len(value.refs) == 1 else ()))
+        m.state.set_object(ref, with_layers(obj, (*of(obj), *_names(m, value.refs))))
 
 
 def forget(m: Machine, ref: int) -> None:
