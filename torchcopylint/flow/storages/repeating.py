@@ -240,8 +240,9 @@ def _stateful(m: Machine, ref: int, obj: Object) -> bool:
         return False
     if row is None:
         local = m.world.local_class(obj.type)
-        empty = local is not None and hollow.has_no_parameters(m.world, local)
-        return not empty or local is None or hollow.has_buffers(m.world, local)
+        if local is None:
+            return True
+        return not hollow.has_no_parameters(m.world, local) or hollow.has_buffers(m.world, local)
     if not row.container:
         return row.stateful
     children = {r for slot in m.state.slot_names(ref) for r in slots.slot_value(m, slot).refs if r != ref}

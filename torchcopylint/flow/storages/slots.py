@@ -298,14 +298,11 @@ def child_module(m: Machine, ref: int, site: int, text: str, tag: str = "child",
         requires_grad=trained if trained is Fact.NO else Fact.UNKNOWN,
         text=text,
         type=child.type,
-        config=(*((("inplace", True),) if child.inplace else ()), *_layers_of(child)),
+        config=(("inplace", True),) if child.inplace else (),
         flags=frozenset(flags | {WRITES_INPUT} if child.writes_input else flags),
     )
+    one = chain_layers.with_layers(one, child.layers)
     return memory.alias(m, Value((ref,)), site, How.FIELD, one, region=(part,), tag=tag)
-
-
-def _layers_of(child: children.Child) -> tuple[tuple[str, object], ...]:
-    return ((chain_layers.LAYERS, child.layers),) if child.layers else ()
 
 
 def register_module(m: Machine, ref: int, module: Object, name: str, value: Value, site: int) -> None:

@@ -46,6 +46,7 @@ class Helpers:
         self.world = world
         self._helpers: dict[int, Helper | None] = {}
         self._called: dict[tuple[int, int], tuple[callees.Called, ...]] = {}
+        self._reach: dict[int, dict[int, tuple[int, ...]]] = {}
         self._signs: dict[int, frozenset[effects.Sign]] = {}
         self._dealing: dict[tuple[int, frozenset[str]], list[int] | None] = {}
         outermost = [unit for unit in world.program.units if unit.kind == "function" and unit.parent == 0]
@@ -130,6 +131,11 @@ class Helpers:
 
     def _reached(self, m: Machine) -> dict[int, tuple[int, ...]]:
         """The helpers that a unit calls, as deep as they are put in, each with those that it calls."""
+        if m.unit.number not in self._reach:
+            self._reach[m.unit.number] = self._looked_for(m)
+        return self._reach[m.unit.number]
+
+    def _looked_for(self, m: Machine) -> dict[int, tuple[int, ...]]:
         found: dict[int, dict[int, None]] = {}
         seen: set[callees.Called] = set()
         pending = list(self._callees(m.unit.number, -1))
