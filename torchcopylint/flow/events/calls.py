@@ -340,6 +340,10 @@ def _note_forward(m: Machine, reference: ClassReference, arguments: Arguments) -
         m.world.note_arguments(m, unit, dict(zip(names, arguments.positional[1:], strict=False)))
 
 
+_TAKING_CLASS = frozenset({"__class_getitem__", "__init_subclass__"})
+"""Methods that are handed the class without a decorator."""
+
+
 def _class_method(m: Machine, reference: ClassReference, event: t.Invoke, arguments: Arguments) -> Value:
     name = f"{naming.text_of(m, event.base)}.{event.name}"
     if event.name == "apply" and m.world.is_function_class(reference.number):
@@ -350,6 +354,7 @@ def _class_method(m: Machine, reference: ClassReference, event: t.Invoke, argume
         if event.name == "apply" and m.world.is_function_class(reference.number):
             _note_forward(m, reference, arguments)
         return unknowns.call_unknown(m, arguments, event.site, naming.text_of(m, event.out))
-    static = "staticmethod" in m.world.decorators(unit)
-    positional = arguments.positional[1:] if static else arguments.positional
+    of_class = event.name in _TAKING_CLASS or "classmethod" in m.world.decorators(unit)
+    # `Base.__init__(self, size)` passes the object itself.
+    positional = arguments.positional if of_class else arguments.positional[1:]
     return applying.call(m, FunctionReference(unit), Arguments(positional, arguments.keywords), event.site, name)

@@ -8,7 +8,7 @@ glances at its loops; it is run to the end if it has any, or wants to know anyth
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from torchcopylint.base.lazily import kept_property
 from torchcopylint.flow import tape as t
@@ -170,14 +170,31 @@ class World(OuterNames):
         vars(self).clear()
 
     def _run_again(self, number: int) -> set[int]:
-        """Run a unit once more; returns who calls it, if what it does is not what it was known to do."""
+        """Run a unit once more; returns who calls it, if what it does is not what it was known to do, and which methods
+        read a field of their object into which it has put something else."""
         before = self._summaries.get(number)
+        put = self.put_by(number)
+        self.take_back(number)
         self.run_unit(number)
-        if self._summaries.get(number) == before:
+        changed = {name for name, obj in self.put_by(number).items() if put.get(name) != obj}
+        again = self._readers(self.program.units[number].owner, changed)
+        if self._summaries.get(number) != before:
+            again |= {caller for caller, _ in self.call_modes.get(number, ())}
+            self._module_asked = self._module_asked or 0 in again
+        return again - {0}
+
+    def _readers(self, number: int, fields: Set[str]) -> set[int]:
+        """The methods of a class of this file, and of those that inherit from it, that speak of some fields."""
+        if not fields:
             return set()
-        callers = {caller for caller, _ in self.call_modes.get(number, ())}
-        self._module_asked = self._module_asked or 0 in callers
-        return callers - {0}
+        heirs_of = {info.number for info in self.own_classes if number in self.lineage(info.number)}
+        methods = (unit for unit in self.own_units if unit.owner in heirs_of and unit.kind == "function")
+        return {
+            unit.number
+            for unit in methods
+            if unit.name != "__init__"
+            and any(isinstance(event, t.Attribute | t.Invoke) and event.name in fields for event in self.index(unit).named)
+        }
 
     def _helpers(self) -> dict[str, list[int]]:
         """The functions of the module, by name, that make nothing of a class of this file: they may be run before the
@@ -246,6 +263,7 @@ class World(OuterNames):
         if not asked or len(m.unit.definitions) > MAX_TESTING:
             return frozenset()
         again = Machine(self, m.unit, State(self._entry_mode(m.unit)))
+        again.partial = True
         self._bind_parameters(again)
         for name in asked:
             ref = again.number("argument", name)
@@ -260,6 +278,7 @@ class World(OuterNames):
         """Run a unit with its helpers in it. What others know of the unit stays as it is."""
         outer, self._current = self._current, expanded.number
         machine = Machine(self, expanded, State(self._entry_mode(expanded)))
+        machine.partial = True
         machine.index = UnitIndex(expanded)
         self._bind_parameters(machine)
         machine.run_unit()
@@ -275,6 +294,7 @@ class World(OuterNames):
         self._running.add(unit.number)
         outer, self._current = self._current, unit.number
         machine = Machine(self, unit, State(self._entry_mode(unit)))
+        machine.partial = True
         machine.index = UnitIndex(unit)
         bound_to = self._bound_to.get(unit.number)
         self._bind_parameters(machine)
@@ -312,6 +332,7 @@ class World(OuterNames):
         passed = self._arguments.pop(number, {})
         outer, self._current = self._current, number
         machine = Machine(self, self.program.units[number], State(self._entry_mode(self.program.units[number])))
+        machine.partial = True
         self._bind_parameters(machine)
         machine.run_unit()
         self._current = outer

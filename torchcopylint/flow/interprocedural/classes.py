@@ -7,6 +7,7 @@ from functools import reduce
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.interprocedural.lineage import Lineages
+from torchcopylint.flow.interprocedural.newest import Newest
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARCHIVE,
@@ -79,6 +80,7 @@ class Classes(Lineages):
     def __init__(self, program: t.Program, outside: Outside) -> None:
         super().__init__(program, outside)
         self._fields: dict[int, dict[str, Object]] = {}
+        self._stored: dict[tuple[int, str], Newest] = {}
         self._elements: dict[tuple[int, str], Object] = {}
         self._element_parts: dict[tuple[int, str], dict[str, Object]] = {}
         self._traced: dict[tuple[int, str], bool] = {}
@@ -168,7 +170,6 @@ class Classes(Lineages):
         if obj.kind in CONTAINERS:
             self._note_elements(m, local, name, value)
         fields = self._fields.setdefault(local, {})
-        before = fields.get(name)
         template = unplaced(obj)._replace(graph=frozenset(), flags=obj.flags & _LASTING)
         if (
             template.kind in TENSORS
@@ -178,7 +179,20 @@ class Classes(Lineages):
         ):
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
-        fields[name] = template if before is None else join_objects(before, template)
+        fields[name] = self._stored.setdefault((local, name), Newest()).note(m, -1, template)
+
+    def put_by(self, unit: int) -> dict[str, Object]:
+        """What a method has put into fields of its object when it was last run."""
+        owner = self.program.units[unit].owner
+        shown = ((name, self._stored[owner, name].shown_by(unit)) for name in self._fields.get(owner, {}))
+        return {name: obj for name, obj in shown if obj is not None}
+
+    def take_back(self, unit: int) -> None:
+        """A method is to be run again: what it has put into fields of its object, it does not find there, if others
+        have put something there as well (`self.mean -= shift` says nothing of what the field holds)."""
+        owner = self.program.units[unit].owner
+        for name, put in self.put_by(unit).items():
+            self._fields[owner][name] = self._stored[owner, name].take_back(unit) or put
 
     def sealed(self, owner: Object, name: str, closed: bool) -> None:
         """A constructor has said of the array in a field of its object that nobody is to write it, or that one may."""

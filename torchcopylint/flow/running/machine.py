@@ -190,6 +190,8 @@ class Machine:
         # A glance runs each loop once: what is found is not settled, and `cut_short` says so.
         self.glancing = False
         self.cut_short = False
+        # A run for some calls, or with helpers in it: what it shows is no news of the unit as a whole.
+        self.partial = False
         self.trains = False
         self.calls_trainer = False
         self.has_no_grad = False
