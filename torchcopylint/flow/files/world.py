@@ -176,25 +176,21 @@ class World(OuterNames):
         put = self.put_by(number)
         self.take_back(number)
         self.run_unit(number)
-        changed = {name for name, obj in self.put_by(number).items() if put.get(name) != obj}
-        again = self._readers(self.program.units[number].owner, changed)
+        again = self._readers(number, {name.partition("[")[0] for (_, name), _ in set(self.put_by(number)) - set(put)})
         if self._summaries.get(number) != before:
             again |= {caller for caller, _ in self.call_modes.get(number, ())}
             self._module_asked = self._module_asked or 0 in again
         return again - {0}
 
     def _readers(self, number: int, fields: Set[str]) -> set[int]:
-        """The methods of a class of this file, and of those that inherit from it, that speak of some fields."""
+        """The methods of the class of a method, and of those that inherit from it, that speak of some fields."""
         if not fields:
             return set()
-        heirs_of = {info.number for info in self.own_classes if number in self.lineage(info.number)}
-        methods = (unit for unit in self.own_units if unit.owner in heirs_of and unit.kind == "function")
-        return {
-            unit.number
-            for unit in methods
-            if unit.name != "__init__"
-            and any(isinstance(event, t.Attribute | t.Invoke) and event.name in fields for event in self.index(unit).named)
-        }
+        owner = self.program.units[number].owner
+        heirs_of = {info.number for info in self.own_classes if owner in self.lineage(info.number)}
+        methods = [unit for unit in self.own_units if unit.owner in heirs_of and unit.kind == "function"]
+        spoken_of = {unit.number: {event.name for event in self.index(unit).named} for unit in methods}
+        return {unit.number for unit in methods if unit.name != "__init__" and fields & spoken_of[unit.number]}
 
     def _helpers(self) -> dict[str, list[int]]:
         """The functions of the module, by name, that make nothing of a class of this file: they may be run before the

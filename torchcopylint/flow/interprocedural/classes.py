@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
+from functools import partial, reduce
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.interprocedural.contents import Contents, Place
 from torchcopylint.flow.interprocedural.lineage import Lineages
-from torchcopylint.flow.interprocedural.newest import Newest
 from torchcopylint.flow.model import (
     ANY_ELEMENT,
     ARCHIVE,
@@ -79,9 +79,8 @@ class Classes(Lineages):
 
     def __init__(self, program: t.Program, outside: Outside) -> None:
         super().__init__(program, outside)
-        self._fields: dict[int, dict[str, Object]] = {}
-        self._stored: dict[tuple[int, str], Newest] = {}
-        self._elements: dict[tuple[int, str], Object] = {}
+        self._fields = Contents()
+        self._elements = Contents()
         self._element_parts: dict[tuple[int, str], dict[str, Object]] = {}
         self._traced: dict[tuple[int, str], bool] = {}
         self._set_in_inference: dict[tuple[int, str], bool] = {}
@@ -109,7 +108,7 @@ class Classes(Lineages):
         self._note_asked()
         for current in self.lineage(local):
             own = self.is_own_class(current)
-            known = self._fields.get(current, {}).get(name) if own else self.outside.field(current, name)
+            known = self._fields.of(current).get(name) if own else self.outside.field(current, name)
             if known is not None:
                 if current != local and self._is_made_anew(local, current, name):
                     # What an heir makes is another thing of that kind.
@@ -150,7 +149,7 @@ class Classes(Lineages):
 
     def fields(self, number: int) -> Mapping[str, Object]:
         """What is known of the fields that a class of this file sets itself."""
-        return self._fields.get(number, {})
+        return self._fields.of(number)
 
     def stored(self, m: Machine, owner: Object, name: str, value: Value) -> None:
         """A field of an object was set: what other methods of its class may know of it."""
@@ -169,7 +168,6 @@ class Classes(Lineages):
             self._set_in_inference[local, name] = always and INFERENCE in obj.flags
         if obj.kind in CONTAINERS:
             self._note_elements(m, local, name, value)
-        fields = self._fields.setdefault(local, {})
         template = unplaced(obj)._replace(graph=frozenset(), flags=obj.flags & _LASTING)
         if (
             template.kind in TENSORS
@@ -179,35 +177,31 @@ class Classes(Lineages):
         ):
             # What a method leaves behind says what kind it is, not which gradient another method will find.
             template = template._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
-        fields[name] = self._stored.setdefault((local, name), Newest()).note(m, -1, template)
+        self._fields.note(m, local, name, template)
 
-    def put_by(self, unit: int) -> dict[str, Object]:
-        """What a method has put into fields of its object when it was last run."""
-        owner = self.program.units[unit].owner
-        shown = ((name, self._stored[owner, name].shown_by(unit)) for name in self._fields.get(owner, {}))
-        return {name: obj for name, obj in shown if obj is not None}
+    def put_by(self, unit: int) -> list[tuple[Place, Object]]:
+        """What a method has put into fields of its object, and into the containers in them, when it was last run."""
+        return [*self._fields.put_by(unit).items(), *self._elements.put_by(unit).items()]
 
     def take_back(self, unit: int) -> None:
-        """A method is to be run again: what it has put into fields of its object, it does not find there, if others
-        have put something there as well (`self.mean -= shift` says nothing of what the field holds)."""
-        owner = self.program.units[unit].owner
-        for name, put in self.put_by(unit).items():
-            self._fields[owner][name] = self._stored[owner, name].take_back(unit) or put
+        """A method is to be run again: see `Contents`."""
+        self._fields.take_back(unit)
+        for place in self._elements.take_back(unit):
+            self._element_parts.pop(place, None)
 
     def sealed(self, owner: Object, name: str, closed: bool) -> None:
         """A constructor has said of the array in a field of its object that nobody is to write it, or that one may."""
         local = self.local_class(owner.type)
-        fields = self._fields.get(local, {}) if local is not None and owner.owner == SELF else {}
-        if name in fields:
-            flags = fields[name].flags - {SEALED, READ_ONLY}
-            fields[name] = fields[name]._replace(flags=flags | {SEALED} if closed else flags)
+        if local is not None and owner.owner == SELF and name in self._fields.of(local):
+            flag = frozenset({SEALED}) if closed else frozenset[str]()
+            self._fields.amend(local, name, lambda o: o._replace(flags=o.flags - {SEALED, READ_ONLY} | flag))
 
     def element_of(self, type_name: str, name: str) -> Object | None:
         """What is known of the elements of a container that a class of this file keeps in a field."""
         self._note_asked()
         local = self.local_class(type_name)
         for current in self.lineage(local) if local is not None else ():
-            known = self._elements.get((current, name))
+            known = self._elements.of(current).get(name)
             if known is not None:
                 return known
         return None
@@ -217,7 +211,7 @@ class Classes(Lineages):
         their slots."""
         local = self.local_class(type_name)
         for current in self.lineage(local) if local is not None else ():
-            if (current, name) in self._elements:
+            if name in self._elements.of(current):
                 return self._element_parts.get((current, name), {})
         return {}
 
@@ -229,7 +223,7 @@ class Classes(Lineages):
                     if not training_fields.element_stays_as_made(m, obj, name):
                         leaf = obj.leaf if HANDED in obj.flags else Fact.UNKNOWN
                         obj = obj._replace(requires_grad=Fact.UNKNOWN, leaf=leaf)
-                    self._elements[local, name] = join_objects(self._elements.get((local, name), obj), obj)
+                    self._elements.note(m, local, name, obj)
                     parts = {}
                     for inner in m.state.slot_names(held)[:MAX_ELEMENTS] if obj.kind in PARTED else ():
                         one = joined([m.state.object(ref) for ref in m.state.refs_of(inner)])
@@ -268,17 +262,17 @@ class Classes(Lineages):
 
     def _note_trained(self, number: int, found: training_fields.Trained) -> None:
         self._trained_by[number] = found
-        fields = self._fields.get(number, {})
+        fields = self._fields.of(number)
         for name in {field for parts in found.values() for field, _ in parts}:
             if name in fields and fields[name].kind is Kind.UNKNOWN:
                 # The constructor has shown what it is after it was put there.
-                fields[name] = fields[name]._replace(kind=Kind.MODULE, sure=Sure.LIKELY)
+                self._fields.amend(number, name, lambda o: o._replace(kind=Kind.MODULE, sure=Sure.LIKELY))
 
     def note_switched_off(self, m: Machine) -> None:
         """A constructor has been run: what is known of the parameters that it has switched off in fields of `self`
         (`self.grid.requires_grad = False`) if nobody else in the file switches on what goes by that name."""
         me = m.number("argument", m.unit.first) if m.unit.parameters else -1
-        fields = self._fields.get(m.unit.owner, {})
+        fields = self._fields.of(m.unit.owner)
         for slot in m.state.slot_names(me):
             held = m.state.refs_of(slot)
             known = fields.get(name := slot[1][1:])
@@ -290,17 +284,16 @@ class Classes(Lineages):
             if off and not any(
                 training_fields.is_switched_on(m, unit, name, anything=unit.owner == of_class) for unit in others
             ):
-                fields[name] = known._replace(requires_grad=Fact.NO, leaf=Fact.YES)
+                self._fields.amend(of_class, name, lambda o: o._replace(requires_grad=Fact.NO, leaf=Fact.YES))
 
     def note_chains(self, m: Machine) -> None:
         """A constructor has been run: the chains in fields of `self` have the layers that they have by its end."""
         me = m.number("argument", m.unit.first) if m.unit.parameters else -1
-        fields = self._fields.get(m.unit.owner, {})
-        for name, known in fields.items():
+        for name, known in self._fields.of(m.unit.owner).items():
             refs = m.state.refs_of((me, f".{name}")) if known.type == chain_layers.SEQUENTIAL else ()
             if refs:
                 layers = chain_layers.joined(map(m.state.object, refs))
-                fields[name] = chain_layers.with_layers(known, layers)
+                self._fields.amend(m.unit.owner, name, partial(chain_layers.with_layers, layers=layers))
 
     def note_children(self, number: int, found: Mapping[str, children.Child]) -> None:
         """What a constructor puts into the lists of modules of its object: see `children`."""

@@ -1,5 +1,5 @@
-"""What all calls pass for a parameter, or all methods put into a field: of a unit that is run again, what the last run
-has shown."""
+"""What all calls pass for a parameter, or all methods put somewhere: of a unit that is run again, what the last run has
+shown."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow.model import Object, join_objects
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchcopylint.flow.running.machine import Machine
 
 MAX_CALLS = 30
@@ -16,8 +18,8 @@ MAX_CALLS = 30
 
 
 class Newest:
-    """The objects that some calls pass for one parameter (or methods put into one field), each with the machine that has
-    run the call."""
+    """The objects that some calls pass for one parameter, or methods put into one place, each with the machine that has
+    run the call or method."""
 
     def __init__(self) -> None:
         self._calls: dict[tuple[int, int], tuple[Machine, Object]] = {}
@@ -51,3 +53,8 @@ class Newest:
         rest = [obj for _, obj in self._calls.values()]
         self._joined = reduce(join_objects, rest) if rest else None
         return self._joined
+
+    def amend(self, change: Callable[[Object], Object]) -> None:
+        """Something holds of all that has been shown."""
+        self._calls = {key: (m, change(obj)) for key, (m, obj) in self._calls.items()}
+        self._joined = change(self._joined) if self._joined is not None else None

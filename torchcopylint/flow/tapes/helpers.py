@@ -57,7 +57,8 @@ class Helpers:
     def concern(self, m: Machine) -> bool:
         """Whether a unit is to be looked at with all its helpers in it: it trains, or writes what others have made."""
         if m.unit.kind == "module":
-            return self._calls_trainer(m) or self._reaches_training(m)
+            own = bool(self._reached(m)) and self._deals_in(m.unit, _TRAINING)
+            return own or self._calls_trainer(m) or self._reaches_training(m)
         names = _TRAINING | _BUILDING if m.unit.name == "__init__" else _TRAINING
         return m.unit.kind == "function" and (
             self._deals_in(m.unit, names)
