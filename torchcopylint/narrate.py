@@ -131,6 +131,8 @@ PHRASES: Mapping[str, str] = {
     "shared.copied": "shared here: `copy.copy` makes a tensor over the memory of `{name}`",
     "shared.copied_graph": "shared here: `copy.copy` makes a leaf over the memory of `{name}`, without its graph",
     "kept.before": "kept here: `{name}` is computed once, before the loop",
+    "kept.constructed": "kept here: `{name}` is computed when the network is made, with its graph",
+    "read.each.call": "read here: each call hangs on that one graph, which the first backward frees",
     "saved.computed": "saved here: `{name}` is computed, with a graph",
     "read.deepcopy": "read here: `copy.deepcopy` takes no tensor with a graph",
     "kept.context": "kept here: `{name}` holds `{source}`, unseen by autograd",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import confidence
-from torchcopylint.flow.facts import BackwardAgain, UnitFacts
+from torchcopylint.flow.facts import BackwardAgain, ComputedOnce, UnitFacts
 
 INTO_HELPERS = True
 ACROSS_CALLS = True
@@ -25,6 +25,18 @@ def check(unit: UnitFacts) -> Iterator[Report]:
                     *kept,
                     Point(Role.DISCARDED, fact.freed, "discarded.saved", names),
                     Point(Role.READ, fact.site, "read.again.next" if fact.before else "read.again", names),
+                ),
+                values=names,
+                confidence=confidence(fact.sure),
+            )
+        elif isinstance(fact, ComputedOnce):
+            names = {"name": fact.name}
+            yield Report(
+                site=fact.site,
+                variant="constructed",
+                points=(
+                    Point(Role.KEPT, fact.site, "kept.constructed", names),
+                    Point(Role.READ, fact.read, "read.each.call", names),
                 ),
                 values=names,
                 confidence=confidence(fact.sure),

@@ -270,6 +270,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += carrying.of_entries(m)
     found += spent_fields.found(m)
     found += spent_fields.in_loops(m)
+    found += spent_fields.of_networks(m)
     found += gathered.found(m, {fact.site for fact in ran if isinstance(fact, Accumulated)})
     found += keeping.found(m)
     found += mapping.found(m)

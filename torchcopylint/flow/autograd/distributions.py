@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from torchcopylint.flow.values.sites import Arguments
 
 PREFIX = "torch.distributions."
-_HANGING = frozenset({"log_prob", "entropy", "rsample", "cdf", "icdf", "perplexity"})
+HANGING = frozenset({"log_prob", "entropy", "rsample", "cdf", "icdf", "perplexity"})
+"""Methods whose result hangs on what the distribution was made of."""
 _CUT = frozenset({"sample", "sample_n"})
 _FRACTIONS = frozenset(
     {"Beta", "Normal", "Uniform", "Gamma", "Dirichlet", "Exponential", "LogNormal", "HalfNormal", "Laplace", "Cauchy"}
@@ -72,7 +73,7 @@ def method(m: Machine, name: str, arguments: Arguments, site: int, text: str) ->
         made = made._replace(dtype=dtypes.FLOATING)
     if name in _CUT:
         return memory.fresh(m, site, made._replace(requires_grad=Fact.NO, leaf=Fact.YES))
-    if name not in _HANGING:
+    if name not in HANGING:
         return None
     for value in arguments.positional[1:]:
         reading.read(m, value, site, "argument", name)

@@ -96,6 +96,8 @@ def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
         elif isinstance(event, t.Attribute) and event.name in fields:
             if naming.text_of(m, event.out) == field_of(m, event.name):
                 found.add(field_of(m, event.name))
+        elif isinstance(event, t.Attribute) and _is_view_with_graph(m, event):
+            way.go_on([event.base])
         elif isinstance(event, t.Operate) and event.symbol not in _COMPARISONS:
             way.go_on(event.operands)
         elif isinstance(event, t.Unpack):
@@ -124,6 +126,12 @@ def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
             way.go_on([argument.register for argument in event.arguments])
             way.go_on([event.base] if isinstance(event, t.Invoke) else [])
     return found
+
+
+def _is_view_with_graph(m: Machine, event: t.Attribute) -> bool:
+    """Whether an attribute of a tensor is one as well, in its graph: `weights.T`, not `weights.data`."""
+    objects = [m.state.object(ref) for ref in (*m.value(event.base).refs, *m.value(event.out).refs)]
+    return bool(objects) and all(obj.kind in TENSORS and obj.requires_grad is not Fact.NO for obj in objects)
 
 
 def _appended(m: Machine, name: str, bound: list[int]) -> list[int]:
@@ -211,6 +219,9 @@ def _keeps_graph(m: Machine, event: t.Call | t.Invoke) -> bool:
             known = m.world.field_of(f"class#{m.unit.owner}", event.name) if m.unit.owner >= 0 else None
             layer = known is not None and table.module_class(known.type) is not None
             return layer or (kinds.named_model(event.name) and recurrent.goes_round(m, event.site))
+        refs = m.value(event.base).refs
+        if refs and all(distributions.is_one(m.state.object(ref)) for ref in refs):
+            return event.name in distributions.HANGING
     elif _is_layer(m, event.function):
         return True
     return keeping.keeps_graph(m, event)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.autograd import hanging
-from torchcopylint.flow.facts import BackwardAgain
+from torchcopylint.flow.autograd import distributions, hanging
+from torchcopylint.flow.facts import BackwardAgain, ComputedOnce
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Sure
 from torchcopylint.flow.storages import keeping
 from torchcopylint.flow.tapes import uses
@@ -53,6 +53,22 @@ def in_loops(m: Machine) -> Iterator[Relation]:
             break
 
 
+def of_networks(m: Machine) -> Iterator[Relation]:
+    """What the constructor of a network computes and keeps with its graph, and `forward` hangs on each time it is
+    called: the backward of one training step frees it, and the next one raises. Not where a loop of the file tells of
+    it, or somebody retains graphs."""
+    if m.unit.name != "__init__" or m.unit.owner < 0 or m.world.class_kind(m.unit.owner)[0] is not Kind.MODULE:
+        return
+    for field, made in _returned(m, m.unit.owner, "forward"):
+        others = m.world.machines.values()
+        if any(other.runs.kept or any(in_loops(other)) for other in others):
+            return
+        number = m.world.method(m.unit.owner, "forward")
+        forward = m.world.machines[number] if number is not None else m
+        read = min(e.site for e in forward.index.of(t.Attribute) if e.name == field and uses.is_self(forward, e.base))
+        yield ComputedOnce(made, f"self.{field}", read, m.world.class_kind(m.unit.owner)[1])
+
+
 def _looked_at(m: Machine, register: int, loops: tuple[int, ...]) -> Iterator[tuple[str, int]]:
     """The fields with such a graph that a value is computed from by what keeps the graph, and where they are set."""
     way = WayBack(m, register, MAX_STEPS)
@@ -66,12 +82,24 @@ def _looked_at(m: Machine, register: int, loops: tuple[int, ...]) -> Iterator[tu
             made = _made_with_graph(m, owner, event.name) if owner is not None else None
             if made is not None:
                 yield naming.text_of(m, event.out), made
-        elif isinstance(event, t.Invoke) and (owner := _class_of(m, event.base, loops)) is not None:
-            for field, made in _returned(m, owner, event.name):
-                yield f"{naming.text_of(m, event.base)}.{field}", made
+        elif (called := _called(m, event, loops)) is not None:
+            for field, made in _returned(m, called[1], called[2]):
+                yield f"{naming.text_of(m, called[0])}.{field}", made
         elif isinstance(event, t.Call | t.Invoke) and _hands_on(m, event):
             way.go_on([argument.register for argument in event.arguments])
             way.go_on([event.base] if isinstance(event, t.Invoke) else [])
+
+
+def _called(m: Machine, event: t.Event, loops: tuple[int, ...]) -> tuple[int, int, str] | None:
+    """Of a call of a method of an object from before the loop, or of a network: the register of the object, its class,
+    and the method."""
+    register = event.base if isinstance(event, t.Invoke) else event.function if isinstance(event, t.Call) else -1
+    owner = _class_of(m, register, loops)
+    if owner is None:
+        return None
+    if isinstance(event, t.Invoke):
+        return register, owner, event.name
+    return register, owner, "forward" if m.world.class_kind(owner)[0] is Kind.MODULE else "__call__"
 
 
 def _hands_on(m: Machine, event: t.Call | t.Invoke) -> bool:
@@ -97,6 +125,8 @@ def _returned(m: Machine, owner: int, name: str) -> Iterator[tuple[str, int]]:
     number = m.world.method(owner, name)
     other = m.world.machines.get(number) if number is not None else None
     if other is None or other.has_no_grad or other.unit.is_generator:
+        return
+    if any(other.state.object(ref).requires_grad is Fact.NO for value in other.returned for ref in value.refs):
         return
     returns = [event.value for event in other.index.of(t.Return)]
     looked = {event.name for event in other.index.of(t.Attribute) if uses.is_self(other, event.base)}
@@ -142,8 +172,9 @@ def _made_with_graph(m: Machine, owner: int, field: str) -> int | None:
     if initial.state.object(held[0]).kind in CONTAINERS:
         held = [ref for slot in initial.state.slot_names(held[0]) for ref in initial.state.refs_of(slot)]
     objects = [initial.state.object(ref) for ref in held]
-    computed = (obj.kind in TENSORS and obj.leaf is Fact.NO and obj.requires_grad > 0 and obj.graph for obj in objects)
-    return cell.site if objects and all(computed) else None
+    hanging = (obj for obj in objects if distributions.is_one(obj) or (obj.kind in TENSORS and obj.leaf is Fact.NO))
+    computed = [obj for obj in hanging if obj.requires_grad > 0 and obj.graph]
+    return cell.site if objects and len(computed) == len(objects) else None
 
 
 def _is_set_anew(m: Machine, field: str) -> bool:

@@ -9,6 +9,7 @@ from torchcopylint.flow.facts.answers import Known, Revealed, Sharer
 from torchcopylint.flow.facts.autograd import (
     Accumulated,
     BackwardAgain,
+    ComputedOnce,
     Clobbered,
     ContextKept,
     FieldKeepsGraph,
@@ -106,6 +107,7 @@ __all__ = [
     "AccumulatedOnce",
     "AttributeSet",
     "BackwardAgain",
+    "ComputedOnce",
     "CallerSuffers",
     "Clobbered",
     "Collected",

@@ -257,6 +257,16 @@ class BackwardAgain(NamedTuple):
     before: str = ""
 
 
+class ComputedOnce(NamedTuple):
+    """At `site`, the constructor of a network sets the field `name` to what has a graph that backward frees; `forward`
+    looks at it at `read`, and what it returns hangs on it each time."""
+
+    site: int
+    name: str
+    read: int
+    sure: Sure
+
+
 class RetainedForNothing(NamedTuple):
     """At `site`, in a loop, backward over `name` retains the graph, and no other backward of the loop needs it.
 

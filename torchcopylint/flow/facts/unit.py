@@ -11,6 +11,7 @@ from torchcopylint.flow.facts.answers import Revealed
 from torchcopylint.flow.facts.autograd import (
     Accumulated,
     BackwardAgain,
+    ComputedOnce,
     Clobbered,
     ContextKept,
     FieldKeepsGraph,
@@ -111,7 +112,7 @@ Relation: TypeAlias = (
     " | NumpyRefused | LayoutRefused | SidesAlike | Redundant | ReadInFlight | ConditionalWrite | OverlappingWrite"
     " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
     " | ModulePaired | PutAside | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
-    " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
+    " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | ComputedOnce | RetainedForNothing | GraphLost"
     " | TensorCopied | TermCopied | StepUnreached | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
     " | EntriesEdited | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept"
