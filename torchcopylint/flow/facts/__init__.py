@@ -9,8 +9,8 @@ from torchcopylint.flow.facts.answers import Known, Revealed, Sharer
 from torchcopylint.flow.facts.autograd import (
     Accumulated,
     BackwardAgain,
-    ComputedOnce,
     Clobbered,
+    ComputedOnce,
     ContextKept,
     FieldKeepsGraph,
     FunctionInput,

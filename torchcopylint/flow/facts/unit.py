@@ -11,8 +11,8 @@ from torchcopylint.flow.facts.answers import Revealed
 from torchcopylint.flow.facts.autograd import (
     Accumulated,
     BackwardAgain,
-    ComputedOnce,
     Clobbered,
+    ComputedOnce,
     ContextKept,
     FieldKeepsGraph,
     FunctionInput,
@@ -112,8 +112,8 @@ Relation: TypeAlias = (
     " | NumpyRefused | LayoutRefused | SidesAlike | Redundant | ReadInFlight | ConditionalWrite | OverlappingWrite"
     " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
     " | ModulePaired | PutAside | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
-    " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | ComputedOnce | RetainedForNothing | GraphLost"
-    " | TensorCopied | TermCopied | StepUnreached | ContextKept | FieldKeepsGraph"
+    " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
+    " | ComputedOnce | TensorCopied | TermCopied | StepUnreached | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
     " | EntriesEdited | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept"
     " | PartSuffers | FieldOver | FieldsShare | ScratchEdited"
