@@ -84,7 +84,8 @@ def test_every_finding_tells_the_story_of_its_page(found: list[dict[str, Any]]) 
     for finding in found:
         page = load_pages()[finding["code"]]
         stories = [
-            {mark.what for mark in example.marks if mark.what in set(Role)} | {page.blame.value}
+            {mark.what for mark in example.marks if mark.what in set(Role)}
+            | {page.blame(mark.variant).value for mark in example.marks if mark.what == "finding"}
             for example in page.examples
             if example.kind == "bad"
         ]

@@ -241,11 +241,12 @@ def test_marks_are_well_formed(page: Page, example: Example) -> None:
 @every_example
 def test_the_blamed_line_also_carries_the_blamed_step(page: Page, example: Example) -> None:
     """`here` alone is not repeated: the mark `finding` says it."""
-    blamed = set(marked(example, "finding"))
-    if page.blame is Role.HERE:
-        assert not marked(example, "here")
-    else:
-        assert blamed <= set(marked(example, page.blame))
+    for mark in example.marks:
+        blame = page.blame(mark.variant)
+        if mark.what == "finding" and blame is not Role.HERE:
+            assert mark.row in marked(example, blame)
+        elif mark.what == "finding":
+            assert not marked(example, "here")
 
 
 @every_example
@@ -273,7 +274,7 @@ def test_good_examples_end_without_an_exception(page: Page, example: Example) ->
 def test_what_raises_is_the_line_of_the_finding(page: Page, example: Example) -> None:
     raising = [mark.row for mark in example.marks if mark.what == "finding" and page.effect(mark.variant) == "raises"]
     # Where a graph is cut or kept, torch raises at the step that reads it.
-    reading = [mark.row for mark in example.marks if mark.what == "read" and page.blame in (Role.CUT, Role.KEPT)]
+    reading = [mark.row for mark in example.marks if mark.what == "read" and page.blame() in (Role.CUT, Role.KEPT)]
     for row in (reading or raising) if raising else ():
         assert f" on line {row}: " in (example.observed or "") or _raises_later(page, example)
 

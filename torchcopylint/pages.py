@@ -32,7 +32,7 @@ REQUIRED_KEYS = frozenset({"code", "message", "severity", "default", "since"})
 RULE_KEYS = REQUIRED_KEYS | {"fix_title", "confidence", "effect", "blame", "fix", "confirm", "torch"}
 OPTIONAL_KEYS = frozenset({"needs", "supersedes", "raises", "against", "own", "doubtful"})
 VARIANT_KEYS = frozenset(
-    {"message", "severity", "default", "fix_title", "effect", "confirm", "raises", "against", "doubtful"}
+    {"message", "severity", "default", "fix_title", "effect", "blame", "confirm", "raises", "against", "doubtful"}
 )
 DOCS_URL = "https://torchcopylint.github.io/torchcopylint/rules/"
 
@@ -133,10 +133,9 @@ class Page:
         """Codes that this rule replaces where both report one place and storage."""
         return frozenset(self.keys.get("supersedes", "").replace(",", " ").split())
 
-    @property
-    def blame(self) -> Role:
+    def blame(self, variant: str = "") -> Role:
         """Which step takes the blame."""
-        return Role(self.keys.get("blame", "here"))
+        return Role(self.get("blame", variant) or "here")
 
     @property
     def variants(self) -> tuple[str, ...]:

@@ -33,6 +33,8 @@ def _marks(page: Page, example: Example) -> tuple[Mark, ...]:
     roles = {role.value: role for role in Role}
     found = [mark_at(roles[mark.what], mark.row) for mark in example.marks if mark.what in roles]
     at_finding = {mark.row for mark in example.marks if mark.what == "finding"}
-    if not any(mark.role is page.blame for mark in found):
-        found += [mark_at(page.blame, row) for row in sorted(at_finding)]
+    variants = sorted({mark.variant for mark in example.marks if mark.what == "finding"})
+    blame = page.blame(variants[0] if variants else "")
+    if not any(mark.role is blame for mark in found):
+        found += [mark_at(blame, row) for row in sorted(at_finding)]
     return tuple(found)

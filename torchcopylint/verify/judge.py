@@ -82,7 +82,7 @@ def rule_of(page: Page, variant: str, confirm: tuple[str, ...] = ()) -> Rule:
         words=tuple(word for word in words if word in PREDICATES),
         against=tuple(page.get("against", variant).replace(",", " ").split()),
         raises=tuple(expected),
-        blame=page.blame,
+        blame=page.blame(variant),
         conditional=page.severity(variant) is Severity.WARNING,
         own=page.get("own", variant),
     )
