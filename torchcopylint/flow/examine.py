@@ -67,6 +67,7 @@ from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers 
 from torchcopylint.flow.interprocedural.summaries import SWITCHES, lent_in, places_in, switch_of
 from torchcopylint.flow.model import ARGUMENT, FIELD, TENSORS, Fact, How, Kind, Object, Share, Value
 from torchcopylint.flow.program import (
+    chosen_groups,
     consumers,
     gathered_twice,
     mapping,
@@ -264,6 +265,8 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += named_apart.found(m)
     found += rewrapped.found(m)
     found += gathered_twice.found(m)
+    found += chosen_groups.found(m)
+    found += chosen_groups.found(m)
     ran = passes.found(m)
     found += ran
     found += carrying.found(m)
