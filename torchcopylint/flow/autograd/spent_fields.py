@@ -10,6 +10,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import distributions, hanging
 from torchcopylint.flow.facts import BackwardAgain, ComputedOnce
 from torchcopylint.flow.model import CONTAINERS, TENSORS, Fact, Kind, Sure
+from torchcopylint.flow.program import hollow
 from torchcopylint.flow.storages import keeping
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.way_back import WayBack
@@ -59,7 +60,11 @@ def of_networks(m: Machine) -> Iterator[Relation]:
     it, or somebody retains graphs."""
     if m.unit.name != "__init__" or m.unit.owner < 0 or m.world.class_kind(m.unit.owner)[0] is not Kind.MODULE:
         return
+    me = m.number("argument", m.unit.first)
     for field, made in _returned(m, m.unit.owner, "forward"):
+        held = [m.state.object(ref) for ref in m.state.refs_of((me, f".{field}"))]
+        if not all(hollow.comes_through_known(m, obj) for obj in held):
+            continue
         others = m.world.machines.values()
         if any(other.runs.kept or any(in_loops(other)) for other in others):
             return
