@@ -16,7 +16,7 @@ from torchcopylint.checks._common import (
     shared_points,
     written_point,
 )
-from torchcopylint.flow.facts import KeptOfLayer, KeptSpoilt, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import HookedSpoilt, KeptOfLayer, KeptSpoilt, ReadAfter, UnitFacts, Write
 
 ACROSS_CALLS = True
 
@@ -46,6 +46,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             yield _of_layers(fact)
         elif isinstance(fact, KeptSpoilt):
             yield _of_others(fact)
+        elif isinstance(fact, HookedSpoilt):
+            yield _of_hooks(fact)
 
 
 def _of_others(fact: KeptSpoilt) -> Report:
@@ -56,6 +58,16 @@ def _of_others(fact: KeptSpoilt) -> Report:
     told = Point(Role.WRITTEN, fact.told, "written.told", values)
     points = (told, kept, written) if fact.told >= 0 else (kept, written)
     return Report(fact.told if fact.told >= 0 else fact.site, points, values, confidence(fact.sure), "kept")
+
+
+def _of_hooks(fact: HookedSpoilt) -> Report:
+    """What a forward hook has put away of a layer's output."""
+    values = {"name": fact.holder, "op": fact.op, "source": fact.holder, "container": fact.holder}
+    points = (
+        Point(Role.KEPT, fact.site, "kept.others", values),
+        Point(Role.WRITTEN, fact.written, "written.next", values),
+    )
+    return Report(fact.site, points, values, confidence(fact.sure), "hooked")
 
 
 def _of_layers(fact: KeptOfLayer) -> Report:

@@ -66,6 +66,7 @@ from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers 
 )
 from torchcopylint.flow.interprocedural.summaries import SWITCHES, lent_in, places_in, switch_of
 from torchcopylint.flow.model import ARGUMENT, FIELD, TENSORS, Fact, How, Kind, Object, Share, Value
+from torchcopylint.flow.networks import hooked_outputs
 from torchcopylint.flow.program import (
     chosen_groups,
     consumers,
@@ -264,6 +265,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += two_modes.paired(m)
     found += named_apart.found(m)
     found += rewrapped.found(m)
+    found += hooked_outputs.found(m)
     found += gathered_twice.found(m)
     found += chosen_groups.found(m)
     found += chosen_groups.found(m)

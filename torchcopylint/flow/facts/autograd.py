@@ -72,6 +72,17 @@ class KeptSpoilt(NamedTuple):
     sure: Sure
 
 
+class HookedSpoilt(NamedTuple):
+    """At `site`, a forward hook puts the output of a layer into `holder`, and `op` overwrites it afterwards: at
+    `written`, where a layer is told to work in place, or does."""
+
+    site: int
+    holder: str
+    op: str
+    written: int
+    sure: Sure
+
+
 class LeafWritten(NamedTuple):
     """At `site`, a leaf that requires grad (or, with `view`, a view of it) is written while autograd records.
 

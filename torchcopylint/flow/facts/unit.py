@@ -19,6 +19,7 @@ from torchcopylint.flow.facts.autograd import (
     GradientRead,
     GradModeUnused,
     GraphLost,
+    HookedSpoilt,
     InferenceMisused,
     KeptOfLayer,
     KeptSpoilt,
@@ -113,7 +114,7 @@ Relation: TypeAlias = (
     " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
     " | ModulePaired | PutAside | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
-    " | ComputedOnce | TensorCopied | TermCopied | StepUnreached | ContextKept | FieldKeepsGraph"
+    " | ComputedOnce | HookedSpoilt | TensorCopied | TermCopied | StepUnreached | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
     " | EntriesEdited | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept"
     " | PartSuffers | FieldOver | FieldsShare | ScratchEdited"

@@ -28,11 +28,18 @@ def made(m: Machine, register: int, steps: int) -> tuple[Machine, t.Event] | Non
 
 def in_field(m: Machine, name: str, steps: int) -> tuple[Machine, t.Event] | None:
     """The same for what only a constructor puts into a field of `self`."""
-    if m.unit.name == "__init__" or m.world.setters(name):
+    return None if m.unit.name == "__init__" else of_class(m, m.unit.owner, name, steps)
+
+
+def of_class(m: Machine, number: int, name: str, steps: int) -> tuple[Machine, t.Event] | None:
+    """The same for what only the constructor of a class of the file puts into a field of its instances."""
+    if m.world.setters(name):
         return None
-    for number in m.world.lineage(m.unit.owner):
-        initial = m.world.method(number, "__init__")
+    for current in m.world.lineage(number):
+        initial = m.world.method(current, "__init__")
         where = m.world.machines.get(initial) if initial is not None and m.world.is_of_file(initial) else None
+        if where is None and m.unit.number == initial:
+            where = m
         stores = where.index.stores.get(name, ()) if where is not None else ()
         if where is not None and stores:
             return made(where, stores[0].value, steps - 1) if len(stores) == 1 else None
