@@ -33,13 +33,16 @@ from torchcopylint.knowledge import table
 from torchcopylint.knowledge.table import Op
 
 
-def _combines(op: Op, arguments: Arguments) -> bool:
-    """Whether something new is made of several tensors, and never in place.
+def _combines(m: Machine, op: Op, arguments: Arguments) -> bool:
+    """Whether something new is made of several tensors, and never in place. Sizes, as in `pad(x, (0, n))`, are none.
 
     Nobody takes `torch.mm(a, b)` for a change of `a`: whoever drops that wants the work to be done, as in a benchmark.
     """
     twin = table.tensor_method(f"{op.short}_")
-    return op.shares == "fresh" and twin is None and sum(bool(value.refs) for value in arguments.positional) > 1
+    operands = [
+        one for one in arguments.positional if one.refs and kind_of(one, m.state) not in (Kind.TUPLE, Kind.LIST)
+    ]
+    return op.shares == "fresh" and twin is None and len(operands) > 1
 
 
 def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
@@ -54,7 +57,7 @@ def call_known(m: Machine, op: Op, arguments: Arguments, event: t.Call | t.Invok
     if op.result == "tensor" and not op.writes and (op.differentiable or op.name.endswith("_like")):
         _shows_tensor(m, op, arguments)
     pure = op.result in ("tensor", "tensors") and not op.writes and arguments.flag("inplace") is False
-    pure = pure and not arguments.keywords.keys() & WRITING_KEYWORDS and not _combines(op, arguments)
+    pure = pure and not arguments.keywords.keys() & WRITING_KEYWORDS and not _combines(m, op, arguments)
     pure = pure and op.short not in callforms.CHECKING
     if pure and _has_tensor(m, arguments):
         m.pure_calls[event.out] = (receiver, name, False, _sure_tensor(m, arguments))
@@ -199,6 +202,7 @@ def _vmap(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
 
 @special("torch.autograd.backward")
 def _backward(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    arguments = arguments.under_names("grad_tensors", "retain_graph", "create_graph", "grad_variables", "inputs")
     for value in arguments.positional[:1]:
         grads.backward(m, value, event.site, arguments, receiver_text(m, event))
     return Value(kind=Kind.NONE)
@@ -206,6 +210,7 @@ def _backward(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: 
 
 @special("torch.autograd.grad")
 def _grad(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
+    arguments = arguments.under_names("grad_outputs", "retain_graph", "create_graph", behind=2)
     for value in arguments.positional[:1]:
         grads.backward(m, value, event.site, arguments, receiver_text(m, event), part=True)
     taken = m.consumer_of(event.out)

@@ -367,11 +367,12 @@ def _backward(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call
 
 def run_backward(m: Machine, arguments: Arguments, register: int, site: int, name: str) -> None:
     """Backward runs over a tensor, the first of the arguments, which a register holds."""
+    arguments = arguments.under_names("gradient", "retain_graph", "create_graph", "inputs")
     value = arguments.positional[0]
     reading.read(m, value, site, "backward")
     for ref in value.refs:
         obj = m.state.object(ref)
-        alone = len(arguments.positional) == 1 and "gradient" not in arguments.keywords
+        alone = arguments.keywords.get("gradient", Value(kind=Kind.NONE)).kind is Kind.NONE
         if alone:
             obj = obj._replace(scalar=Fact.YES)
         if obj.requires_grad is Fact.UNKNOWN:

@@ -30,11 +30,18 @@ class Arguments(NamedTuple):
         return self.positional[0] if self.positional else self.keywords.get(name, UNKNOWN)
 
     def flag(self, name: str) -> bool | None:
-        """A keyword's truth value; `False` if it is absent, `None` if it is not known."""
+        """A keyword's truth value; `False` if it is absent or `None`, `None` if it is not known."""
         if name not in self.keywords:
             return False
-        value = self.keywords[name].const
-        return value if isinstance(value, bool) else None
+        value = self.keywords[name]
+        if value.kind is Kind.NONE and not value.refs:
+            return False
+        return value.const if isinstance(value.const, bool) else None
+
+    def under_names(self, *names: str, behind: int = 1) -> Arguments:
+        """The same, with what stands behind so many places passed by its name: `names` are of the places there."""
+        by_place = dict(zip(names, self.positional[behind:], strict=False))
+        return Arguments(self.positional[:behind], {**by_place, **self.keywords}) if by_place else self
 
     def without_none(self) -> Arguments:
         """The same without the keywords that say by `None` that nothing is to be written: `out=None`."""
