@@ -355,10 +355,19 @@ def _is_ellipsis(m: Machine, index: t.Index) -> bool:
     return len(index) == 1 and not isinstance(index[0], t.Slice) and m.value(index[0]).const is ...
 
 
+_OF_THE_SAME_SHAPE = frozenset({"cpu", "cuda", "numpy", "float", "double", "clone"})
+"""What a tensor is on its way to a number, where it was to have one element."""
+
+
 def note_data_index(m: Machine, event: t.Item) -> None:
-    """`x.data[0]`: the old way to get a number out of a tensor without dimensions."""
-    if subscripts.constant(m, event.subscript) != 0:
+    """`x.data[0]`, `x.data.cpu().numpy()[0]`: the old way to get a number out of a tensor without dimensions."""
+    base = event.base
+    made = m.unit.definitions[base]
+    while base not in m.data_reads and isinstance(made, t.Invoke) and made.name in _OF_THE_SAME_SHAPE:
+        base = made.base
+        made = m.unit.definitions[base]
+    if base not in m.data_reads or subscripts.constant(m, event.subscript) != 0:
         return
-    for index, fact in enumerate(m.facts.get(m.data_reads[event.base], ())):
+    for index, fact in enumerate(m.facts.get(m.data_reads[base], ())):
         if isinstance(fact, DataAccess) and fact.form == "read":
-            m.facts[m.data_reads[event.base]][index] = fact._replace(op="[0]")
+            m.facts[m.data_reads[base]][index] = fact._replace(op="[0]")
