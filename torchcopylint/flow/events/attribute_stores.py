@@ -70,7 +70,7 @@ def store(m: Machine, event: t.StoreAttribute) -> None:
         elif _is_misspelt(m, event, obj):
             m.fact(AttributeSet(event.site, text, event.name, _constant_text(value), obj.kind, obj.sure))
         _store_field(m, event, ref, obj, value)
-        callbacks.note_context(m, obj, event.name, value, event.site)
+        callbacks.note_context(m, obj, event)
         if ref == base.refs[0]:
             keeping.note_stored(m, event, ref, value)
     if event.name == "grad" and value.kind is Kind.NONE and m.in_loop:

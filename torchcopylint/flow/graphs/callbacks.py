@@ -139,23 +139,33 @@ def _note(m: Machine, value: Value, role: str, register: int) -> None:
         m.world.roles_of_parameters[m.unit.number, made.name] = role
 
 
-def note_context(m: Machine, owner: Object, attribute: str, value: Value, site: int) -> None:
-    """An attribute of an argument is set in `forward` of an autograd `Function`: its context, perhaps."""
+def note_context(m: Machine, owner: Object, event: t.StoreAttribute) -> None:
+    """An attribute of an argument is set in `forward` of an autograd `Function`: its context, perhaps.
+
+    Of a display that is put there, `ctx.saved = (x, w)`, it is what stands in it.
+    """
     if owner.owner == ARGUMENT and owner.text == _context(m) and FORWARD in m.world.roles_of(m.unit):
-        m.kept_on_context[site] = (f"{owner.text}.{attribute}", value)
+        made = m.unit.definitions[event.value]
+        held = made.items if isinstance(made, t.Make) else (event.value,)
+        m.kept_on_context[event.site] = (f"{owner.text}.{event.name}", [m.value(register) for register in held])
 
 
 def found(m: Machine) -> list[Relation]:
     """What the unit keeps on its context, once it has been run: inputs, and what it returns."""
     relations: list[Relation] = []
     returned = {ref | 1 for one in m.returned for ref in one.refs}
-    for site, (attribute, value) in sorted(m.kept_on_context.items()):
-        held = [(ref, m.state.object(ref)) for ref in value.refs]
-        outside = all(obj.kind in TENSORS and (obj.owner == ARGUMENT or ref | 1 in returned) for ref, obj in held)
-        if held and outside and _is_read_back(m, attribute.rpartition(".")[2]):
-            sure = min(obj.sure for _, obj in held)
-            relations.append(ContextKept(site, attribute, held[0][1].text, sure))
+    for site, (attribute, values) in sorted(m.kept_on_context.items()):
+        several = [[(ref, m.state.object(ref)) for ref in value.refs] for value in values]
+        outside = [held for held in several if held and all(_is_from_outside(*one, returned) for one in held)]
+        if outside and _is_read_back(m, attribute.rpartition(".")[2]):
+            sure = min(obj.sure for _, obj in outside[0])
+            relations.append(ContextKept(site, attribute, outside[0][0][1].text, sure))
     return relations
+
+
+def _is_from_outside(ref: int, obj: Object, returned: set[int]) -> bool:
+    """Whether somebody else has a tensor as well, who handed it in or gets it."""
+    return obj.kind in TENSORS and (obj.owner == ARGUMENT or ref | 1 in returned)
 
 
 def _is_read_back(m: Machine, attribute: str) -> bool:

@@ -170,7 +170,7 @@ class Machine:
         self.left_by: set[int] = set()
         """The sites of the calls that leave something computed in a field."""
         self.kept_fields: dict[int, tuple[FieldKeepsGraph, Value]] = {}
-        self.kept_on_context: dict[int, tuple[str, Value]] = {}
+        self.kept_on_context: dict[int, tuple[str, list[Value]]] = {}
         self.guards = 0
         self.casting = 0
         """Around how many blocks of autocast stand."""
