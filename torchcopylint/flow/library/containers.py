@@ -24,7 +24,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.program import wholes
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import brought, collecting, own_entries, queues, repeating, slots
+from torchcopylint.flow.storages import brought, collecting, lost, own_entries, queues, repeating, slots
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
@@ -109,7 +109,9 @@ def _dict_method(m: Machine, base: Value, ref: int, obj: Object, event: t.Invoke
         copy_elements(m, ref, made.refs[0], event.site)
         note_copy(m, made.refs[0], ref)
         return made
-    if name == "update":
+    if name == lost.UPDATE:
+        if obj.kind is Kind.STATE_DICT and SHALLOW not in obj.flags:
+            lost.note_state_item(m, event, obj)
         for source in arguments.positional[1:2]:
             for held in source.refs:
                 copy_elements(m, held, ref, event.site)

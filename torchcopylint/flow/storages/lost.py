@@ -11,14 +11,15 @@ from torchcopylint.flow.values import naming
 from torchcopylint.knowledge import table
 
 _LOOKS = frozenset({"keys", "items", "values"})
+UPDATE = "update"
 _REPARAMETRISING = frozenset(
     ["register_parametrization", "weight_norm", "spectral_norm", "_parameters", "delattr", "__delattr__", "parametrize"]
 )
 """Names in a file that say that parameters are taken off modules, after which anything can be put in their place."""
 
 
-def note_state_item(m: Machine, event: t.StoreItem, obj: Object) -> None:
-    """An item of a state dict is set, and nobody gets to see the dict."""
+def note_state_item(m: Machine, event: t.StoreItem | t.Invoke, obj: Object) -> None:
+    """Items of a state dict are set, by an assignment or by `update`, and nobody gets to see the dict."""
     made = m.unit.definitions[event.base]
     text = naming.text_of(m, event.base)
     if isinstance(made, t.Load):
@@ -44,9 +45,11 @@ def _is_private(m: Machine, name: str) -> bool:
 def _is_item_use(m: Machine, register: int) -> bool:
     event = m.consumer_of(register)
     if isinstance(event, t.Invoke):
-        return event.base == register and event.name in _LOOKS
+        return event.base == register and (event.name in _LOOKS or event.name == UPDATE)
     if isinstance(event, t.Item | t.StoreItem):
         return event.base == register
+    if isinstance(event, t.Logic):
+        return event.symbol in ("in", "not in")
     return isinstance(event, t.Iterate | t.Discard)
 
 
