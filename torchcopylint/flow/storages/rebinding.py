@@ -45,7 +45,8 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
     if m.in_loop and _from_loop(m, name, before) and uses.is_dead_in_loop(m, name, event.site):
         kinds = [m.state.object(ref) for ref in (*before.refs, *value.refs)]
         gradient = gradient or _is_asked_for_gradient(m, before)
-        if all(obj.kind in TENSORS for obj in kinds) and (gradient or _lives_elsewhere(m, before)):
+        lives = gradient or _lives_elsewhere(m, before) or _is_entry(m, name, before)
+        if lives and all(obj.kind in TENSORS for obj in kinds):
             sure = max(old.sure, Sure.LIKELY) if gradient else min(obj.sure for obj in kinds)
             source = _source(m, name, before)
             m.fact(ParameterRebound(event.site, naming.key_text(m, name), "loop", source, event.site, sure))
@@ -101,8 +102,10 @@ def _note_rebound(m: Machine, key: Key, before: Cell, value: Value, site: int, g
     """The new holder of a leaf's name is computed from its gradient: it is meant to be the leaf from now on."""
     objects = [m.state.object(ref) for ref in before.refs]
     leaves = [obj for obj in objects if obj.leaf is Fact.YES and obj.requires_grad > 0]
-    # Of a field nobody knows what another method has put there; who reads its gradient takes it for a leaf.
-    fields = [obj for obj in objects if obj.owner == FIELD and obj.leaf is obj.requires_grad is Fact.UNKNOWN]
+    # Of a field nobody knows what another method has put there; who reads its gradient takes it for a leaf. So does who
+    # is handed one, and what is computed of it while nothing is recorded has no gradient, ever.
+    owners = (FIELD, ARGUMENT) if m.state.mode.recording is Fact.NO else (FIELD,)
+    fields = [obj for obj in objects if obj.owner in owners and obj.leaf is obj.requires_grad is Fact.UNKNOWN]
     if not leaves and fields and m.state.mode.recording is not Fact.UNKNOWN:
         leaves = [obj for obj in fields if obj.kind in TENSORS]
     # On the loop's next turn, what took the leaf's place is asked for its gradient, and replaced in turn.
@@ -147,6 +150,16 @@ def _is_asked_for_gradient(m: Machine, before: Cell) -> bool:
 def _from_loop(m: Machine, name: str, before: Cell) -> bool:
     bound = next((use for use in uses.of_name(m, name) if use.site == before.site and not use.loads), None)
     return bound is not None and uses.from_iteration(m, bound.register)
+
+
+def _is_entry(m: Machine, name: str, before: Cell) -> bool:
+    """Whether the loop goes through the entries of a dictionary, which has them: `for k, v in state.items()`."""
+    bound = next((use for use in uses.of_name(m, name) if use.site == before.site and not use.loads), None)
+    event = m.unit.definitions[bound.register] if bound is not None and bound.register >= 0 else None
+    while isinstance(event, t.Unpack):
+        event = m.unit.definitions[event.value]
+    through = m.unit.definitions[event.iterable] if isinstance(event, t.Iterate) else None
+    return isinstance(through, t.Invoke) and through.name in ("items", "values") and not through.arguments
 
 
 def _lives_elsewhere(m: Machine, before: Cell) -> bool:
