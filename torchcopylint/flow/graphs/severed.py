@@ -14,7 +14,7 @@ from torchcopylint.flow.tapes.way_back import WayBack
 from torchcopylint.flow.values import inside, kinds, naming
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from torchcopylint.flow.running.machine import Machine
 
@@ -222,7 +222,9 @@ def cut_behind(m: Machine, register: int, site: int) -> tuple[t.Event, int, str]
 
 def cut_elsewhere(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
     """The same for a call, of something that cuts off all that it returns."""
-    return _cut_by_helper(m, event) or _cut_by_mode(m, event) or _cut_by_forward(m, event)
+    return (
+        _cut_by_helper(m, event) or _cut_by_mode(m, event) or _cut_by_forward(m, event) or _cut_while_called(m, event)
+    )
 
 
 def _cut_by_helper(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
@@ -295,9 +297,9 @@ def behind(m: Machine, event: t.Event, site: int) -> list[int]:
     return [*found, *t.operands(event)]
 
 
-def _network_without_graph(m: Machine, event: t.Call | t.Invoke, register: int) -> Object | None:
-    """The network in a register, if it is one that may be trained, and what the call has made of it has no graph."""
-    networks = [m.state.object(ref) for ref in m.value(register).refs]
+def _network_without_graph(m: Machine, event: t.Call | t.Invoke, refs: Sequence[int]) -> Object | None:
+    """The network among some objects, if it may be trained, and what the call has made of it has no graph."""
+    networks = [m.state.object(ref) for ref in refs]
     made = [m.state.object(ref) for ref in m.value(event.out).refs]
     trained = len(networks) == 1 and networks[0].kind is Kind.MODULE and networks[0].requires_grad is not Fact.NO
     if not trained or not made or any(obj.kind not in TENSORS or obj.requires_grad is not Fact.NO for obj in made):
@@ -310,7 +312,13 @@ def _cut_by_mode(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
     if not isinstance(event, t.Call | t.Invoke):
         return None
     register = event.function if isinstance(event, t.Call) else event.base
-    if _network_without_graph(m, event, register) is None:
+    refs = m.value(register).refs
+    if isinstance(event, t.Invoke) and len(refs) == 1 and event.site in m.muted:
+        # `self.net(x)`: a network in a field.
+        field = m.state.refs_of((refs[0], f".{event.name}"))
+        if _network_without_graph(m, event, field) is not None:
+            return event, event.out, "torch.no_grad()"
+    if _network_without_graph(m, event, refs) is None:
         return None
     if isinstance(event, t.Call) or event.name == "forward":
         return (event, register, "torch.no_grad()") if event.site in m.muted else None
@@ -328,7 +336,7 @@ def _cut_by_forward(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | No
     if not isinstance(event, t.Call | t.Invoke) or (isinstance(event, t.Invoke) and event.name != "forward"):
         return None
     register = event.function if isinstance(event, t.Call) else event.base
-    network = _network_without_graph(m, event, register)
+    network = _network_without_graph(m, event, m.value(register).refs)
     if network is None:
         return None
     called = m.world.method_of(network, "forward")
@@ -341,6 +349,34 @@ def _cut_by_forward(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | No
     last = found[-1]
     inside.note(m, event.site, Role.CUT, inside.innermost(helper, last[0].site, Role.CUT, last[2], given=False))
     return event, register, f"{naming.text_of(m, register)}(...)"
+
+
+def _cut_while_called(m: Machine, event: t.Event) -> tuple[t.Event, int, str] | None:
+    """The same for a function or method of this file that calls a network while nothing is recorded, and returns
+    nothing but what it has computed from that."""
+    if not isinstance(event, t.Call | t.Invoke):
+        return None
+    called = called_unit(m, event)
+    helper = m.world.machines.get(called) if called is not None and m.world.is_own(called) else None
+    made = [m.state.object(ref) for ref in m.value(event.out).refs]
+    if helper is None or not made or any(o.kind not in TENSORS or o.requires_grad is not Fact.NO for o in made):
+        return None
+    cuts = [_muted_behind(helper, one.value, one.site + 1) for one in helper.index.of(t.Return)]
+    found = [cut for cut in cuts if cut is not None]
+    if not found or len(found) < len(cuts):
+        return None
+    inside.note(m, event.site, Role.CUT, inside.innermost(helper, found[-1], Role.CUT, "torch.no_grad()", given=False))
+    return event, event.out, f"{text_of_call(m, event)}(...)"
+
+
+def _muted_behind(m: Machine, register: int, site: int) -> int | None:
+    """Where a value comes from a network that was called while nothing was recorded."""
+    way = WayBack(m, register, MAX_EVENTS)
+    for event in way:
+        if _cut_by_mode(m, event) is not None:
+            return event.site
+        way.go_on(behind(m, event, site))
+    return None
 
 
 def _bound_before(m: Machine, name: str, site: int) -> list[int]:

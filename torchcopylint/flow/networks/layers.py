@@ -25,7 +25,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.networks import chains, making, told_inplace
+from torchcopylint.flow.networks import chains, making, states, told_inplace
 from torchcopylint.flow.program import recurrent
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.running.machine import Machine
@@ -172,14 +172,19 @@ def _write_first(m: Machine, function: Value, first: Value, site: int, name: str
     spoilt.note(m, first, site)
 
 
+def _note_muted(m: Machine, site: int) -> None:
+    """A network is called, perhaps where nothing is recorded."""
+    m.muted.discard(site)
+    if m.state.mode.recording is Fact.NO:
+        m.muted.add(site)
+
+
 def output(
     m: Machine, function: Value, obj: Object, arguments: Arguments, result: Value, site: int, name: str
 ) -> Value:
     """What a network returns carries a graph to its parameters, which backward needs."""
     recording = m.state.mode.recording
-    m.muted.discard(site)
-    if recording is Fact.NO:
-        m.muted.add(site)
+    _note_muted(m, site)
     trains_nothing = frozen.trains_nothing(m, function, obj)
     round_again = recurrent.goes_round(m, site)
     given = [*arguments.positional, *arguments.keywords.values()]
@@ -281,10 +286,14 @@ def _call_known(
         return operations.apply(m, finding, arguments, at)
     off = frozen.trains_nothing(m, function, obj)
     trainable = bool(row.parameters) and not off
+    if trainable:
+        _note_muted(m, site)
     made = _made_by(m, row, config, arguments, at, trainable)
     if off and made.requires_grad is Fact.NO and obj.requires_grad is not Fact.NO:
         # Somebody may have switched on again what a loop has switched off.
         made = made._replace(requires_grad=Fact.UNKNOWN, leaf=Fact.UNKNOWN)
+    if trainable and made.requires_grad > 0:
+        made = made._replace(graph=made.graph | states.saved(m, row, arguments, site, name))
     if row.output == "tensors":
         return _several(m, function, row, first, made, site, name, trainable)
     trains = row.when == "mode" and config.get(statistics.MODE) is True
