@@ -86,15 +86,27 @@ def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> O
     known = dict(source.config)
     if name == "unfold":
         return _unfolded(made, arguments, UNFOLDED in known)
-    if not order or PERMUTED in known or LIKE in known:
+    count = known.get(COUNT)
+    if order and isinstance(count, int):
+        made = made._replace(config=(*made.config, (COUNT, count)))
+    if order and (PERMUTED in known or LIKE in known):
+        return made._replace(config=(*made.config, (LIKE, True)))
+    if not order:
         return made
     if name == "t" and known.get(COUNT) != 2:
         # Whoever transposes something has a matrix, though nothing says so.
         return made._replace(config=(*made.config, (TURNED, True))) if known.get(COUNT) is None else made
-    if COUNT not in known and _exchanges_batch(order):
+    if count is None and _exchanges_batch(order):
         # Between batch first and sequence first one goes there and back: what came in may be the other way round.
         order = ("?",)
+    elif isinstance(count, int):
+        order = _of_so_many(order, count)
     return made._replace(config=(*made.config, (PERMUTED, order)))
+
+
+def _of_so_many(order: Order, count: int) -> Order:
+    """The order of so many dimensions, where it is known how many there are."""
+    return next((each for each in _candidates(order) if len(each) == count), order)
 
 
 def _unfolded(made: Object, arguments: Arguments, again: bool) -> Object:
@@ -115,7 +127,7 @@ def counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, obj
     """What is known of the dimensions of an operation's result: how many there are, if one is of size one, and if they
     may be out of order."""
     dense = ((DENSE, True),) if _is_made_dense(m, name, arguments) else ()
-    return (*_counted(m, name, arguments), *dense, *_order_kept(m, name, arguments))
+    return (*_counted(m, name, arguments), *_as_many(m, name, arguments), *dense, *_order_kept(m, name, arguments))
 
 
 def _order_kept(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
@@ -165,6 +177,20 @@ def _counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, ob
     ones = [number for number, size in enumerate(sizes or ()) if size.const == 1]
     unit = ((UNIT, FIRST if ones == [0] else True),) if ones else ()
     return unit if count is None else ((COUNT, count), *unit)
+
+
+_AS_MANY = frozenset({"softmax", "log_softmax", "softmin", "cumsum", "__matmul__", "matmul"})
+"""What has as many dimensions as each of the tensors that it is given, where these have three or more."""
+
+
+def _as_many(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
+    """The number of dimensions of a result, if that is the number that each tensor has which it is computed from."""
+    if name not in _AS_MANY:
+        return ()
+    given = [m.state.object(ref) for value in arguments.positional for ref in value.refs]
+    counts = {dict(obj.config).get(COUNT) for obj in given}
+    count = counts.pop() if len(counts) == 1 else None
+    return ((COUNT, count),) if isinstance(count, int) and count > 2 else ()
 
 
 def _is_like(m: Machine, value: Value) -> bool:
