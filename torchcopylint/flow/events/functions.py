@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads
+from torchcopylint.flow.graphs import callbacks
 from torchcopylint.flow.interprocedural import records
 from torchcopylint.flow.library import containers, copying, operations
 from torchcopylint.flow.model import (
@@ -194,8 +195,10 @@ def _replace(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: s
 @special(*sorted(mapping.VMAP))
 def _vmap(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> Value:
     """What it returns does to its arguments what the function does."""
-    mapping.note(m, arguments)
     given = arguments.keywords.get("func", arguments.at(0))
+    register = next((one.register for one in event.arguments if one.keyword in ("func", "")), t.NO_REGISTER)
+    function = callbacks.called(m, register, given).const if register >= 0 else given.const
+    mapping.note(m, function, arguments, bound=function is not given.const)
     reading.read(m, given, event.site, "argument", name)
     return given if isinstance(given.const, FunctionReference) else memory.unknown(m, event.site, f"{name}(...)")
 

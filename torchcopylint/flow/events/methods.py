@@ -411,6 +411,7 @@ def _to(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: 
 
 
 def _copy(m: Machine, op: Op, arguments: Arguments, event: t.Invoke | t.Call, at: Site) -> Value:
+    numbers.note_method(m, at.op, arguments, at.site, at.name)
     slots.field_read(m, arguments.positional[0].root, event.site, "argument", at.op)
     result = operations.apply(m, op, arguments, at)
     transfers.into_host(m, arguments, event, at.name)

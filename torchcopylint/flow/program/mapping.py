@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import MappedWrite
-from torchcopylint.flow.model import GLOBAL, TENSORS, Kind
+from torchcopylint.flow.model import FIELD, GLOBAL, TENSORS, Kind
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.way_back import WayBack
@@ -30,12 +30,13 @@ _PLAIN = frozenset({"shape", "dtype", "device", "ndim", "size", "dim", "numel", 
 """What is the same for every example."""
 
 
-def note(m: Machine, arguments: Arguments) -> None:
-    """A function is given to `vmap`. Which of its parameters are not mapped, `in_dims` says."""
-    function = arguments.keywords.get("func", arguments.at(0)).const
+def note(m: Machine, function: object, arguments: Arguments, *, bound: bool) -> None:
+    """A function is given to `vmap`, or a method, `bound` to its object. Which of its parameters are not mapped,
+    `in_dims` says."""
     if not isinstance(function, FunctionReference) or not m.world.is_own(function.unit):
         return
-    parameters = [p.name for p in m.world.program.units[function.unit].parameters if p.kind == "plain"]
+    unit = m.world.program.units[function.unit]
+    parameters = [p.name for p in unit.parameters[bound:] if p.kind == "plain"]
     dims = arguments.keywords.get("in_dims", arguments.at(1))
     if len(dims.refs) == 1 and m.state.object(dims.refs[0]).kind in (Kind.TUPLE, Kind.LIST):
         held = [m.state.cell((dims.refs[0], f"[{position}]")) for position in range(len(parameters))]
@@ -96,6 +97,8 @@ def _is_plain(m: Machine, register: int) -> bool:
     owners = {share.storage for ref in value.refs for share in m.state.object(ref).shares}
     if not owners or any(m.state.object(ref).kind not in TENSORS for ref in value.refs):
         return False
+    if all(m.state.object(ref).owner == FIELD for ref in value.refs):
+        return True
     arguments = {m.number("argument", parameter.name) for parameter in m.unit.parameters}
     if owners & arguments:
         # A parameter that `in_dims` leaves out.

@@ -72,7 +72,7 @@ def note_method(m: Machine, name: str, arguments: Arguments, site: int, text: st
     """A method that writes its receiver with a number."""
     if len(arguments.positional) == 2 and not arguments.keywords:
         target, value = arguments.positional
-        if name == "fill_":
+        if name in ("fill_", "copy_"):
             note_stored(m, target, value, name, site, text)
         elif name in _ARITHMETIC or name in _DIVISION:
             note_arithmetic(m, target, value, name, site, text)
