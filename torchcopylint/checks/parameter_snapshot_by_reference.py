@@ -36,6 +36,8 @@ KEEPING = frozenset({How.PARAMETERS, How.FIELD, How.DATA, How.DETACH})
 """Ways to get at the memory of a parameter as if it were a value."""
 PLAIN = KEEPING | {None, How.VIEW, How.INDEX, How.ROW, How.NUMPY}
 
+_MIXING = frozenset({"lerp_", "add_", "sub_"})
+"""Methods by which parameters are moved towards older ones, or away from them."""
 _DISTANCE = re.compile(r"(?:^|[._])(?:kl|mse|rmse|l1|l2|dist|distance|diff)(?:_|$)")
 """Functions that say by their names how far two things are apart."""
 INTO_HELPERS = True
@@ -283,7 +285,8 @@ def _meets_itself(unit: UnitFacts, kept: ReadAfter, reads: list[ReadAfter]) -> b
     storage, region = kept.place
     written = unit.writes.get(kept.put if kept.put >= 0 else kept.site)
     if written is not None and storage in {number | 1 for number in written.storages}:
-        return written.form in ("method", "item", "assign") and written.name != kept.name and not written.reads_old
+        mixes = not written.reads_old or written.op in _MIXING
+        return written.form in ("method", "item", "assign") and written.name != kept.name and mixes
     return any(
         other.name != kept.name
         and (other.certain or other.conditional or kept.conditional)
