@@ -21,7 +21,7 @@ def take_over(m: Machine, base: Value, source: Value, site: int, text: str) -> N
     late = ownership.note_taken_over(m, base.refs[0], text, site)
     if len(source.refs) != 1:
         return
-    taken = next((s for s in m.state.object(source.refs[0]).shares if s.how is How.STATE), None)
+    taken = next((s for s in m.state.object(source.refs[0]).shares if s.how is How.STATE), None) or _entries(m, source)
     if taken is not None:
         _note_other(m, base.refs[0], taken, site, text)
     elif not late and m.state.object(source.refs[0]).kind in CONTAINERS:
@@ -29,8 +29,18 @@ def take_over(m: Machine, base: Value, source: Value, site: int, text: str) -> N
         _join(m, base.refs[0], source.refs[0], site)
 
 
+def _entries(m: Machine, source: Value) -> Share | None:
+    """Where the tensors of a dictionary are from that was made of the entries of a state dict, as they are."""
+    if m.state.object(source.refs[0]).kind is not Kind.DICT:
+        return None
+    held = [m.state.object(ref) for ref in m.state.refs_of((source.refs[0], ANY_ELEMENT))]
+    shares = [share for obj in held for share in obj.shares if share.how is How.STATE and share.sure]
+    return shares[0] if len(shares) == len(held) and len({share.storage for share in shares}) == 1 else None
+
+
 def _note_other(m: Machine, ref: int, taken: Share, site: int, text: str) -> None:
-    other = taken.of
+    # Of the entries of a state dict, or of a copy of it, that is what they were taken of.
+    other = taken.of if m.state.object(taken.of).kind is Kind.MODULE else taken.storage
     mine = {share.storage | 1 for share in m.state.object(ref).shares}
     if taken.when or taken.storage | 1 in mine or m.world.converts(m) or not _lives_on(m, other, site):
         return
