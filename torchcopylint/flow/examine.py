@@ -12,6 +12,7 @@ from torchcopylint.flow import (
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import (  # noqa: F401  (each registers what its events mean)
     carrying,
+    spent_closures,
     spent_fields,
     switching,
 )
@@ -276,6 +277,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += spent_fields.found(m)
     found += spent_fields.in_loops(m)
     found += spent_fields.of_networks(m)
+    found += spent_closures.found(m)
     found += gathered.found(m, {fact.site for fact in ran if isinstance(fact, Accumulated)})
     found += keeping.found(m)
     found += mapping.found(m)

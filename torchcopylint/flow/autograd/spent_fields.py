@@ -32,7 +32,7 @@ def found(m: Machine) -> Iterator[Relation]:
     if m.unit.owner < 0 or m.unit.kind != "function" or m.unit.name == "__init__" or not m.runs.sites:
         return
     for site in sorted(m.runs.sites - m.runs.kept):
-        over = _operand(m, site)
+        over = operand(m, site)
         if over < 0 or site in m.runs.again or m.on_purpose:
             continue
         for field in _fields_behind(m, over):
@@ -48,7 +48,7 @@ def in_loops(m: Machine) -> Iterator[Relation]:
     class of the file, or over what a method of it computes from the field: `(system.rollout(x) - y).backward()`."""
     for site in sorted(m.runs.sites - m.runs.kept - set(m.runs.again)):
         loops = uses.loops_around(m, site)
-        over = _operand(m, site) if loops and not m.on_purpose else -1
+        over = operand(m, site) if loops and not m.on_purpose else -1
         for name, made in _looked_at(m, over, loops) if over >= 0 else ():
             yield BackwardAgain(site, naming.text_of(m, over), site, Sure.LIKELY, "", made, name)
             break
@@ -90,7 +90,7 @@ def _looked_at(m: Machine, register: int, loops: tuple[int, ...]) -> Iterator[tu
         elif (called := _called(m, event, loops)) is not None:
             for field, made in _returned(m, called[1], called[2]):
                 yield f"{naming.text_of(m, called[0])}.{field}", made
-        elif isinstance(event, t.Call | t.Invoke) and _hands_on(m, event):
+        elif isinstance(event, t.Call | t.Invoke) and hands_on(m, event):
             way.go_on([argument.register for argument in event.arguments])
             way.go_on([event.base] if isinstance(event, t.Invoke) else [])
 
@@ -107,7 +107,7 @@ def _called(m: Machine, event: t.Event, loops: tuple[int, ...]) -> tuple[int, in
     return register, owner, "forward" if m.world.class_kind(owner)[0] is Kind.MODULE else "__call__"
 
 
-def _hands_on(m: Machine, event: t.Call | t.Invoke) -> bool:
+def hands_on(m: Machine, event: t.Call | t.Invoke) -> bool:
     """Whether an operation of torch hands on the graph of what it is given."""
     name = event.name if isinstance(event, t.Invoke) else m.dotted_of(event).rpartition(".")[2]
     return name not in _ENDS and keeping.keeps_graph(m, event)
@@ -142,7 +142,7 @@ def _returned(m: Machine, owner: int, name: str) -> Iterator[tuple[str, int]]:
             yield field, made
 
 
-def _operand(m: Machine, site: int) -> int:
+def operand(m: Machine, site: int) -> int:
     """The register that backward at a site runs over, -1 if nobody knows."""
     register = m.index.calls.get(site, -1)
     event = m.unit.definitions[register] if register >= 0 else None
