@@ -50,6 +50,7 @@ def reports(unit: UnitFacts, how: How) -> Iterator[Report]:
         ours = [*mine, *(read for read in later if how not in read.hows)]
         reads = [read for read in reads if not _filled_on_purpose(read, write, mine, _is_being_filled(unit, write))]
         reads = [read for read in reads if not _two_of_several(read, write) and not is_meant_for(read, write, ours)]
+        reads = [read for read in reads if not _is_for_the_other(read, write, ours)]
         if reads:
             found.append((write, min(reads, key=order_of)))
             if only_shown(reads, mine):
@@ -195,6 +196,12 @@ def _filled_on_purpose(read: ReadAfter, write: Write, owns: list[ReadAfter], fil
     """
     carried = any(link.site > write.site for link in read.links) or read.element
     return write.blank and not carried and (not owns or (filling and bool(read.below_written)))
+
+
+def _is_for_the_other(read: ReadAfter, write: Write, ours: Sequence[ReadAfter]) -> bool:
+    """Whether elements are set of something that nobody looks at again, and the other side is returned: that is what
+    it was done for. `grid = x.numpy(); grid[[0, 1]] = grid[[1, 0]]; return x`."""
+    return write.form == "item" and write.named and not ours and read.consumer == "return"
 
 
 def _is_being_filled(unit: UnitFacts, write: Write) -> bool:
