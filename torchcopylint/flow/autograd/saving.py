@@ -9,6 +9,7 @@ from torchcopylint.flow.autograd import grads
 from torchcopylint.flow.facts import InferenceMisused, Saved
 from torchcopylint.flow.graphs import last_turn
 from torchcopylint.flow.model import INFERENCE, TENSORS, Fact, How, Kind, Region, Sure, Value
+from torchcopylint.flow.tapes import first_turns
 from torchcopylint.flow.values import callforms, naming
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ def save(m: Machine, value: Value, number: int, saved: Saved, part: Region = ())
 
     Of a module it may be a part alone, such as its weight.
     """
+    if len(value.refs) > 1:
+        value = first_turns.from_second(m, value, saved.site) or value
     if not value.refs or len(value.refs) > 1:
         return []
     kept = m.state.object(value.refs[0])

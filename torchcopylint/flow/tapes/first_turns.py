@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchcopylint.flow.model import Value
 from torchcopylint.flow.tapes import uses
 
 if TYPE_CHECKING:
     from collections.abc import Set
 
     from torchcopylint.flow.facts import Link
-    from torchcopylint.flow.model import Value
     from torchcopylint.flow.running.machine import Machine
 
 
@@ -39,6 +39,26 @@ class Held(NamedTuple):
     def named_before(self, links: tuple[Link, ...]) -> tuple[Link, ...]:
         """The links of a chain, of which a second name is one from before the loop."""
         return tuple(link._replace(site=self.entered) if link.how is None else link for link in links)
+
+
+def from_second(m: Machine, value: Value, site: int) -> Value | None:
+    """What a name holds from the second turn of a loop on, where the loop reads it at a site before it binds it, if it
+    is one thing: `h = start`, and in the loop `out = f(h)`, `h = rows[i]`."""
+    around = uses.loops_around(m, site)
+    if not isinstance(value.root, str) or len(value.refs) != 2 or not around:
+        return None
+    binds = [bind for bind in m.index.binds.get(value.root, ()) if around[-1] in uses.loops_around(m, bind.site)]
+    last = max(binds, key=lambda bind: bind.site, default=None)
+    if last is None or last.site in m.index.on_arms or uses.loops_around(m, last.site)[-1] != around[-1]:
+        return None
+    bound = {ref | 1 for bind in binds for ref in m.value(bind.value).refs}
+    carried = tuple(ref for ref in value.refs if ref | 1 in {one | 1 for one in m.value(last.value).refs})
+    before = [ref for ref in value.refs if ref | 1 not in bound]
+    if len(carried) != 1 or len(before) != 1:
+        return None
+    # What the operation at the site itself has returned on the turn before is an older one by now.
+    older = carried[0] | 1 if m.state.object(carried[0]).site == site else carried[0]
+    return Value((older,), value.kind, None, frozenset(), value.root)
 
 
 def held(m: Machine, value: Value, write: int, site: int) -> Held | None:
