@@ -14,7 +14,6 @@ from torchcopylint.flow.model import (
     TENSORS,
     WHOLE,
     Fact,
-    How,
     Kind,
     Object,
     Part,
@@ -37,11 +36,10 @@ MAX_ENTRIES = 32
 
 
 class Whole(NamedTuple):
-    """`X.parameters()`, every one of them: the text of the call, and what it goes through; or `some` of them."""
+    """`X.parameters()`, every one of them: the text of the call, and what it goes through."""
 
     text: str
     parts: Parts
-    some: bool = False
 
 
 def parts_of(obj: Object) -> Parts:
@@ -110,11 +108,7 @@ def check_twice(m: Machine, given: Value, site: int) -> None:
     entries = [(number, whole) for number, group in enumerate(groups) for whole in group][:MAX_ENTRIES]
     for index, (group, whole) in enumerate(entries):
         for other_group, other in entries[:index]:
-            if whole.some or other.some:
-                met = whole.some is not other.some and whole.parts == other.parts and meet(m, whole.parts, other.parts)
-            else:
-                met = meet(m, whole.parts, other.parts) or _are_tied(m, whole.parts, other.parts)
-            if met:
+            if meet(m, whole.parts, other.parts) or _are_tied(m, whole.parts, other.parts):
                 across = group != other_group
                 m.fact(ParameterTwice(site, whole.text, other.text, across, Sure.PROVEN))
                 return
@@ -195,44 +189,12 @@ def _entries(m: Machine, ref: int) -> list[Whole]:
         return _single(obj)
     if obj.kind not in (Kind.LIST, Kind.TUPLE):
         return []
-    picked = _picked(m, ref)
-    if picked is not None:
-        return [picked]
     found = []
     for slot in m.state.slot_names(ref):
         held = m.state.refs_of(slot)
         if len(held) == 1 and slot[1] != "[*]" and m.state.object(held[0]).kind in TENSORS:
             found += _single(m.state.object(held[0]))
     return found
-
-
-def _picked(m: Machine, ref: int) -> Whole | None:
-    """What a comprehension has collected that goes through the parameters of one module: all of them, or some by what
-    it asks of them. `[p for n, p in net.named_parameters() if "bias" in n]`."""
-    obj = m.state.object(ref)
-    made = [event for event in m.index.of(t.Make) if event.site == obj.site and event.kind == "list"]
-    collects = [one for one in m.index.of(t.Collect) if made and one.container == made[0].out]
-    if len(collects) != 1 or m.state.slot_names(ref) != [(ref, ANY_ELEMENT)]:
-        return None
-    held = [m.state.object(one) for one in m.state.refs_of((ref, ANY_ELEMENT))]
-    parts = {tuple((at, tuple(_any_one(part) for part in region)) for at, region in parts_of(one)) for one in held}
-    shares = [share for one in held for share in one.shares]
-    if len(parts) != 1 or not shares or any(share.how is not How.PARAMETERS for share in shares):
-        return None
-    text = obj.text if obj.text.isidentifier() else f"some of {m.state.object(shares[0].storage).text}.parameters()"
-    return Whole(text, parts.pop(), _is_chosen(m, collects[0].site))
-
-
-def _is_chosen(m: Machine, site: int) -> bool:
-    """Whether the loops around an event ask something of what they go through, or leave some of it out."""
-    around = [loop for loop in m.index.of(t.Loop) if any(site == event.site for event in t.events(loop.body))]
-    asking = (t.Assume, t.Test, t.Branch, t.Continue, t.Break)
-    return any(isinstance(event, asking) for loop in around for event in t.events(loop.body))
-
-
-def _any_one(part: Part) -> Part:
-    """A part that a loop has come upon, whichever it was."""
-    return part._replace(value=None) if part.kind == "each" else part
 
 
 def _single(obj: Object) -> list[Whole]:
