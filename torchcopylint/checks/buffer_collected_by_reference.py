@@ -19,7 +19,7 @@ from torchcopylint.checks._common import (
     written_point,
     written_since,
 )
-from torchcopylint.flow.facts import Collected, FieldCollected, UnitFacts, Write
+from torchcopylint.flow.facts import Collected, FieldCollected, FieldRead, UnitFacts, Write
 from torchcopylint.flow.model import FIELD, Kind
 
 ACROSS_CALLS = True
@@ -57,7 +57,8 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
     """Report where a method writes a field in place, and puts it into a list that another field holds, as it is.
 
     Or a view of it, or a part, in a record. Where the writing is done elsewhere, other than in a method that goes
-    through this one, such a list may be one of all tensors that there are.
+    through this one, such a list may be one of all tensors that there are; but not where a number is put in with it, or
+    the elements are looked at one by one, and what others write is a sum.
     """
     for unit in methods:
         # Of an array and a tensor on one memory TCL401 and TCL402 tell.
@@ -67,6 +68,9 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
                 continue
             around = [one for one in methods if one is unit or (one.name in fact.callers and fact.lasting)]
             found = [(write, one is unit) for one in around for write in one.writes.values() if _hits(write, fact)]
+            if fact.lasting and not found and (fact.dated or _is_looked_at(methods, fact)):
+                others = [one for one in methods if one not in around and one.name != "__init__"]
+                found = [(w, False) for one in others for w in one.writes.values() if _hits(w, fact) and _adds(w)]
             # Of a field that other methods set anew, it is still the same behind that, in the same call.
             found = [(write, own) for write, own in found if fact.lasting or write.site in fact.after]
             if found:
@@ -81,6 +85,18 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
                     values={"name": fact.field, "cause": write.cause or write.op},
                     confidence=at_most(Confidence.MEDIUM, confidence(fact.sure, write.sure)),
                 )
+
+
+def _adds(write: Write) -> bool:
+    """Whether a write adds to all of what it finds, which is the sum of what there was until then."""
+    return write.form == "augmented" and write.op in ("+=", "-=") and not write.partial
+
+
+def _is_looked_at(methods: Sequence[UnitFacts], fact: FieldCollected) -> bool:
+    """Whether another method takes an element out of the list that is collected in, or computes with all of them."""
+    field = fact.container.rpartition(".")[2]
+    reads = (one for unit in methods for one in unit.facts if isinstance(one, FieldRead) and unit.name != fact.method)
+    return any(read.field == field and read.consumer in ("item", "operand") for read in reads)
 
 
 def _hits(write: Write, fact: FieldCollected) -> bool:

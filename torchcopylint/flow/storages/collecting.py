@@ -88,9 +88,17 @@ def note_field(m: Machine, slot: Slot, item: Value, site: int) -> None:
                 tuple(reversed(chain)),
                 uses.own_callers(m),
                 own[0].storage,
+                dated=_is_dated(m, item),
             )
         )
         return
+
+
+def _is_dated(m: Machine, item: Value) -> bool:
+    """Whether a number is put in with it: `(self.frames, self.total)` is meant to be how things are at that time."""
+    cells = (m.state.cell(slot) for ref in item.refs for slot in m.state.slot_names(ref))
+    packed = all(m.state.object(ref).kind in CONTAINERS for ref in item.refs)
+    return packed and any(cell is not None and cell.kind is Kind.NUMBER for cell in cells)
 
 
 def settled(m: Machine, fact: FieldCollected) -> FieldCollected:
