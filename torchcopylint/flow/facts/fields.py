@@ -187,7 +187,8 @@ class FieldCollected(NamedTuple):
     `lasting` is whether only constructors set the field: it goes on to hold the same tensor or array. By `links` an
     alias of the field comes of it, if it is one that is put in; `whole` is whether that sees all of it. `callers`
     are the methods of the same object that go through `method`. `after` are the sites of the writes that hit it behind
-    that, in the same call. `dated` is whether a number is put in with it, as when it stands in a tuple with a counter.
+    that, in the same call. `dated` is whether a number is put in with it, as when it stands in a tuple with a counter,
+    `anew` whether the method sets the field to something else as well.
     """
 
     site: int
@@ -202,3 +203,4 @@ class FieldCollected(NamedTuple):
     storage: int = -1
     after: frozenset[int] = frozenset()
     dated: bool = False
+    anew: bool = False

@@ -89,6 +89,7 @@ def note_field(m: Machine, slot: Slot, item: Value, site: int) -> None:
                 uses.own_callers(m),
                 own[0].storage,
                 dated=_is_dated(m, item),
+                anew=_sets(m, key[1][1:]),
             )
         )
         return
