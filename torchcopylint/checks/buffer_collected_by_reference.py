@@ -66,9 +66,10 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
         for fact in unit.facts:
             if not isinstance(fact, FieldCollected) or unit.name == "__init__" or fact in arrays:
                 continue
-            around = [one for one in methods if one is unit or (one.name in fact.callers and fact.lasting)]
+            lasts = fact.lasting and not fact.anew
+            around = [one for one in methods if one is unit or (one.name in fact.callers and lasts)]
             found = [(write, one is unit) for one in around for write in one.writes.values() if _hits(write, fact)]
-            if fact.lasting and not (fact.anew or found) and (fact.dated or _is_looked_at(methods, fact)):
+            if lasts and not found and (fact.dated or _is_looked_at(methods, fact)):
                 others = [one for one in methods if one not in around and one.name != "__init__"]
                 found = [(w, False) for one in others for w in one.writes.values() if _hits(w, fact) and _adds(w)]
             # Of a field that other methods set anew, it is still the same behind that, in the same call.
