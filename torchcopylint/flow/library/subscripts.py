@@ -144,10 +144,15 @@ def _is_counter(m: Machine, register: int) -> bool:
     return isinstance(made, t.Load) and (made.name in _COUNTERS or uses.is_number(m, made))
 
 
+_MASK = re.compile(r"(?:^|_)mask$")
+
+
 def is_mask(m: Machine, register: int) -> bool:
-    """Whether an index of unknown kind is what a comparison gave, or where that holds: nobody takes an element by
-    `True`, and a search may find several."""
+    """Whether an index of unknown kind is what a comparison gave, or where that holds, or is called a mask: nobody
+    takes an element by `True`, and a search may find several."""
     made = m.unit.definitions[register] if register >= 0 else None
+    if isinstance(made, t.Load | t.Attribute) and _MASK.search(made.name):
+        return kind_of(m.value(register), m.state) is Kind.UNKNOWN
     if isinstance(made, t.Load):
         bound = uses.bindings_before(m, made)
         made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
@@ -185,9 +190,11 @@ def is_part_by_mask(m: Machine, event: t.Item) -> bool:
 
 
 def picks_by_tensor(m: Machine, index: t.Index) -> bool:
-    """Whether only a tensor, an array or a data frame takes such an index: a tensor or an array that picks several."""
+    """Whether only a tensor, an array or a data frame takes such an index: a tensor, an array or a list, that picks
+    several. No dictionary has a list for a key."""
     parts = [part for part in index if not isinstance(part, t.Slice)]
-    several = any(kind_of(m.value(part), m.state) in BUFFERS or is_mask(m, part) for part in parts)
+    kinds = [kind_of(m.value(part), m.state) for part in parts]
+    several = any(k in BUFFERS or k is Kind.LIST or is_mask(m, part) for k, part in zip(kinds, parts, strict=True))
     return several and sure_copy(m, index) > Sure.NOT
 
 
