@@ -34,7 +34,7 @@ from torchcopylint.flow.references import OneOf
 from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import collecting, lost, rebinding, repeating, sharing, slots
 from torchcopylint.flow.tape import Dotted
-from torchcopylint.flow.tapes import dimensions, item_stores, uses
+from torchcopylint.flow.tapes import dimensions, item_stores, numbers, uses
 from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.flow.values.state import kind_of
@@ -202,6 +202,7 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
             continue
         if obj.kind in BUFFERS or (obj.kind is Kind.UNKNOWN and subscripts.looks_like_array(m, event.subscript)):
             if not event.augmented:
+                numbers.note_written_out(m, event)
                 indexing.store_into_buffer(m, single, event, value, text)
             continue
         ref = single.refs[0]

@@ -256,7 +256,7 @@ def augment(m: Machine, event: t.Augment, target: Value, value: Value) -> Value:
         item = m.unit.definitions[event.target]
         if isinstance(item, t.Item) and indexing.is_stored_back(m, item, target):
             if subscripts.is_advanced(m, item.subscript) is Fact.YES:
-                numbers.note_accumulated(m, item, event.symbol, event.site, name)
+                numbers.note_accumulated(m, item, event.symbol, event.site, name, event.value)
             indexing.write_back(m, item, value, Site(event.site, name, event.symbol, "augmented"))
             return target
         at = Site(event.site, name, event.symbol, "augmented")

@@ -88,20 +88,33 @@ def _integers(m: Machine, target: Value) -> tuple[str, int, Sure] | None:
     return obj.dtype, obj.site, obj.sure
 
 
-def note_accumulated(m: Machine, item: t.Item, symbol: str, site: int, text: str) -> None:
-    """`x[index] += v`: an element that the index names twice is counted once."""
+def note_written_out(m: Machine, event: t.StoreItem) -> None:
+    """`x[index] = x[index] + v`, which is `x[index] += v`."""
+    made = m.unit.definitions[event.value]
+    if not isinstance(made, t.Operate) or made.symbol not in ("+", "-") or len(made.operands) != 2:
+        return
+    text = f"{naming.text_of(m, event.base)}[{naming.index_text(m, event.subscript)}]"
+    for item, added in (made.operands, made.operands[::-1])[: 2 if made.symbol == "+" else 1]:
+        old = m.unit.definitions[item] if item >= 0 else None
+        if isinstance(old, t.Item) and naming.text_of(m, item) == text:
+            note_accumulated(m, old, f"{made.symbol}=", event.site, text, added)
+            return
+
+
+def note_accumulated(m: Machine, item: t.Item, symbol: str, site: int, text: str, added: int) -> None:
+    """`x[index] += v`: an element that the index names twice is counted once; `added` is the register of `v`."""
     if symbol not in ("+=", "-="):
         return
     parts = [_repeats(m, m.value(part)) for part in item.subscript if not isinstance(part, t.Slice)]
     sures = [sure for sure in parts if sure is not None]
-    if parts == [Sure.NOT] and _is_count(m, item, site):
+    if parts == [Sure.NOT] and _is_count(m, item, site, added):
         sures = [Sure.LIKELY]
     if sures and min(sures) is not Sure.NOT:
         index = naming.index_text(m, item.subscript)
         m.fact(AccumulatedOnce(site, text, index, symbol, min(sures)))
 
 
-def _is_count(m: Machine, item: t.Item, site: int) -> bool:
+def _is_count(m: Machine, item: t.Item, site: int, added: int) -> bool:
     """Whether zeros that have just been made get 1 added where a row of a table of indices says: who wants to know
     which there are writes `= 1`, and who adds wants to know how many. `degree = zeros(n)`, `source, target = edges`,
     `degree[target] += 1`."""
@@ -110,7 +123,6 @@ def _is_count(m: Machine, item: t.Item, site: int) -> bool:
     made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
     if not isinstance(made, t.Call | t.Invoke) or m.dotted_of(made) not in ("torch.zeros", "numpy.zeros"):
         return False
-    added = next((event.value for event in m.index.of(t.Augment) if event.site == site), t.NO_REGISTER)
     once = added >= 0 and m.value(added).const in (1, 1.0) and not m.value(added).refs
     part = item.subscript[0]
     register = part if isinstance(part, int) else t.NO_REGISTER
