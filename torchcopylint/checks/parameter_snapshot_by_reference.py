@@ -285,7 +285,8 @@ def _meets_itself(unit: UnitFacts, kept: ReadAfter, reads: list[ReadAfter]) -> b
     storage, region = kept.place
     written = unit.writes.get(kept.put if kept.put >= 0 else kept.site)
     if written is not None and storage in {number | 1 for number in written.storages}:
-        mixes = not written.reads_old or written.op in _MIXING
+        # Between the two, `p.mul_(a).add_(q)`, nobody has kept anything: what an optimizer has moved is mixed.
+        mixes = not written.reads_old or (written.op in _MIXING and unit.writes[kept.write].form == "step")
         return written.form in ("method", "item", "assign") and written.name != kept.name and mixes
     return any(
         other.name != kept.name

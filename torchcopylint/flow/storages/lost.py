@@ -23,7 +23,9 @@ def note_state_item(m: Machine, event: t.StoreItem | t.Invoke, obj: Object) -> N
     made = m.unit.definitions[event.base]
     text = naming.text_of(m, event.base)
     if isinstance(made, t.Load):
-        if not _is_private(m, made.name):
+        if not _is_private(m, made.name) or (
+            isinstance(event, t.Invoke) and _is_gone_through(m, made.name, event.site)
+        ):
             return
     elif not isinstance(made, t.Invoke | t.Call):
         return
@@ -40,6 +42,16 @@ def _is_private(m: Machine, name: str) -> bool:
     if len(bound) != 1 or not isinstance(m.unit.definitions[bound[0].register], t.Invoke | t.Call):
         return False
     return all(_is_item_use(m, use.register) for use in found if use.loads)
+
+
+def _is_gone_through(m: Machine, name: str, site: int) -> bool:
+    """Whether what stands under a name is looked at behind a site: each entry, and not just the keys."""
+    later = [m.consumer_of(use.register) for use in uses.of_name(m, name) if use.loads and use.site > site]
+    return any(isinstance(one, t.Item | t.Iterate) or _looks(one) for one in later)
+
+
+def _looks(event: t.Event | None) -> bool:
+    return isinstance(event, t.Invoke) and event.name in _LOOKS - {"keys"}
 
 
 def _is_item_use(m: Machine, register: int) -> bool:
