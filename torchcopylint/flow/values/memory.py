@@ -192,6 +192,10 @@ RANDOM_STATE = "numpy.random.RandomState"
 _OF_ANY_FRAMEWORK = CONTAINERS | {Kind.ARRAY, Kind.BYTES, Kind.NUMBER, Kind.STRING}
 
 
+_SENDING = frozenset({"to", "cuda", "cpu", "float", "double", "half", "contiguous"})
+"""Methods that make nothing else of something than what it is, and leave it as it is if it is there already."""
+
+
 def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", flag: str = "", **changes: object) -> None:
     """What is unknown of a value's objects becomes known, if it may be torch's or NumPy's at all.
 
@@ -215,6 +219,7 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", flag:
                 # Of what is one of several, the others may show it.
                 _note_data_of_tensor(m, obj, sure)
                 _note_view(m, ref, sure)
+                _note_converted(m, ref, sure)
             if obj.kind is Kind.UNKNOWN and kind in BUFFERS:
                 _note_written(m, ref, kind, sure)
                 if kind is Kind.TENSOR and ref in m.dropped:
@@ -235,6 +240,18 @@ def _note_view(m: Machine, ref: int, sure: Sure) -> None:
     )
     m.state.set_object(ref, obj._replace(shares=shares))
     refine(m, Value((views[0].of,)), Kind.TENSOR, sure)
+
+
+def _note_converted(m: Machine, ref: int, sure: Sure) -> None:
+    """What was sent somewhere turns out to be a tensor, and so is what was sent: `x = batch["image"].to(device)`."""
+    obj = m.state.object(ref)
+    made = m.unit.definitions[m.index.calls[obj.site]] if obj.site in m.index.calls else None
+    sent = {share.of for share in obj.shares if share.how is How.CONDITIONAL and share.when not in ("", IF_TENSOR)}
+    if not isinstance(made, t.Invoke) or made.name not in _SENDING or len(sent) != 1:
+        return
+    source = sent.pop()
+    if source != ref and m.state.object(source).kind is Kind.UNKNOWN:
+        refine(m, Value((source,)), Kind.TENSOR, min(sure, Sure.LIKELY))
 
 
 def evidence_array(m: Machine, value: Value) -> None:
