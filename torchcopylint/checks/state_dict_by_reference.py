@@ -35,6 +35,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             if not read.certain and not read.partly and not read.conditional:
                 continue
             link = taken[0]
+            if OPTIMIZER_STATE in read.flags and not _is_of_optimizer(write, link):
+                continue
             if write.form == "statistics" and not (_puts_back(read, link) or _is_of_statistics(read)):
                 continue
             seen.add(taken[-1].site)
@@ -136,6 +138,12 @@ def _collected(unit: UnitFacts, fact: Collected, taken: Link) -> Iterator[Report
 def _own_doing(read: ReadAfter, write: Write) -> bool:
     """The snapshot's own items were written on purpose, through the snapshot."""
     return bool(read.below_written) and any(link.how is How.STATE for link in read.below_written)
+
+
+def _is_of_optimizer(write: Write, link: Link) -> bool:
+    """Whether a write changes what an optimizer keeps, as its steps do, and its own loading. What it keeps for its
+    parameters is not their memory: `p.zero_()` and `model.load_state_dict(saved)` leave the averages as they are."""
+    return write.form == "step" or (write.form == "load" and write.name == link.source.removesuffix(".state_dict()"))
 
 
 def _puts_back(read: ReadAfter, link: Link) -> bool:

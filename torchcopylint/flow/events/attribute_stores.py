@@ -30,6 +30,7 @@ from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import (
     conversions,
     keeping,
+    leaving,
     lost,
     put_back,
     reading,
@@ -138,7 +139,8 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
     m.fact(fact._replace(given=naming.text_of(m, event.value)))
     shared = slots.lives_on(m, value, ref) or elements_apart.source_of(m, event) or None
     if shared is not None and obj.kind in TENSORS:
-        sharing.note(m, event.site, ref, value, text, shared, "assign", obj.sure)
+        if not leaving.is_left(m, event.value):
+            sharing.note(m, event.site, ref, value, text, shared, "assign", obj.sure)
     elif obj.kind is Kind.PARAMETER:
         sharing.note_again(m, event.site, value, text)
     if not _is_exchanged(m, value, event.site):

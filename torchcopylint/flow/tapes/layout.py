@@ -78,7 +78,8 @@ def order_of(name: str, arguments: Arguments) -> Order:
 def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> Object:
     """The result of a view, with the order of its dimensions, or that some are repeated.
 
-    Twice out of order is some order that nobody knows. `t()` turns nothing round unless two dimensions are known.
+    What is turned twice may be in order again (`_turned_twice`). `t()` turns nothing round unless two dimensions are
+    known.
     """
     if name in _EXPANDING:
         return made._replace(config=(*made.config, (EXPANDED, True)))
@@ -89,6 +90,8 @@ def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> O
     count = known.get(COUNT)
     if order and isinstance(count, int):
         made = made._replace(config=(*made.config, (COUNT, count)))
+    if order and PERMUTED in known and (again := _turned_twice(known[PERMUTED], order)):
+        return made._replace(config=(*made.config, (PERMUTED, again)))
     if order and (PERMUTED in known or LIKE in known):
         return made._replace(config=(*made.config, (LIKE, True)))
     if not order:
@@ -107,6 +110,31 @@ def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> O
 def _of_so_many(order: Order, count: int) -> Order:
     """The order of so many dimensions, where it is known how many there are."""
     return next((each for each in _candidates(order) if len(each) == count), order)
+
+
+def _turned_twice(first: object, then: Order) -> Order:
+    """The order of what is turned once more; empty if it may be that of the memory again."""
+    if not isinstance(first, tuple) or "?" in (first[0], then[0]) or "reverse" in (first[0], then[0]):
+        return ()
+    if first[0] != "swap":
+        dimensions = list(range(len(first)))
+        if then[0] == "swap":
+            one, other = (number for number in then[1:] if isinstance(number, int))
+            if max(one, other) >= len(first) or min(one, other) < -len(first):
+                return ()
+            dimensions[one], dimensions[other] = dimensions[other], dimensions[one]
+        elif len(then) == len(first):
+            dimensions = [number for number in then if isinstance(number, int)]
+        else:
+            return ()
+        turned = tuple(first[number] for number in dimensions)
+        return () if turned == tuple(range(len(first))) else turned
+    if then[0] != "swap":
+        return ()
+    # Two exchanges undo one another only if they exchange the same two; counted from the other end, these may be any.
+    numbers = [number for number in (*first[1:], *then[1:]) if isinstance(number, int)]
+    one_way = all(number < 0 for number in numbers) or all(number >= 0 for number in numbers)
+    return ("?",) if one_way and set(first[1:]) != set(then[1:]) else ()
 
 
 def _unfolded(made: Object, arguments: Arguments, again: bool) -> Object:
