@@ -240,7 +240,7 @@ def _argument_writes(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], 
                     len(write.storages) == 1,
                     write.cause,
                     switch and (len(write.storages) > 1 or write.site in on_arms),
-                    tensor=write.kind in TENSORS and write.sure > Sure.HINT,
+                    tensor=write.kind in TENSORS and write.sure > Sure.HINT and not _is_held(write),
                     module=owner.kind is Kind.MODULE and (owner.sure > Sure.HINT or (asked and write.sure > Sure.HINT)),
                     refused=any(isinstance(fact, ViewRefused) for fact in m.facts.get(write.site, ())),
                     in_graph=owner.requires_grad is not Fact.NO and _is_in_graph(m, write),
@@ -250,6 +250,14 @@ def _argument_writes(m: Machine, paths: dict[int, tuple[str, tuple[str, ...]]], 
                 within = None if file else inside.innermost(m, write.site, Role.WRITTEN, write.op, storage)
                 writes.setdefault(item, ((*here, *m.elsewhere.get(write.site, ())), within))
     return tuple(item._replace(places=places[:MAX_PLACES], at=at) for item, (places, at) in writes.items())
+
+
+_HOLDING = frozenset({How.PARAMETERS, How.FIELD, How.STATE})
+
+
+def _is_held(write: Write) -> bool:
+    """Whether what is written is a part of what holds tensors, and is none itself: a parameter of a module."""
+    return any(link.how in _HOLDING for link in write.chain)
 
 
 _SEEN = frozenset({"method", "augmented", "item", "out", "activation"})
