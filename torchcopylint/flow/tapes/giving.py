@@ -8,6 +8,7 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import LOCAL, How, Value
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
+from torchcopylint.flow.values.callforms import PLACES
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -127,6 +128,15 @@ def _is_given_up(m: Machine, value: Value, site: int) -> bool:
     held = {key for storage in storages for key, _ in m.state.holders_of(storage)}
     # What it holds itself goes with it.
     names = {key for key in held if not isinstance(key, tuple) or key[0] not in value.refs}
+    names = {key for key in names if not isinstance(key, tuple) or not _is_places(m, key[0])}
     if len(names) == 1 and value.root in (None, *names) and all(_is_bound_next(m, str(name), site) for name in names):
         return True
     return all(isinstance(name, str) and uses.ends_in(m, name, site) for name in names)
+
+
+def _is_places(m: Machine, ref: int) -> bool:
+    """Whether something is the pair that `x.max(1)` gives, which is new whatever `x` is, and has no name."""
+    obj = m.state.object(ref)
+    made = m.unit.definitions[m.index.calls[obj.site]] if obj.site in m.index.calls else None
+    named = any(ref in m.state.refs_of(key) for key in m.state.holders.get(ref, ()))
+    return isinstance(made, t.Invoke) and made.name in PLACES and not named
