@@ -71,6 +71,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         # A display that is returned (`return s.x, s.y`) is no holder of its own: it was written by what stands there.
         reads = [read for read in reads if not (read.consumer == "return" and read.name.startswith("...["))]
         reads = [read for read in reads if not kept_gradient(unit, read) and not read.asked]
+        reads = _but_of_windows(unit, write, reads)
         own = owns.get(write.site, [])
         wanted = _wanted(unit, write, reads, own)
         if write.site in alone and not wanted and _for_the_moment(own, _ours(unit, write)):
@@ -114,6 +115,21 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         shown = only_shown(others.get(write.site, []), owns.get(write.site, []))
         variant = "shown" if shown else ""
         yield Report(write.site, points, values, at_most(limit, confidence(write.sure, read.sure)), variant)
+
+
+def _but_of_windows(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> list[ReadAfter]:
+    """The reads but those through which the base goes on being filled, and what follows these by the same name."""
+    filled = {read.name: read.site for read in reversed(reads) if _fills(unit, write, read)}
+    return [read for read in reads if read.below_written or read.site < filled.get(read.name, read.site + 1)]
+
+
+def _fills(unit: UnitFacts, write: Write, read: ReadAfter) -> bool:
+    """Whether a view is there to fill its base: it was written before that was written by its own name, and is looked
+    at to be written once more. `torch.gather(x, -1, i, out=part); whole *= sign; part.add_(y)`."""
+    again = unit.writes.get(read.site)
+    if read.below_written or not read.name.isidentifier() or again is None or again.root != read.name:
+        return False
+    return any(one.root == read.name and read.bound < site < write.site for site, one in unit.writes.items())
 
 
 def _wanted(unit: UnitFacts, write: Write, reads: list[ReadAfter], own: list[ReadAfter]) -> list[ReadAfter]:

@@ -229,6 +229,20 @@ def _converts_nothing(m: Machine, made: t.Event | None, value: Value) -> bool:
     return bool(shares) and all(same)
 
 
+_MOVING = frozenset({"to", "cuda", "cpu", "float", "double", "half"})
+_MAKING = ("tensor", "as_tensor", "from_numpy", "zeros", "ones", "empty", "full", "rand", "randn", "arange", "eye")
+_MAKERS = frozenset(f"torch.{name}" for name in _MAKING)
+
+
+def _wakes_device(m: Machine, made: t.Event | None) -> bool:
+    """Whether what is made right there is moved, and has no name: nothing was to change, but a device may have been
+    waited for: `torch.zeros(1).cuda()`."""
+    moved = False
+    while isinstance(made, t.Invoke) and made.name in _MOVING:
+        made, moved = m.unit.definitions[made.base], True
+    return moved and isinstance(made, t.Call | t.Invoke) and m.dotted_of(made) in _MAKERS
+
+
 def _is_repeated(m: Machine, event: t.Discard) -> bool:
     """Whether a loop does nothing else, and the same in each turn: to time it, or to warm something up."""
     for loop in m.index.of(t.Loop) if uses.loops_around(m, event.site) else ():
@@ -322,7 +336,7 @@ def _discard(m: Machine, event: t.Discard) -> None:
     if isinstance(made, t.Operate):
         _note_arithmetic(m, event, made)
         return
-    if _converts_nothing(m, made, value):
+    if _converts_nothing(m, made, value) or _wakes_device(m, made):
         return
     if not _of_constants(m, made) and not _of_a_result(m, made) and not _is_only_look(m, made):
         name, op, method, sure = m.pure_calls[register]

@@ -301,6 +301,8 @@ def _may_be_number(m: Machine, event: t.Augment, target: Value) -> bool:
     """
     if target.refs and all(LONE in m.state.object(ref).flags for ref in target.refs):
         return True
+    if target.refs and all(numbers.is_of_a_rate(m, m.state.object(ref)) for ref in target.refs):
+        return True
     item = m.unit.definitions[event.target] if event.target >= 0 else None
     if not isinstance(item, t.Item) or kind_of(m.value(item.base), m.state) is not Kind.LIST:
         return False

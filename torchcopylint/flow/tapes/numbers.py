@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import AccumulatedOnce, Truncated
-from torchcopylint.flow.model import BUFFERS, REPEATS, REPEATS_LIKELY, How, Kind, Sure, Value
+from torchcopylint.flow.model import BUFFERS, REPEATS, REPEATS_LIKELY, How, Kind, Object, Sure, Value
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import dtypes, naming
 from torchcopylint.flow.values.state import kind_of
@@ -152,3 +152,17 @@ def _repeats(m: Machine, value: Value) -> Sure | None:
         return Sure.NOT
     flags = {flag for share in shares for flag in m.state.object(share.storage).flags}
     return Sure.PROVEN if REPEATS in flags else Sure.LIKELY if REPEATS_LIKELY in flags else Sure.NOT
+
+
+def is_of_a_rate(m: Machine, obj: Object) -> bool:
+    """Whether something is made of a number and a parameter of which nothing else is known: `keep = 1 - p`. Whatever
+    `keep` is used for once a tensor has been added to it says what the sum is, and not what it was."""
+    made = next((event for event in m.index.of(t.Operate) if event.site == obj.site), None)
+    if made is None or len(made.operands) != 2:
+        return False
+    number, named = made.operands if isinstance(m.unit.definitions[made.operands[0]], t.Const) else made.operands[::-1]
+    const, load = m.unit.definitions[number], m.unit.definitions[named]
+    if not isinstance(const, t.Const) or not isinstance(const.value, int | float) or not isinstance(load, t.Load):
+        return False
+    given = any(parameter.name == load.name for parameter in m.unit.parameters) and load.name not in m.index.binds
+    return given and all(m.state.object(ref).kind is Kind.UNKNOWN for ref in m.value(named).refs)
