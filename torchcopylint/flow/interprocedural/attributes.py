@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import frozen
 from torchcopylint.flow.facts import DataAccess, GradientRead, VolatileUsed
-from torchcopylint.flow.interprocedural import class_bodies, partials, records
+from torchcopylint.flow.interprocedural import class_bodies, partials, records, unheld
 from torchcopylint.flow.interprocedural.classes import APPENDED
 from torchcopylint.flow.library import picking
 from torchcopylint.flow.model import (
@@ -46,7 +46,7 @@ from torchcopylint.flow.storages import kept_while_trained, rebinding, slots
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import inquiries, layout, uses
 from torchcopylint.flow.tapes.exclusion import exclude
-from torchcopylint.flow.values import devices, dtypes, imports, kinds, memory, naming
+from torchcopylint.flow.values import devices, imports, kinds, memory, naming
 from torchcopylint.flow.values.sites import Arguments
 from torchcopylint.knowledge import table
 
@@ -280,6 +280,7 @@ def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
     if site >= 0 and not inquiries.is_inquiry(m, out):
         # Where a summary leads through `.data`, it was read in the function.
         otherwise = obj.kind is not Kind.PARAMETER and inquiries.shows_no_tensor(m, text)
+        otherwise = otherwise or (obj.sure is not Sure.PROVEN and inquiries.has_foreign_field(m, text))
         m.fact(
             DataAccess(
                 site,
@@ -293,7 +294,7 @@ def _data(m: Machine, base: Value, obj: Object, site: int, text: str, out: int) 
                 m.world.context(m),
                 kinds.named_loss(text),
                 is_buffer(obj, text),
-                _is_unheld(m, base, obj),
+                unheld.is_unheld(m, base, obj),
             )
         )
         m.data_reads[out] = site
@@ -321,20 +322,6 @@ def data_evidence(m: Machine, obj: Object, text: str) -> Sure:
         # What a network returns and has a `.data` is a tensor, or a packed sequence, which nobody asks for `.data` so.
         return Sure.LIKELY
     return Sure.HINT if kinds.named_loss(text) else Sure.NOT
-
-
-def _is_unheld(m: Machine, base: Value, obj: Object) -> bool:
-    """Whether a tensor that takes no gradient has just been computed, and no name or slot holds its memory.
-
-    Where there is a gradient to cut, `.detach()` would do it.
-    """
-    graphless = obj.requires_grad is Fact.NO or obj.dtype in (*dtypes.INTEGERS, dtypes.INTEGRAL)
-    if base.root is not None or obj.kind is not Kind.TENSOR or not graphless:
-        return False
-    below = [share.storage for share in obj.shares]
-    if any(m.state.object(s).owner not in ("", LOCAL) or m.state.object(s).kind is not Kind.TENSOR for s in below):
-        return False
-    return all(str(key).startswith("%") for storage in below for key, _ in m.state.holders_of(storage))
 
 
 def is_buffer(obj: Object, text: str) -> bool:

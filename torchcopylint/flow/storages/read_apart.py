@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ReadAfter, Write
 from torchcopylint.flow.model import How, Key, Kind, Mark, Value
-from torchcopylint.flow.tapes import begun_at_first, exclusion, turns, uses
+from torchcopylint.flow.tapes import begun_at_first, exclusion, replaced, turns, uses
 from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
@@ -83,6 +83,9 @@ def _on_other_ways(m: Machine, fact: ReadAfter, site: int) -> bool:
     if any(turns.of_other_elements(m, fact.write, one, holder) for one in shared):
         return True
     if begun_at_first.is_of_earlier_turn(m, fact):
+        return True
+    taken = max((link.site for link in fact.links), default=-1)
+    if taken >= 0 and replaced.by_first_turn(m, fact.name, taken, fact.write, site):
         return True
     if any(fact.write < one < site and exclusion.goes_with_flag(m, holder, one, site) for one in shared):
         return True

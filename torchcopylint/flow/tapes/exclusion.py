@@ -65,7 +65,7 @@ def _cases(m: Machine, site: int) -> list[list[tuple[str, object, bool]]]:
     """Of each condition at a site that holds if one of several does, these, if all of them are understood."""
     found = []
     for one in _assumed(m, site):
-        for register, truth in _parts(m, one.register, one.truth):
+        for register, truth in parts_of(m, one.register, one.truth):
             event = m.unit.definitions[register] if register >= 0 else None
             if isinstance(event, t.Logic) and event.symbol == ("or" if truth else "and"):
                 cases = [_asked(m, operand, truth) for operand in event.operands]
@@ -79,7 +79,7 @@ def _some_follow(m: Machine, sites: list[int], other: int, known: set[tuple[str,
     for site in sites:
         # What is asked once, for both, may be anything: `while not done: ...`.
         own = [one for one in _assumed(m, site) if one not in there]
-        asked = [_asked(m, *part) for one in own for part in _parts(m, one.register, one.truth)]
+        asked = [_asked(m, *part) for one in own for part in parts_of(m, one.register, one.truth)]
         if len(own) == 1:
             # Whatever the test is: what stands on its other arm has the same one.
             open_ones.append((f"@{own[0].register}", True, own[0].truth))
@@ -159,7 +159,7 @@ def is_of_one_turn(m: Machine, site: int) -> bool:
 def is_of_last_turn(m: Machine, site: int) -> bool:
     """Whether a site is reached on the last turn of a loop alone: `i == n - 1`, `i + 1 == n`."""
     for one in _assumed(m, site):
-        for register, truth in _parts(m, one.register, one.truth):
+        for register, truth in parts_of(m, one.register, one.truth):
             event = m.unit.definitions[register] if register >= 0 else None
             if isinstance(event, t.Operate) and event.symbol == ("==" if truth else "!=") and _counts_to_end(m, event):
                 return True
@@ -217,7 +217,7 @@ def goes_with_flag(m: Machine, name: str, bound: int, site: int) -> bool:
         return False
     binding = [bind.site for bind in m.index.binds.get(name, ())]
     for one in _assumed(m, site):
-        for register, truth in _parts(m, one.register, one.truth):
+        for register, truth in parts_of(m, one.register, one.truth):
             flag = m.unit.definitions[register] if register >= 0 else None
             if truth and isinstance(flag, t.Load) and _is_raised_with(m, flag.name, binding, site):
                 return True
@@ -263,18 +263,18 @@ def _differs_by_one(m: Machine, register: int, symbol: str) -> bool:
     return isinstance(constant, t.Const) and constant.value == 1
 
 
-def _parts(m: Machine, register: int, truth: bool) -> list[tuple[int, bool]]:
+def parts_of(m: Machine, register: int, truth: bool) -> list[tuple[int, bool]]:
     """What is known of the parts of a condition when its outcome is: all of `a and b` hold if that does."""
     event = m.unit.definitions[register] if register >= 0 else None
     if isinstance(event, t.Load):
         # `last = i == n - 1`, and then `if last:`.
         bound = uses.bindings_before(m, event)
         made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
-        return _parts(m, bound[0], truth) if isinstance(made, t.Operate | t.Logic) else [(register, truth)]
+        return parts_of(m, bound[0], truth) if isinstance(made, t.Operate | t.Logic) else [(register, truth)]
     if isinstance(event, t.Logic) and event.symbol == "not":
-        return _parts(m, event.operands[0], not truth)
+        return parts_of(m, event.operands[0], not truth)
     if isinstance(event, t.Logic) and event.symbol == ("and" if truth else "or"):
-        return [part for operand in event.operands for part in _parts(m, operand, truth)]
+        return [part for operand in event.operands for part in parts_of(m, operand, truth)]
     return [(register, truth)]
 
 
@@ -287,7 +287,7 @@ def _conditions(m: Machine, site: int) -> list[tuple[str, object, bool]]:
 
 
 def _found_conditions(m: Machine, site: int) -> list[tuple[str, object, bool]]:
-    parts = [part for one in _assumed(m, site) for part in _parts(m, one.register, one.truth)]
+    parts = [part for one in _assumed(m, site) for part in parts_of(m, one.register, one.truth)]
     return [held for part in parts if (held := _asked(m, *part)) is not None]
 
 

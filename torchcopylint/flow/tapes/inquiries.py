@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.values import naming
+from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -17,6 +18,8 @@ _MAKING = frozenset(["new_zeros", "new_ones", "new_empty", "new_full"])
 """Methods that ask a tensor of what type and where it is, and make another one."""
 SHAPED = frozenset(["view_as", "reshape_as", "expand_as", "resize_as_", "type_as"])
 """Methods that ask their argument for its shape or type."""
+_OF_OLD_TENSORS = frozenset(["names", "creator"])
+"""Fields of tensors that the table does not know."""
 _BUILTINS = frozenset(["builtins.isinstance", "builtins.len", "builtins.type"])
 
 
@@ -41,6 +44,18 @@ def shows_no_tensor(m: Machine, text: str) -> bool:
     reads = [event for event in m.index.of(t.Attribute) if event.name == "data"]
     alike = [event.out for event in reads if naming.text_of(m, event.base) == text]
     return any(_is_of_no_tensor(m, register) for register in alike)
+
+
+def has_foreign_field(m: Machine, text: str) -> bool:
+    """Whether a unit reads a field of what it calls `text` that no tensor has, and that nobody here sets:
+    `train_set.data` beside `train_set.targets`."""
+    read = {event.name: event for event in m.index.of(t.Attribute) if naming.text_of(m, event.base) == text}
+    return any(
+        table.tensor_property(name) is None
+        and table.tensor_method(name) is None
+        and not (name.startswith("_") or name in _OF_OLD_TENSORS or name in m.index.stores or m.world.setters(name))
+        for name in read
+    )
 
 
 def _is_of_no_tensor(m: Machine, register: int) -> bool:
