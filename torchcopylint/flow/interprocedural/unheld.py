@@ -30,7 +30,7 @@ def is_unheld(m: Machine, base: Value, obj: Object) -> bool:
 
 def _is_let_go(m: Machine, key: Key) -> bool:
     """Whether a place is one that nobody can name: a register, or an entry of a result that has no name."""
-    if isinstance(key, str):
+    if not isinstance(key, tuple):
         return _is_register(key)
     whole = m.state.object(key[0])
     return whole.kind in CONTAINERS and not whole.owner and all(map(_is_register, m.state.holders.get(key[0], ())))

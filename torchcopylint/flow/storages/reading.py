@@ -129,7 +129,7 @@ def _report_reads(
         if consumer == "load_state_dict" and (mark.write == site or read_apart.is_filled(m, value, write)):
             # A call loads what it is given before it has written that.
             continue
-        if write.form == FORM and rectified.is_rectified(m, write.op, site):
+        if write.form == FORM and rectified.is_rectified(m, write.op, site, value.refs):
             continue
         between = _bound_between(m, value.root, write.site, site)
         for ref in value.refs:

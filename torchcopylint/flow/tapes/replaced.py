@@ -81,8 +81,8 @@ def _start(m: Machine, event: t.Event | None, loop: int) -> t.Event | None:
     made = m.unit.definitions[before[-1].value]
     if isinstance(made, t.Unpack):
         parts = m.unit.definitions[made.value]
-        taken = isinstance(parts, t.Make) and made.position is not None and 0 <= made.position < len(parts.items)
-        return m.unit.definitions[parts.items[made.position]] if taken else None
+        items = parts.items if isinstance(parts, t.Make) else ()
+        return m.unit.definitions[items[made.position]] if 0 <= made.position < len(items) else None
     return made
 
 
