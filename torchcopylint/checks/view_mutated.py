@@ -39,6 +39,7 @@ from torchcopylint.flow.facts import (
     PartSuffers,
     ReadAfter,
     ScratchEdited,
+    SumScaled,
     UnitFacts,
     Write,
 )
@@ -205,8 +206,21 @@ def _of_entries(unit: UnitFacts, told: set[int]) -> Iterator[Report]:
     for fact in unit.facts:
         if isinstance(fact, EntryWritten):
             yield _as_two_entries(fact)
+        elif isinstance(fact, SumScaled) and fact.site not in told:
+            yield _of_sum(fact)
         elif isinstance(fact, EntriesEdited) and fact.site not in told:
             yield _of_copied(fact)
+
+
+def _of_sum(fact: SumScaled) -> Report:
+    """A sum that a method scales by a second name, and others add to."""
+    values = {"name": fact.name, "op": fact.op, "source": fact.field, "result": fact.name, "cause": ""}
+    points = (
+        Point(Role.SHARED, fact.shared, "shared.name", values),
+        Point(Role.WRITTEN, fact.site, "written", values),
+        Point(Role.READ, fact.added, "read.operand", {"name": fact.field, "target": ""}),
+    )
+    return Report(fact.site, points, values, at_most(Confidence.MEDIUM, confidence(fact.sure)), "field")
 
 
 def _as_two_entries(fact: EntryWritten) -> Report:

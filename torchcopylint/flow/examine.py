@@ -98,6 +98,7 @@ from torchcopylint.flow.storages import (  # noqa: F401  (each registers what it
     rebound_fields,
     renewed,
     replacing,
+    scaled_sums,
     sharing,
     taken_over,
     twin_fields,
@@ -266,6 +267,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += two_modes.paired(m)
     found += named_apart.found(m)
     found += rewrapped.found(m)
+    found += scaled_sums.found(m)
     found += hooked_outputs.found(m)
     found += gathered_twice.found(m)
     found += chosen_groups.found(m)

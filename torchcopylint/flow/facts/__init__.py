@@ -54,6 +54,7 @@ from torchcopylint.flow.facts.fields import (
     Kept,
     PartHandedOut,
     ScratchEdited,
+    SumScaled,
 )
 from torchcopylint.flow.facts.memory import (
     AccumulatedOnce,
@@ -190,6 +191,7 @@ __all__ = [
     "StateItemLost",
     "TensorCopied",
     "StepUnreached",
+    "SumScaled",
     "TermCopied",
     "Truncated",
     "UnitFacts",

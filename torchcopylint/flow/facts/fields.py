@@ -204,3 +204,16 @@ class FieldCollected(NamedTuple):
     after: frozenset[int] = frozenset()
     dated: bool = False
     anew: bool = False
+
+
+class SumScaled(NamedTuple):
+    """At `site`, a method scales all of `field` by its second name `name`, bound at `shared`, for what it goes on to
+    compute; at `added`, another method adds to the field."""
+
+    site: int
+    name: str
+    field: str
+    op: str
+    shared: int
+    added: int
+    sure: Sure

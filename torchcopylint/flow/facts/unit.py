@@ -55,6 +55,7 @@ from torchcopylint.flow.facts.fields import (
     Kept,
     PartHandedOut,
     ScratchEdited,
+    SumScaled,
 )
 from torchcopylint.flow.facts.memory import (
     AccumulatedOnce,
@@ -114,7 +115,8 @@ Relation: TypeAlias = (
     " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
     " | ModulePaired | PutAside | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
-    " | ComputedOnce | HookedSpoilt | TensorCopied | TermCopied | StepUnreached | ContextKept | FieldKeepsGraph"
+    " | SumScaled | ComputedOnce | HookedSpoilt"
+    " | TensorCopied | TermCopied | StepUnreached | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
     " | EntriesEdited | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept"
     " | PartSuffers | FieldOver | FieldsShare | ScratchEdited"
