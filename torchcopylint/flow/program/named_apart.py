@@ -29,6 +29,8 @@ _MODELS = frozenset({"model", "net", "network", "policy", "student", "live", "le
 """Words for any model, or for one that learns."""
 _NETWORKS = frozenset({"model", "net", "network"})
 _BEFORE = frozenset({"old", "prev", "previous"})
+_FOLLOWING = _BEFORE | {"ema", "teacher", "slow", "frozen", "reference"}
+"""Words that are said alone of a model that is not the one that learns."""
 _NAMESPACE = "types.SimpleNamespace"
 _OF_MODULES = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict", "requires_grad_"})
 
@@ -72,12 +74,19 @@ def is_another(name: str, source: str) -> bool:
     return is_apart(name, source) or (words <= _APART and others <= _TRAINED | _MODELS)
 
 
+def _is_earlier(name: str, source: str) -> bool:
+    """Whether a name is that of how a model was, or of one that follows it, and says no more: `old = policy`."""
+    words, others = (set(_words(one)) for one in (name, source))
+    return words <= _FOLLOWING and others <= _TRAINED | _MODELS
+
+
 def _names(m: Machine) -> Iterator[Relation]:
     for name, binds in m.index.binds.items():
         made = m.unit.definitions[binds[0].value] if len(binds) == 1 and binds[0].value >= 0 else None
         if isinstance(made, t.Attribute) and binds[0].site not in m.index.on_arms:
             yield from _of_field(m, name, made, binds[0].site)
-        if not isinstance(made, t.Load) or not is_apart(name, made.name) or binds[0].site in m.index.on_arms:
+        apart = isinstance(made, t.Load) and (is_apart(name, made.name) or _is_earlier(name, made.name))
+        if not isinstance(made, t.Load) or not apart or binds[0].site in m.index.on_arms:
             continue
         bound = binds[0].site
         if any(bind.site > bound for bind in m.index.binds.get(made.name, ())) or not _may_be_model(m, binds[0].value):
@@ -85,6 +94,9 @@ def _names(m: Machine) -> Iterator[Relation]:
             continue
         units = [m.unit, *_inside(m, m.unit.number)]
         used = [site for unit in units for site in _asked(m, unit, name) if site > bound]
+        if m.value(binds[0].value).kind is Kind.MODULE:
+            # Whoever calls it has said by its name which one is meant.
+            used += [call.site for call in m.index.of(t.Call) if naming.text_of(m, call.function) == name]
         loads = (event for unit in units for event in m.world.index(unit).of(t.Load) if event.site > bound)
         if used and any(event.name == made.name for event in loads):
             yield ModulePaired(min(used), name, made.name, bound, FORM, Sure.LIKELY)
