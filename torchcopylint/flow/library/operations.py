@@ -90,6 +90,9 @@ def _fill(m: Machine, op: Op, arguments: Arguments, at: Site) -> Value:
     if op.result == "array":
         # NumPy fills nothing else.
         memory.refine(m, out, Kind.ARRAY, Sure.LIKELY)
+    elif op.result == "tensor":
+        # And torch nothing but tensors.
+        memory.evidence_tensor(m, out)
     grads.check_out(m, list(arguments.positional), out, at)
     refusals.check_out(m, op, arguments.positional, out, at)
     into = at._replace(form="out", name=naming.key_text(m, out.root) or at.name)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Link, OverlappingWrite
-from torchcopylint.flow.model import TENSORS, How, Part, Region, Share, Value
+from torchcopylint.flow.model import EITHER, TENSORS, How, Object, Part, Region, Share, Value
 from torchcopylint.flow.storages import reading
 from torchcopylint.flow.tapes import layout
-from torchcopylint.flow.values import linear, naming
+from torchcopylint.flow.values import linear, memory, naming
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -30,7 +30,11 @@ def note(m: Machine, target: Value, region: Region, sources: Sequence[Value], at
     written = target.refs[0]
     mine = {share.storage: share for share in m.state.object(written).shares if share.sure and not share.storage & 1}
     for source in sources:
-        if len(source.refs) != 1 or m.state.object(source.refs[0]).kind not in TENSORS:
+        if any(_is_slice_of_tensor(m, share) for ref in source.refs for share in m.state.object(ref).shares):
+            memory.evidence_tensor(m, source)
+        read = m.state.object(source.refs[0]) if len(source.refs) == 1 else Object()
+        # Another part of what is written is a tensor, too, whatever it may have been taken for.
+        if read.kind not in TENSORS and EITHER not in read.flags:
             continue
         for share in m.state.object(source.refs[0]).shares:
             own = mine.get(share.storage)
@@ -41,6 +45,11 @@ def note(m: Machine, target: Value, region: Region, sources: Sequence[Value], at
                     bound = source.root is not None and source.refs[0] in m.state.refs_of(source.root)
                     m.fact(OverlappingWrite(at.site, at.name, obj.text, at.op, links if bound else (), obj.sure))
                 break
+
+
+def _is_slice_of_tensor(m: Machine, share: Share) -> bool:
+    """Whether something is a part of what has turned out to be a tensor since it was taken."""
+    return share.when == memory.IF_TENSOR and m.state.object(share.of).kind in TENSORS
 
 
 def _partly_shared(

@@ -220,6 +220,8 @@ def refine(m: Machine, value: Value, kind: Kind, sure: Sure, by: str = "", flag:
                 _note_data_of_tensor(m, obj, sure)
                 _note_view(m, ref, sure)
                 _note_converted(m, ref, sure)
+                if EITHER in obj.flags:
+                    _note_whole(m, ref, sure)
             if obj.kind is Kind.UNKNOWN and kind in BUFFERS:
                 _note_written(m, ref, kind, sure)
                 if kind is Kind.TENSOR and ref in m.dropped:
@@ -240,6 +242,13 @@ def _note_view(m: Machine, ref: int, sure: Sure) -> None:
     )
     m.state.set_object(ref, obj._replace(shares=shares))
     refine(m, Value((views[0].of,)), Kind.TENSOR, sure)
+
+
+def _note_whole(m: Machine, ref: int, sure: Sure) -> None:
+    """A part of what may be an array or a tensor turns out to be a tensor, and so is the whole: `x[:, 1:].add_(1)`."""
+    for source in {share.of for share in m.state.object(ref).shares if share.how in (How.INDEX, How.VIEW)}:
+        if source != ref and EITHER in m.state.object(source).flags:
+            refine(m, Value((source,)), Kind.TENSOR, sure)
 
 
 def _note_converted(m: Machine, ref: int, sure: Sure) -> None:
