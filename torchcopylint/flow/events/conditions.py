@@ -20,7 +20,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.references import ClassReference
 from torchcopylint.flow.running.machine import Machine, handles
-from torchcopylint.flow.storages import reading, slots
+from torchcopylint.flow.storages import reading, slots, unlike
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import dtypes, kinds, memory
@@ -77,6 +77,8 @@ def assume(m: Machine, register: int, truth: bool) -> None:
     elif isinstance(event, t.Operate) and event.symbol in ("==", "!="):
         if truth == (event.symbol == "=="):
             _assume_same_dtype(m, event)
+        elif len(event.operands) == 2:
+            unlike.assume(m, event)
         _assume_class(m, event, truth == (event.symbol == "=="))
     elif isinstance(event, t.Load):
         bound = uses.bindings_before(m, event)

@@ -29,7 +29,7 @@ from torchcopylint.flow.model import (
     Value,
 )
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import slots, writing
+from torchcopylint.flow.storages import slots, unlike, writing
 from torchcopylint.flow.tape import Dotted
 from torchcopylint.flow.tapes import inquiries, layout
 from torchcopylint.flow.values import array_dtypes, callforms, devices, dtypes, memory
@@ -308,6 +308,8 @@ def _conditional(m: Machine, op: Op, arguments: Arguments, source: Value, made: 
         # Somebody who asks for another layout right after transposing or expanding knows that it copies.
         return memory.fresh(m, at.site, made)
     if layout.is_spread(m, op.name, source) or layout.joins_apart(m, op.short, arguments):
+        return memory.fresh(m, at.site, made)
+    if unlike.is_converted(m, source, at.site):
         return memory.fresh(m, at.site, made)
     short = op.short
     if layout.asks_for_another(arguments):
