@@ -27,7 +27,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.networks import hooked_inputs, modules
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import conversions, copies, reading, resizing, slots, swaps, transfers
+from torchcopylint.flow.storages import conversions, copies, reading, resizing, slots, swaps, transfers, unlike
 from torchcopylint.flow.tapes import layout, numbers, taken_as
 from torchcopylint.flow.values import callforms, devices, dtypes, memory, naming
 from torchcopylint.flow.values.modes import MODES_BY_NAME
@@ -172,6 +172,8 @@ def _call_on_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, argu
         # A view of what a network returns is as much its output as that is.
         made = layout.permuted(made._replace(flags=obj.flags & {OUTPUT, PART}), event.name, arguments, obj)
         if op.shares == "maybe" and dtypes.same(obj.dtype, dtypes.named(arguments) or op.dtype) is Fact.NO:
+            return memory.fresh(m, event.site, made)
+        if unlike.is_converted(m, base, event.site):
             return memory.fresh(m, event.site, made)
         when = results.condition(op.when) if op.shares == "maybe" else ""
         result = memory.alias(m, base, event.site, How.CONDITIONAL, made, when=when or memory.IF_TENSOR)
