@@ -153,11 +153,24 @@ def _of_a_result(m: Machine, made: t.Event | None) -> bool:
 
 
 def _shows_values(m: Machine) -> bool:
-    """Whether the body of a file says fields, items and sums to nobody: it was a notebook, whose cells showed them."""
+    """Whether the body of a file says fields, items, sums, sizes and new tensors to nobody: it was a notebook, whose
+    cells showed them, or is a lesson that is read and not run."""
     idle = t.Attribute | t.Item | t.Operate
-    return m.unit.kind == "module" and any(
-        isinstance(m.unit.definitions[event.value], idle) for event in m.index.of(t.Discard)
-    )
+    dropped = [m.unit.definitions[event.value] for event in m.index.of(t.Discard)] if m.unit.kind == "module" else []
+    return any(isinstance(made, idle) or _makes_for_nobody(m, made) for made in dropped)
+
+
+_MAKERS = frozenset({"tensor", "zeros", "ones", "eye", "full", "arange", "linspace", "logspace"})
+_SAID = frozenset({"size", "dim", "numel", "nelement", "ndimension"})
+
+
+def _makes_for_nobody(m: Machine, made: t.Event | None) -> bool:
+    """Whether a call makes a tensor of numbers, or asks one for its size: that alone, as a statement, is there to be
+    seen."""
+    if isinstance(made, t.Invoke) and made.name in _SAID and not made.arguments:
+        return bool(m.value(made.base).refs)
+    package, _, name = m.dotted_of(made).rpartition(".") if isinstance(made, t.Call | t.Invoke) else ("", "", "")
+    return package == "torch" and name in _MAKERS
 
 
 _COMPUTING = frozenset({"+", "-", "*", "/", "//", "%", "**", "@"})
