@@ -51,11 +51,17 @@ def _switched(m: Machine, register: int, site: int) -> list[tuple[int, str]]:
         if isinstance(event, t.Load):
             named.add(event.name)
         if isinstance(event, t.Invoke) and _switches(m, event):
-            found.append((event.site, ""))
+            # Whoever has given it a name can ask that for its gradient: `x = net(y).detach().requires_grad_()`.
+            found.append((event.site, _name_given(m, event.out)))
         way.go_on(severed.behind(m, event, site) if severed.cuts(m, event) is None else ())
     for name in named:
         found += [(at, name) for at, base in _switches_of(m) if naming.text_of(m, base) == name and at < site]
     return found
+
+
+def _name_given(m: Machine, register: int) -> str:
+    """The name that a value is bound to as it was made, if it is."""
+    return next((name for name, bound in m.index.binds.items() if any(b.value == register for b in bound)), "")
 
 
 def _switches_of(m: Machine) -> list[tuple[int, int]]:
