@@ -229,9 +229,13 @@ def _window(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
     text = _text_of(m, event)
     found = [_odd_layout(m, ref) for ref in value.refs]
     first = next((odd for odd in found if odd is not None), None)
-    if first is None or any(odd is None for odd in found):
+    if first is None:
         return
     form, since, sure = first
+    if any(odd is None for odd in found):
+        if form != "negative" or not _is_turned_on_a_path(m, value, since, event.site):
+            return
+        sure = min(sure, Sure.LIKELY)
     if form == "negative" and m.guards:
         return
     if form == "readonly" and (m.dotted_of(event) not in WINDOWS or "dtype" in arguments.keywords):
@@ -239,6 +243,19 @@ def _window(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: st
     if form == "readonly" and pictures.is_copied(m, event.out):
         return
     m.fact(LayoutRefused(event.site, text, f"{name}({text})", form, since, sure))
+
+
+def _is_turned_on_a_path(m: Machine, value: Value, since: int, site: int) -> bool:
+    """Whether an array has been turned round on one of the paths that come here, and is else that array as it was:
+    `if flip: image = image[::-1]`. What is copied on some path may be just what was turned."""
+    if since < 0 or site in m.index.on_arms:
+        return False
+    ways_out = (*m.index.of(t.Return), *m.index.of(t.Continue), *m.index.of(t.Break), *m.index.of(t.Raise))
+    if any(since < event.site < site for event in ways_out):
+        return False
+    objects = [m.state.object(ref) for ref in value.refs]
+    storages = [{share.storage | 1 for share in obj.shares} for obj in objects]
+    return all(obj.site <= since for obj in objects) and all(held and held == storages[0] for held in storages)
 
 
 def _buffer(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str) -> None:
