@@ -99,7 +99,9 @@ def _gathered(m: Machine, made: t.Make) -> Taken | None:
     if head is None or not isinstance(over, t.Invoke) or over.name not in _HANDING_OUT or over.arguments:
         return None
     around = [loop for loop in m.index.of(t.Loop) if any(event.site == puts[0][1] for event in t.events(loop.body))]
-    asks = any(isinstance(e, t.Assume | t.Continue | t.Break) for loop in around for e in t.events(loop.body))
+    # What a comprehension asks stands on the way to what it collects; a branch of a loop, beside what it fills.
+    asks = any(isinstance(event, t.Assume) for loop in around for event in loop.body)
+    asks = asks or any(isinstance(e, t.Continue | t.Break) for loop in around for e in t.events(loop.body))
     return Taken(over.base, asks or puts[0][1] in m.index.on_arms)
 
 

@@ -250,9 +250,9 @@ def _is_turned_on_a_path(m: Machine, value: Value, since: int, site: int) -> boo
     `if flip: image = image[::-1]`. What is copied on some path may be just what was turned."""
     if since < 0 or site in m.index.on_arms:
         return False
-    ways_out = (*m.index.of(t.Return), *m.index.of(t.Continue), *m.index.of(t.Break), *m.index.of(t.Raise))
-    if any(since < event.site < site for event in ways_out):
-        return False
+    for event in m.index.events:
+        if isinstance(event, t.Return | t.Continue | t.Break | t.Raise) and since < event.site < site:
+            return False
     objects = [m.state.object(ref) for ref in value.refs]
     storages = [{share.storage | 1 for share in obj.shares} for obj in objects]
     return all(obj.site <= since for obj in objects) and all(held and held == storages[0] for held in storages)

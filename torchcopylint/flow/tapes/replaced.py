@@ -33,11 +33,17 @@ def by_first_turn(m: Machine, name: str, shared: int, write: int, site: int) -> 
         own = around[: depth + 1]
         # A helper that stands in the place of its call has names of its own.
         names = [one for one in m.index.binds if one == name or one.startswith(f"{name}{HELPERS_NAME}")]
-        binds = [bind.site for one in names for bind in m.index.binds[one]]
+        # `x += 1` binds what was there.
+        anew = (bind for one in names for bind in m.index.binds[one] if not _is_augmented(m, bind))
+        binds = [bind.site for bind in anew]
         inside = [bind for bind in binds if bind < site and uses.loops_around(m, bind)[: depth + 1] == own]
         if any(_is_reached_at_first(m, bind, own, site) for bind in inside):
             return True
     return False
+
+
+def _is_augmented(m: Machine, bind: t.Bind) -> bool:
+    return bind.value >= 0 and isinstance(m.unit.definitions[bind.value], t.Augment)
 
 
 def _is_reached_at_first(m: Machine, bind: int, around: tuple[int, ...], site: int) -> bool:
