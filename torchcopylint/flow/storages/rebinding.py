@@ -44,7 +44,7 @@ def note_bind(m: Machine, event: t.Bind, before: Cell | None, value: Value) -> N
     _note_rebound(m, name, before, value, event.site, gradient)
     if m.in_loop and _from_loop(m, name, before) and uses.is_dead_in_loop(m, name, event.site):
         kinds = [m.state.object(ref) for ref in (*before.refs, *value.refs)]
-        gradient = gradient or _is_asked_for_gradient(m, before)
+        gradient = gradient or _is_asked_for_gradient(m, before) or _is_updated(m, event, before)
         lives = gradient or _lives_elsewhere(m, before) or _is_entry(m, name, before)
         if lives and all(obj.kind in TENSORS for obj in kinds):
             sure = max(old.sure, Sure.LIKELY) if gradient else min(obj.sure for obj in kinds)
@@ -145,6 +145,15 @@ def _reads_gradient(m: Machine, computed: list[t.Event], text: str) -> bool:
 def _is_asked_for_gradient(m: Machine, before: Cell) -> bool:
     """Whether a loop that does not record has looked at the gradient of what it goes through: it is to be trained."""
     return m.state.mode.recording is Fact.NO and m.gradients.issuperset(before.refs)
+
+
+def _is_updated(m: Machine, event: t.Bind, before: Cell) -> bool:
+    """Whether something is added to, or taken from, what is called like a parameter and stands in a field, such as the
+    list that an optimizer has made of what it was given: `for p, v in zip(self.params, self.velocity): p = p - v`."""
+    made = m.unit.definitions[event.value]
+    objects = [m.state.object(ref) for ref in before.refs]
+    step = isinstance(made, t.Operate) and made.symbol in ("+", "-") and len(made.operands) == 2
+    return step and all(obj.kind is Kind.PARAMETER and obj.owner == FIELD for obj in objects)
 
 
 def _from_loop(m: Machine, name: str, before: Cell) -> bool:
