@@ -142,8 +142,8 @@ def _own_doing(read: ReadAfter, write: Write) -> bool:
 
 def _is_of_optimizer(write: Write, link: Link) -> bool:
     """Whether a write changes what an optimizer keeps, as its steps do, and its own loading. What it keeps for its
-    parameters is not their memory: `p.zero_()` and `model.load_state_dict(saved)` leave the averages as they are. So does
-    another optimizer over the same parameters, which has got the name of the first one."""
+    parameters is not their memory: `p.zero_()` and `model.load_state_dict(saved)` leave the averages as they are. So
+    does another optimizer over the same parameters, which has got the name of the first one."""
     if write.bound > link.site:
         return False
     return write.form == "step" or (write.form == "load" and write.name == link.source.removesuffix(".state_dict()"))

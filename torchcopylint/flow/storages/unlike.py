@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from torchcopylint.flow import tape as t
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
@@ -16,13 +17,21 @@ _ASKED = frozenset({"device", "dtype"})
 
 
 def assume(m: Machine, event: t.Operate) -> None:
-    """`x.device != y.device` holds, or the same of dtypes. Where paths meet again the flag goes."""
+    """`x.device != y.device` holds, or the same of dtypes. Where paths meet again the flag goes.
+
+    A name for a device, or a field of the object, may be that of a text, which is unlike every device.
+    """
     for one, other in (event.operands, event.operands[::-1]):
         asked, text = m.unit.definitions[one], naming.text_of(m, other)
-        if isinstance(asked, t.Attribute) and asked.name in _ASKED and text and "..." not in text:
+        like = m.unit.definitions[other]
+        if _is_asked(asked) and _is_asked(like) and not uses.is_self(m, like.base) and text and "..." not in text:
             for ref in m.value(asked.base).refs:
                 obj = m.state.object(ref)
                 m.state.set_object(ref, obj._replace(flags=obj.flags | {_flag(text)}))
+
+
+def _is_asked(event: t.Event | None) -> TypeGuard[t.Attribute]:
+    return isinstance(event, t.Attribute) and event.name in _ASKED
 
 
 def is_converted(m: Machine, source: Value, site: int) -> bool:
