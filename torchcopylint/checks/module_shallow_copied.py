@@ -66,12 +66,14 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
 
 def _written_together(methods: Sequence[UnitFacts], met: Sequence[FieldsPaired]) -> list[Write]:
     """The writes of methods in which the parameters of two fields meet one by one, and those of the one are written:
-    they are those of the other, whoever trains that."""
+    they are those of the other, whoever trains that. A shallow copy has the same parameters, not only their memory:
+    `.data =` where they meet sets both as well."""
     found: list[Write] = []
     for unit in methods:
         mine = [pair.site for pair in met if pair in unit.facts and pair.form not in ("modes", "named")]
         writes = [write for write in unit.writes.values() if mine and write.site >= min(mine)]
         found += [write for write in writes if write.form in DIRECT_FORMS and write.kind in TENSORS]
+        found += [write for write in writes if write.op == ".data =" and write.site in mine]
     return found
 
 
