@@ -33,6 +33,7 @@ from torchcopylint.flow.model import (
     Mark,
     Region,
     Share,
+    Slot,
     Sure,
     Value,
 )
@@ -301,34 +302,46 @@ def _mark_holders(
         through = m.state.cell(root) if root is not None else None
         if through is not None and isinstance(through.origin, tuple):
             written_through.add(through.origin)
+    fields = {root: m.state.refs_of(root) for root in written_through if isinstance(root, tuple)}
+    anew = not fact.reads_old and not region and not fact.derived
+    around = uses.loops_around(m, fact.site)
+    let_go: dict[int, bool] = {}
     for key, cell in m.state.holders_of(share.storage):
-        slot = isinstance(key, tuple)
-        if isinstance(key, tuple) and (key[0] in m.returned_beside or _is_let_go(m, key[0])):
-            # It is of another object that the receiver may be that the call has returned this.
+        if isinstance(key, tuple):
+            held_by = key[0]
+            if held_by not in let_go:
+                let_go[held_by] = held_by in m.returned_beside or _is_let_go(m, held_by)
+            # It may be of another object that the receiver may be that the call has returned this.
+            if let_go[held_by] or (around and _is_of_earlier_turn(m, key, cell, fact.site, around)):
+                continue
+        if start is not None and key not in start.holders:
             continue
-        if (start is not None and key not in start.holders) or (slot and _is_of_earlier_turn(m, key, cell, fact.site)):
-            continue
-        marks = set(cell.marks)
-        own = key in written_through or (slot and any(_is_tied(m, key, root) for root in written_through))
-        if own and not fact.reads_old and not region and not fact.derived:
-            # The holder itself, be it a part of something, has been filled anew: what happened before is of no
-            # consequence for it.
-            marks.clear()
-        if any(
-            held.storage == share.storage and overlap(written, held.region) is not Fact.NO
-            for other in cell.refs
-            for held in m.state.object(other).shares
-        ):
-            marks.add(Mark(fact.site, own))
+        own = key in written_through or any(
+            refs == cell.refs and _is_tied(m, key, root) for root, refs in fields.items()
+        )
+        # If the holder itself, be it a part of something, has been filled anew, what happened before is of no
+        # consequence for it.
+        before = frozenset() if own and anew else cell.marks
+        mark = Mark(fact.site, own)
+        marks = before if mark in before or not _is_hit(m, cell, share.storage, written) else before | {mark}
         if marks != cell.marks and len(marks) <= MAX_MARKS:
-            m.state.put_cell(key, cell._replace(marks=frozenset(marks)))
+            m.state.put_cell(key, cell._replace(marks=marks))
 
 
-def _is_of_earlier_turn(m: Machine, key: Key, cell: Cell, site: int) -> bool:
-    """Whether a container has what the loop around a write has put in behind it, on earlier turns: each turn takes out
-    another parameter. If a loop around that comes round, it has to begin the container anew."""
-    around = uses.loops_around(m, site)
-    if not isinstance(key, tuple) or not around or cell.site < site or uses.loops_around(m, cell.site) != around:
+def _is_hit(m: Machine, cell: Cell, storage: int, written: Region) -> bool:
+    """Whether what a holder holds may sit on a part of a storage that is written."""
+    for ref in cell.refs:
+        for held in m.state.object(ref).shares:
+            if held.storage == storage and (not written or overlap(written, held.region) is not Fact.NO):
+                return True
+    return False
+
+
+def _is_of_earlier_turn(m: Machine, key: Slot, cell: Cell, site: int, around: tuple[int, ...]) -> bool:
+    """Whether a container has what the loop around a write (the innermost of `around`) has put in behind it, on
+    earlier turns: each turn takes out another parameter. If a loop around that comes round, it has to begin the
+    container anew."""
+    if cell.site < site or uses.loops_around(m, cell.site) != around:
         return False
     made = m.state.object(key[0]).site
     outer = around[: -turns.nested(m, around)]
@@ -356,9 +369,10 @@ def _is_let_go(m: Machine, ref: int) -> bool:
     return bool(held) and not any(ref in m.state.refs_of(key) for key in held)
 
 
-def _is_tied(m: Machine, key: Key, root: Key | None) -> bool:
-    """Whether two fields of modules hold one parameter, which is what tying is: `b.weight = a.weight`."""
-    if not isinstance(key, tuple) or not isinstance(root, tuple) or m.state.refs_of(key) != m.state.refs_of(root):
+def _is_tied(m: Machine, key: Key, root: Slot) -> bool:
+    """Whether two holders of the same are fields of modules that hold one parameter, which is what tying is:
+    `b.weight = a.weight`."""
+    if not isinstance(key, tuple):
         return False
     modules = all(m.state.object(ref).kind is Kind.MODULE for ref, _ in (key, root))
     return modules and all(m.state.object(ref).kind is Kind.PARAMETER for ref in m.state.refs_of(key))
