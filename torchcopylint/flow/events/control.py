@@ -387,6 +387,9 @@ def _run_over(m: Machine, value: Value, event: t.Return) -> None:
         cell = m.state.cell((value.refs[0], f"[{training_returns.LOSS!r}]"))
         register, name = _at_key(m, register, training_returns.LOSS), training_returns.LOSS
         value = Value(cell.refs, cell.kind) if cell is not None else UNKNOWN
+    elif m.unit.name == training_returns.COMPUTED:
+        register = _first_of_pair(m, register)
+        name, value = naming.text_of(m, register), m.value(register)
     kind = kind_of(value, m.state)
     if not value.refs or kind not in (*TENSORS, Kind.UNKNOWN):
         return
@@ -397,6 +400,15 @@ def _run_over(m: Machine, value: Value, event: t.Return) -> None:
         terms.note(m, register, event.site)
     else:
         methods.run_backward(m, Arguments([value], {}), register, event.site, name)
+
+
+def _first_of_pair(m: Machine, register: int) -> int:
+    """The loss in `(loss, outputs) if return_outputs else loss`, or in either of them."""
+    made = m.unit.definitions[register]
+    if isinstance(made, t.Logic) and made.operands:
+        register = made.operands[-1]
+        made = m.unit.definitions[register]
+    return made.items[0] if isinstance(made, t.Make) and made.kind == "tuple" and made.items else register
 
 
 def _at_key(m: Machine, register: int, key: str) -> int:

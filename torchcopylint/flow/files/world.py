@@ -447,7 +447,7 @@ class World(OuterNames):
 
     def runs_over_returned(self, unit: t.Unit) -> bool:
         """Whether who calls a unit runs backward over what it returns: see `training_returns`."""
-        if unit.name != training_returns.STEP:
+        if unit.name not in training_returns.METHODS:
             return False
         if unit.number not in self._over_returned:
             self._over_returned[unit.number] = training_returns.are_run_over(self, unit)

@@ -1,4 +1,5 @@
-"""What Lightning runs backward over: what `training_step` returns, or what stands under `"loss"` in the dictionary.
+"""What Lightning runs backward over: what `training_step` returns, or what stands under `"loss"` in the dictionary. And
+what the trainer of transformers does: what `compute_loss` returns, alone or first (`transformers/trainer.py`).
 
 Unless a class says `automatic_optimization = False`, the loop does so as soon as the method has ended
 (`lightning/pytorch/loops/optimization/automatic.py`), and then lets the optimizer step.
@@ -6,6 +7,7 @@ Unless a class says `automatic_optimization = False`, the loop does so as soon a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
@@ -16,17 +18,20 @@ if TYPE_CHECKING:
 
 LOSS = "loss"
 STEP = "training_step"
+COMPUTED = "compute_loss"
+METHODS = frozenset({STEP, COMPUTED})
+_TRAINERS = frozenset({"transformers", "trl"})
 _AUTOMATIC = "automatic_optimization"
 _BACKWARD = frozenset({"backward", "manual_backward"})
 
 
 def are_run_over(world: Classes, unit: t.Unit) -> bool:
     """Whether the loop runs backward over what a unit returns, and, as far as the file goes, nobody else calls it."""
-    if unit.name != STEP or unit.owner < 0 or not evaluating.is_lightning(world.base_names(unit.owner)):
+    if unit.owner < 0 or not _is_run_by_a_loop(unit.name, world.base_names(unit.owner)):
         return False
     for one in world.program.units:
         for event in one.definitions:
-            if isinstance(event, t.Invoke) and event.name == STEP:
+            if isinstance(event, t.Invoke) and event.name == unit.name:
                 return False
             # Who runs backward there says that the loop does not, here or where nobody looks.
             if isinstance(event, t.Invoke) and event.name in _BACKWARD and one.owner == unit.owner:
@@ -34,6 +39,13 @@ def are_run_over(world: Classes, unit: t.Unit) -> bool:
     heirs = [info.number for info in world.program.classes if unit.owner in world.lineage(info.number)]
     family = {number for heir in heirs for number in world.lineage(heir)}
     return not any(_says_otherwise(world, number) for number in family)
+
+
+def _is_run_by_a_loop(name: str, bases: Iterable[str]) -> bool:
+    """Whether a method of a class with these bases (by their full names) is what the loop of its library runs."""
+    if name == COMPUTED:
+        return any(b.partition(".")[0] in _TRAINERS and b.endswith("Trainer") for b in bases)
+    return name == STEP and evaluating.is_lightning(bases)
 
 
 def _says_otherwise(world: Classes, number: int) -> bool:
