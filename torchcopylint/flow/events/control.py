@@ -160,7 +160,7 @@ def _shows_values(m: Machine) -> bool:
     return any(isinstance(made, idle) or _makes_for_nobody(m, made) for made in dropped)
 
 
-_MAKERS = frozenset({"tensor", "zeros", "ones", "eye", "full", "arange", "linspace", "logspace"})
+_SHOWN = frozenset({"tensor", "zeros", "ones", "eye", "full", "arange", "linspace", "logspace"})
 _SAID = frozenset({"size", "dim", "numel", "nelement", "ndimension"})
 
 
@@ -170,7 +170,7 @@ def _makes_for_nobody(m: Machine, made: t.Event | None) -> bool:
     if isinstance(made, t.Invoke) and made.name in _SAID and not made.arguments:
         return bool(m.value(made.base).refs)
     package, _, name = m.dotted_of(made).rpartition(".") if isinstance(made, t.Call | t.Invoke) else ("", "", "")
-    return package == "torch" and name in _MAKERS
+    return package == "torch" and name in _SHOWN
 
 
 _COMPUTING = frozenset({"+", "-", "*", "/", "//", "%", "**", "@"})
@@ -243,8 +243,7 @@ def _converts_nothing(m: Machine, made: t.Event | None, value: Value) -> bool:
 
 
 _MOVING = frozenset({"to", "cuda", "cpu", "float", "double", "half"})
-_MAKING = ("tensor", "as_tensor", "from_numpy", "zeros", "ones", "empty", "full", "rand", "randn", "arange", "eye")
-_MAKERS = frozenset(f"torch.{name}" for name in _MAKING)
+_OF_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.from_numpy"})
 
 
 def _wakes_device(m: Machine, made: t.Event | None) -> bool:
@@ -253,7 +252,7 @@ def _wakes_device(m: Machine, made: t.Event | None) -> bool:
     moved = False
     while isinstance(made, t.Invoke) and made.name in _MOVING:
         made, moved = m.unit.definitions[made.base], True
-    return moved and isinstance(made, t.Call | t.Invoke) and m.dotted_of(made) in _MAKERS
+    return moved and isinstance(made, t.Call | t.Invoke) and m.dotted_of(made) in _MAKERS | _OF_DATA
 
 
 def _is_repeated(m: Machine, event: t.Discard) -> bool:

@@ -49,6 +49,13 @@ def _made(m: Machine, register: int) -> t.Event | None:
     """What has made a value, also by way of a name that is bound once."""
     for _ in range(MAX_STEPS):
         made = m.unit.definitions[register] if register >= 0 else None
+        if isinstance(made, t.Unpack):
+            # `head, body = [], []`
+            whole = m.unit.definitions[made.value] if made.value >= 0 else None
+            if not isinstance(whole, t.Make) or any(whole.stars) or not 0 <= made.position < len(whole.items):
+                return made
+            register = whole.items[made.position]
+            continue
         if not isinstance(made, t.Load):
             return made
         bound = m.index.binds.get(made.name, ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -52,6 +52,11 @@ _KEEPING = _ELEMENTWISE | {
 Each was run on a picture whose channels come last; `layer_norm`, `linear`, `matmul`, `cumsum` and `softmax` are not of
 them.
 """
+_FILLED = frozenset({"masked_fill", "dropout"})
+_OF_SAME_SHAPE = frozenset(
+    {"softmax", "log_softmax", "softmin", "cumsum", "matmul", "bmm", "__matmul__", "scaled_dot_product_attention"}
+)
+"""Operations whose results have as many dimensions as the tensors that they are given, if those have equally many."""
 _REORDERING = frozenset(f"torch.nn.{name}" for name in ("Linear", "LayerNorm", "Bilinear", "Softmax", "Embedding"))
 
 
@@ -83,13 +88,12 @@ def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> O
     """
     if name in _EXPANDING:
         return made._replace(config=(*made.config, (EXPANDED, True)))
-    order = order_of(name, arguments)
     known = dict(source.config)
+    order = _spelled_out(order_of(name, arguments), known)
     if name == "unfold":
         return _unfolded(made, arguments, UNFOLDED in known)
-    count = known.get(COUNT)
-    if order and isinstance(count, int):
-        made = made._replace(config=(*made.config, (COUNT, count)))
+    if order and COUNT in known:
+        made = made._replace(config=(*made.config, (COUNT, known[COUNT]), *(((UNIT, True),) if UNIT in known else ())))
     if order and PERMUTED in known and (again := _turned_twice(known[PERMUTED], order)):
         return made._replace(config=(*made.config, (PERMUTED, again)))
     if order and (PERMUTED in known or LIKE in known):
@@ -99,17 +103,25 @@ def permuted(made: Object, name: str, arguments: Arguments, source: Object) -> O
     if name == "t" and known.get(COUNT) != 2:
         # Whoever transposes something has a matrix, though nothing says so.
         return made._replace(config=(*made.config, (TURNED, True))) if known.get(COUNT) is None else made
-    if count is None and _exchanges_batch(order):
+    if COUNT not in known and _exchanges_batch(order):
         # Between batch first and sequence first one goes there and back: what came in may be the other way round.
         order = ("?",)
-    elif isinstance(count, int):
-        order = _of_so_many(order, count)
     return made._replace(config=(*made.config, (PERMUTED, order)))
 
 
-def _of_so_many(order: Order, count: int) -> Order:
-    """The order of so many dimensions, where it is known how many there are."""
-    return next((each for each in _candidates(order) if len(each) == count), order)
+def _spelled_out(order: Order, known: Mapping[str, object]) -> Order:
+    """The order of all dimensions, where it is known how many there are and none is said to be of size one."""
+    count = known.get(COUNT)
+    if not isinstance(count, int) or UNIT in known or not order or order[0] not in ("swap", "reverse"):
+        return order
+    dimensions = list(range(count))
+    if order[0] == "reverse":
+        return tuple(reversed(dimensions))
+    first, second = (int(place) for place in order[1:])
+    if not all(-count <= place < count for place in (first, second)):
+        return ("?",)
+    dimensions[first], dimensions[second] = dimensions[second], dimensions[first]
+    return tuple(dimensions)
 
 
 def _turned_twice(first: object, then: Order) -> Order:
@@ -155,7 +167,7 @@ def counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, obj
     """What is known of the dimensions of an operation's result: how many there are, if one is of size one, and if they
     may be out of order."""
     dense = ((DENSE, True),) if _is_made_dense(m, name, arguments) else ()
-    return (*_counted(m, name, arguments), *_as_many(m, name, arguments), *dense, *_order_kept(m, name, arguments))
+    return (*_counted(m, name, arguments), *dense, *_order_kept(m, name, arguments))
 
 
 def _order_kept(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
@@ -191,7 +203,10 @@ def is_dense(m: Machine, value: Value) -> bool:
 
 def _counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
     if name in _KEEPING:
-        return ((LIKE, True),) if any(_is_like(m, value) for value in arguments.positional) else ()
+        like = ((LIKE, True),) if any(_is_like(m, value) for value in arguments.positional) else ()
+        return (*like, *_shape_kept(m, name, arguments)) if name in _ELEMENTWISE else like
+    if name in _OF_SAME_SHAPE:
+        return _shape_kept(m, name, arguments)
     if name == "unsqueeze" or arguments.flag("keepdim") is True:
         return ((UNIT, True),)
     if name in _SIZED:
@@ -207,18 +222,14 @@ def _counted(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, ob
     return unit if count is None else ((COUNT, count), *unit)
 
 
-_AS_MANY = frozenset({"softmax", "log_softmax", "softmin", "cumsum", "__matmul__", "matmul"})
-"""What has as many dimensions as each of the tensors that it is given, where these have three or more."""
-
-
-def _as_many(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
-    """The number of dimensions of a result, if that is the number that each tensor has which it is computed from."""
-    if name not in _AS_MANY:
-        return ()
-    given = [m.state.object(ref) for value in arguments.positional for ref in value.refs]
-    counts = {dict(obj.config).get(COUNT) for obj in given}
+def _shape_kept(m: Machine, name: str, arguments: Arguments) -> tuple[tuple[str, object], ...]:
+    """How many dimensions all tensors have that are given, and that one of size one may be among them."""
+    given = arguments.positional[:1] if name in _FILLED else arguments.positional
+    known = [dict(m.state.object(ref).config) for value in given for ref in value.refs]
+    counts = {config.get(COUNT) for config in known}
     count = counts.pop() if len(counts) == 1 else None
-    return ((COUNT, count),) if isinstance(count, int) and count > 2 else ()
+    unit = ((UNIT, True),) if any(UNIT in config for config in known) else ()
+    return ((COUNT, count), *unit) if isinstance(count, int) and count > 1 else unit
 
 
 def _is_like(m: Machine, value: Value) -> bool:
