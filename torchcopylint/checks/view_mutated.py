@@ -68,11 +68,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
     for write in unit.writes.values():
         if write.form not in _FORMS or (write.blank and not write.reads_old) or _says_so(unit, write):
             continue
-        reads = [read for read in others.get(write.site, []) if _plain(read) or _is_kept_by_name(read, write)]
-        # A display that is returned (`return s.x, s.y`) is no holder of its own: it was written by what stands there.
-        reads = [read for read in reads if not (read.consumer == "return" and read.name.startswith("...["))]
-        reads = [read for read in reads if not kept_gradient(unit, read) and not read.asked]
-        reads = _but_of_windows(unit, write, reads)
+        reads = _of_other_holders(unit, write, others.get(write.site, []))
         own = owns.get(write.site, [])
         wanted = _wanted(unit, write, reads, own)
         if write.site in alone and not wanted and _for_the_moment(own, _ours(unit, write)):
@@ -116,6 +112,14 @@ def check(unit: UnitFacts) -> Iterator[Report]:
         shown = only_shown(others.get(write.site, []), owns.get(write.site, []))
         variant = "shown" if shown else ""
         yield Report(write.site, points, values, at_most(limit, confidence(write.sure, read.sure)), variant)
+
+
+def _of_other_holders(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> list[ReadAfter]:
+    """The reads by holders of their own, which a write has hit."""
+    reads = [read for read in reads if _plain(read) or _is_kept_by_name(read, write)]
+    # A display that is returned (`return s.x, s.y`) is no holder of its own: it was written by what stands there.
+    reads = [read for read in reads if not (read.consumer == "return" and read.name.startswith("...["))]
+    return _but_of_windows(unit, write, [read for read in reads if not kept_gradient(unit, read) and not read.asked])
 
 
 def _but_of_windows(unit: UnitFacts, write: Write, reads: list[ReadAfter]) -> list[ReadAfter]:
