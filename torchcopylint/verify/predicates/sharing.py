@@ -33,6 +33,9 @@ def _changing(case: Case, allowed: Callable[[Holder, Holder], bool]) -> Opinion:
             # As through a mask that no element fits.
             return Opinion(Seen.UNCLEAR, (Evidence("unwritten", "with these inputs, what writes changes nothing"),))
         return Opinion(Seen.NO)
+    if not all(case.run.passes[index] for index in sharing):
+        # What shares memory here is not all that the finding speaks of.
+        return Opinion(Seen.UNCLEAR)
     compared = unread = False
     defaults: tuple[tuple[str, tuple[int, ...]], ...] = (("targets", written),)
     if sharing:

@@ -9,12 +9,14 @@ from dataclasses import replace
 from functools import cached_property
 from textwrap import indent
 
-from torchcopylint.base.finding import Finding
+from torchcopylint.base.finding import Finding, Role
 from torchcopylint.verify.model import Attempt
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.conditions import wanted_for
 from torchcopylint.verify.slicing.driver import Driver
+from torchcopylint.verify.slicing.dtypes import dtypes_asked
 from torchcopylint.verify.slicing.inference import Inference
+from torchcopylint.verify.slicing.lessons import is_lesson
 from torchcopylint.verify.slicing.making import Maker
 from torchcopylint.verify.slicing.moves import copied_elsewhere, only_elsewhere
 from torchcopylint.verify.slicing.narrow import RENEWED
@@ -37,8 +39,6 @@ GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-ke
 """What is observed of gradients and graphs alone."""
 _OF_TRAINING = frozenset({"backward", "optim", "training", "zero_grad", "enable_grad"})
 """What is only named where something is trained."""
-_OF_INPUTS = re.compile(r"float(?:32|64)?\b|double|dtype\s*==(?!\s*torch\.)")
-"""What assertions of types name that inputs may be of."""
 _FIELD = re.compile(r"self\.\w+")
 
 
@@ -128,10 +128,11 @@ class Scripting:
             standins=tuple(dict.fromkeys((*maker.standins, *(text for piece in kept for text in piece.replaced)))),
             guessed=self._is_guess(maker, {name for names in plan.made for name in names})
             or (plan.cut and (self._misshapen or self._loses_result(script) or self._loses_write(script)))
-            or (plan.cut and not self._asserted_types <= set(script.rows().values()))
+            or (plan.cut and self._forgets_dtypes(plan, script))
             or self._nobody_collects
             or ("nothing-left" in self.confirm and maker.only_listed),
             unwritten=bool(plan.targets) and self._nobody_writes,
+            lesson=self._is_lesson,
             unlent=self._unlent(plan, setting, script.text) if not setting.frozen else None,
             apart=self._made_apart(plan, setting, kept) if not setting.apart else None,
             partial=bool(maker.standins or self._moved)
@@ -244,19 +245,24 @@ class Scripting:
                     found |= {node.lineno} if not hasattr(node, "body") else set()
         return frozenset(found)
 
+    def _forgets_dtypes(self, plan: Plan, script: Script) -> bool:
+        """Whether it is cut away, or taken as met, that something is of another dtype than inputs are."""
+        kept = set(script.rows().values())
+        taken = {row for row in self._dtypes_asked for text in plan.assumed if f"branch of line {row} is" in text}
+        return bool(taken or self._dtypes_asked - kept)
+
     @cached_property
-    def _asserted_types(self) -> frozenset[int]:
-        """The rows around the steps in which it is asserted that something which they name is of another type than
-        inputs are: where that is cut away, what happens to inputs says nothing."""
-        inside = [node for scopes in self.scopes for scope in scopes[-1:] for node in walked(scope)]
-        steps = [node for node in inside if isinstance(node, ast.stmt) and node.lineno in self.plans.rows]
-        named = {name for node in steps if not hasattr(node, "body") for name in names_in(node)}
-        found = set()
-        for node in inside:
-            if isinstance(node, ast.Assert) and not _OF_INPUTS.search(ast.unparse(node.test)):
-                asked = [part for part in walked(node.test) if isinstance(part, ast.Attribute) and part.attr == "dtype"]
-                found |= {node.lineno for part in asked if set(names_in(part.value)) & named}
-        return frozenset(found)
+    def _dtypes_asked(self) -> frozenset[int]:
+        return dtypes_asked((scope for scopes in self.scopes for scope in scopes[-1:]), self.plans.rows)
+
+    @cached_property
+    def _is_lesson(self) -> bool:
+        """Whether both sides of what is shared are only printed around the write, for everybody to see."""
+        rows = {
+            role: [step.span.start.row for step in self.finding.steps if step.role is role]
+            for role in (Role.WRITTEN, Role.READ)
+        }
+        return is_lesson(self.source.tree, rows[Role.WRITTEN], rows[Role.READ])
 
     @cached_property
     def _nobody_collects(self) -> bool:
