@@ -174,6 +174,7 @@ def _makes_for_nobody(m: Machine, made: t.Event | None) -> bool:
 
 
 _COMPUTING = frozenset({"+", "-", "*", "/", "//", "%", "**", "@"})
+_SENDING = frozenset({"to", "cuda", "cpu"})
 
 
 def _note_arithmetic(m: Machine, event: t.Discard, made: t.Operate) -> None:
@@ -225,6 +226,13 @@ def _is_only_look(m: Machine, made: t.Event | None) -> bool:
     holders = {(key, ref) for ref in m.value(made.base).refs for key in m.state.holders.get(ref, ())}
     others = [key for key, ref in holders if key != base.name and ref in m.state.refs_of(key)]
     return own and held and not others and loads <= {made.base, *(argument.register for argument in made.arguments)}
+
+
+def _moves_a_slice(m: Machine, made: t.Event | None) -> bool:
+    """Whether a slice is moved or converted (`x[:1].to(device)`): no part of a tensor has a device of its own, so that
+    nobody thinks it stays there. It is tried, to see whether it raises."""
+    base = m.unit.definitions[made.base] if isinstance(made, t.Invoke) and made.name in _SENDING else None
+    return isinstance(base, t.Item) and any(isinstance(part, t.Slice) for part in base.subscript)
 
 
 def _converts_nothing(m: Machine, made: t.Event | None, value: Value) -> bool:
@@ -348,7 +356,7 @@ def _discard(m: Machine, event: t.Discard) -> None:
     if isinstance(made, t.Operate):
         _note_arithmetic(m, event, made)
         return
-    if _converts_nothing(m, made, value) or _wakes_device(m, made):
+    if _converts_nothing(m, made, value) or _wakes_device(m, made) or _moves_a_slice(m, made):
         return
     if not _of_constants(m, made) and not _of_a_result(m, made) and not _is_only_look(m, made):
         name, op, method, sure = m.pure_calls[register]
