@@ -71,7 +71,7 @@ def of_networks(m: Machine) -> Iterator[Relation]:
         number = m.world.method(m.unit.owner, "forward")
         forward = m.world.machines[number] if number is not None else m
         read = min(e.site for e in forward.index.of(t.Attribute) if e.name == field and uses.is_self(forward, e.base))
-        yield ComputedOnce(made, f"self.{field}", read, m.world.class_kind(m.unit.owner)[1])
+        yield ComputedOnce(made, f"self.{field}", read, Sure.LIKELY)
 
 
 def _looked_at(m: Machine, register: int, loops: tuple[int, ...]) -> Iterator[tuple[str, int]]:

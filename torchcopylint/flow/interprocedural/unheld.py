@@ -13,17 +13,15 @@ if TYPE_CHECKING:
 
 
 def is_unheld(m: Machine, base: Value, obj: Object) -> bool:
-    """Whether a tensor has just been computed, and neither a name or slot holds its memory nor autograd.
+    """Whether a tensor that takes no gradient has just been computed, and no name or slot holds its memory.
 
-    An operation with a graph may have saved its result, which a write through `.data` would spoil unnoticed.
+    Where there is a gradient to cut, `.detach()` would do it.
     """
     graphless = obj.requires_grad is Fact.NO or obj.dtype in (*dtypes.INTEGERS, dtypes.INTEGRAL)
-    if not (base.root is None or _is_let_go(m, base.root)) or obj.kind is not Kind.TENSOR:
+    if not (base.root is None or _is_let_go(m, base.root)) or obj.kind is not Kind.TENSOR or not graphless:
         return False
     below = [m.state.object(share.storage) for share in obj.shares]
     if any(owner.owner not in ("", LOCAL) or owner.kind is not Kind.TENSOR for owner in below):
-        return False
-    if not graphless and not (below and all(owner.leaf is Fact.NO and not owner.saved for owner in below)):
         return False
     return all(_is_let_go(m, key) for share in obj.shares for key, _ in m.state.holders_of(share.storage))
 
