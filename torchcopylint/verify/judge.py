@@ -35,18 +35,12 @@ OF_KINDS = frozenset(
 _COUNTS_ON_GRAPH = re.compile(r"does not require grad|requires_grad=False|not require gradients|NoneType")
 """What torch and Python say where a graph or a gradient is missed."""
 _APART = "only without a GPU, which the code takes without asking for one: what comes back from there is a copy"
-_LESSON = (
-    "both sides are only printed around the write: nobody goes on with what has changed, and it stands there to be seen"
-)
 _ASSERTED = "without that, an assertion of the code fails: it counts on what the finding says"
 _DELAYED = "the GPU was given half a second of other work before the steps, as it may have had"
 _LENT = {
     "graph": "only what stands in for things from elsewhere has a graph here: it is not seen if they require no grad",
     "recording": "nothing here trains what is run: it is not seen if whoever calls it has switched recording off",
 }
-
-_OF_SHARING = frozenset({"two-names-change", "two-tensors-change"})
-"""Words that say that memory is shared, and not what comes of it."""
 
 EFFECTLESS = frozenset({"equivalent", "none"})
 """Words of `confirm` that no run can confirm: nothing goes wrong, the code is only longer than it has to be."""
@@ -253,8 +247,6 @@ def _judged(attempt: Attempt, run: Run, rule: Rule, ask: Ask, label: str) -> Out
         opinions[word] = PREDICATES[word](case)
         if opinions[word].seen is not Seen.NO and any(_asserts(run, a, rule) for a in answers.values()):
             harmless = Evidence("asserted", _ASSERTED)
-        elif opinions[word].seen is Seen.YES and attempt.lesson and word in _OF_SHARING:
-            harmless = Evidence("lesson", _LESSON)
         elif opinions[word].seen is Seen.YES and _is_apart(attempt, word, rule, ask):
             harmless = Evidence("apart", _APART)
         else:

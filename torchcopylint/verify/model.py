@@ -39,7 +39,6 @@ class Attempt:
     `whole`: loops run to their end, and not a few turns of those that have many statements.
     `partial` is true if something that may hide the effect was cut away or stood in for: such a run can confirm, and
     never refute. `unwritten`: nothing in the file writes what is shared, so that a write was assumed (by `change`).
-    `lesson`: what is shared is only printed, on both sides of the write, and nobody goes on with it.
     `unlent` makes the same with nothing that stands in requiring grad: a graph is then the user's own (`graph`); or has
     recording off where the code is called, if nothing in it counts on that (`recording`).
     `apart` makes the same with what is moved to a GPU told from what is not, so that what comes back is a copy.
@@ -57,7 +56,6 @@ class Attempt:
     partial: bool = False
     whole: bool = False
     unwritten: bool = False
-    lesson: bool = False
     unlent: Callable[[str], Attempt | None] | None = field(default=None, compare=False, repr=False)
     apart: Callable[[], Attempt | None] | None = field(default=None, compare=False, repr=False)
     next: Callable[[], Attempt | None] | None = field(default=None, compare=False, repr=False)

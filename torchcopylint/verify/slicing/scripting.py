@@ -9,14 +9,13 @@ from dataclasses import replace
 from functools import cached_property
 from textwrap import indent
 
-from torchcopylint.base.finding import Finding, Role
+from torchcopylint.base.finding import Finding
 from torchcopylint.verify.model import Attempt
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.conditions import wanted_for
 from torchcopylint.verify.slicing.driver import Driver
 from torchcopylint.verify.slicing.dtypes import dtypes_asked
 from torchcopylint.verify.slicing.inference import Inference
-from torchcopylint.verify.slicing.lessons import is_lesson
 from torchcopylint.verify.slicing.making import Maker
 from torchcopylint.verify.slicing.moves import copied_elsewhere, only_elsewhere
 from torchcopylint.verify.slicing.narrow import RENEWED
@@ -132,7 +131,6 @@ class Scripting:
             or self._nobody_collects
             or ("nothing-left" in self.confirm and maker.only_listed),
             unwritten=bool(plan.targets) and self._nobody_writes,
-            lesson=self._is_lesson,
             unlent=self._unlent(plan, setting, script.text) if not setting.frozen else None,
             apart=self._made_apart(plan, setting, kept) if not setting.apart else None,
             partial=bool(maker.standins or self._moved)
@@ -254,15 +252,6 @@ class Scripting:
     @cached_property
     def _dtypes_asked(self) -> frozenset[int]:
         return dtypes_asked((scope for scopes in self.scopes for scope in scopes[-1:]), self.plans.rows)
-
-    @cached_property
-    def _is_lesson(self) -> bool:
-        """Whether both sides of what is shared are only printed around the write, for everybody to see."""
-        rows = {
-            role: [step.span.start.row for step in self.finding.steps if step.role is role]
-            for role in (Role.WRITTEN, Role.READ)
-        }
-        return is_lesson(self.source.tree, rows[Role.WRITTEN], rows[Role.READ])
 
     @cached_property
     def _nobody_collects(self) -> bool:
