@@ -24,6 +24,7 @@ MAX_DEPTH = 4
 _BODILY = (t.Class, t.Yield, t.StarImport)
 _OF_ITS_PLACE = frozenset({"locals", "globals", "vars", "eval", "exec", "__class__"})
 _TRAINING = frozenset({"backward", "step", "grad", "zero_grad"})
+_GROWING = frozenset({"append", "extend", "insert", "appendleft", "update", "setdefault"})
 _BUILDING = frozenset({"parameters", "named_parameters"})
 """Constructors that deal in these may build optimizers, also by way of a helper."""
 
@@ -57,7 +58,8 @@ class Helpers:
     def concern(self, m: Machine) -> bool:
         """Whether a unit is to be looked at with all its helpers in it: it trains, or writes what others have made."""
         if m.unit.kind == "module":
-            own = bool(self._reached(m)) and self._deals_in(m.unit, _TRAINING)
+            keeping = any(self._keeps(number) for number in self._reached(m))
+            own = keeping and self._deals_in(m.unit, _TRAINING)
             return own or self._calls_trainer(m) or self._reaches_training(m)
         names = _TRAINING | _BUILDING if m.unit.name == "__init__" else _TRAINING
         return m.unit.kind == "function" and (
@@ -66,6 +68,15 @@ class Helpers:
             or self._gives_to_optimizer(m)
             or self._reaches_training(m)
         )
+
+    def _keeps(self, number: int) -> bool:
+        """Whether a helper puts something into a container or a field, other than where an object is made."""
+        unit = self.world.program.units[number]
+        index = self.world.index(unit)
+        if unit.name == "__init__":
+            return False
+        grows = any(event.name in _GROWING for event in index.of(t.Invoke))
+        return grows or bool(index.of(t.StoreAttribute)) or bool(index.of(t.StoreItem))
 
     def _reaches_training(self, m: Machine) -> bool:
         """Whether a helper trains that a unit calls, also by way of others: of objects of whose class it is sure."""
