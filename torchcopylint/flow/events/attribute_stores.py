@@ -30,7 +30,7 @@ from torchcopylint.flow.running.machine import Machine, handles
 from torchcopylint.flow.storages import (
     conversions,
     keeping,
-    leaving,
+    left_memory,
     lost,
     put_back,
     reading,
@@ -139,7 +139,7 @@ def _assign_data(m: Machine, event: t.StoreAttribute, base: Value, ref: int, val
     m.fact(fact._replace(given=naming.text_of(m, event.value)))
     shared = slots.lives_on(m, value, ref) or elements_apart.source_of(m, event) or None
     if shared is not None and obj.kind in TENSORS:
-        if not leaving.is_left(m, event.value):
+        if not left_memory.is_left(m, event.value):
             sharing.note(m, event.site, ref, value, text, shared, "assign", obj.sure)
     elif obj.kind is Kind.PARAMETER:
         sharing.note_again(m, event.site, value, text)

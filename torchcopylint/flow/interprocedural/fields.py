@@ -24,7 +24,7 @@ from torchcopylint.flow.model import (
     Sure,
     Value,
 )
-from torchcopylint.flow.storages import aliasing, keyed_by_source, leaving, renewed
+from torchcopylint.flow.storages import aliasing, keyed_by_source, left_memory, renewed
 from torchcopylint.flow.storages.field_uses import field_of, from_earlier_call, item_from_earlier_call
 from torchcopylint.flow.tapes import entries, uses
 from torchcopylint.flow.tapes.loops import Loops
@@ -67,7 +67,7 @@ def kept(m: Machine) -> list[Kept]:
                     found += _of_held(m, slot[1][1:], cell.site, share, obj)
                 if how is How.STATE and _is_given_other_memory(m, slot[1][1:], cell.site):
                     continue
-                if how is How.DATA and leaving.is_left_at(m, share.site):
+                if how is How.DATA and left_memory.is_left_at(m, share.site):
                     continue
                 if how in KEPT_HOWS and share.storage in outside and share.storage not in cell.refs:
                     found.append(
@@ -198,7 +198,7 @@ def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[
             others = outside - set(containers)
             hows = VALUES | {How.STATE, How.NUMPY}
             shared = [share for share in obj.shares if share.how in hows and share.storage in others]
-            shared = [s for s in shared if s.how is not How.DATA or not leaving.is_left_at(m, s.site)]
+            shared = [s for s in shared if s.how is not How.DATA or not left_memory.is_left_at(m, s.site)]
             if cell is not None and ref in others and _is_once_a_call(m, slot, cell.site):
                 found += _itself(m, field, cell.site, ref)
             if not shared and cell is not None:
