@@ -17,12 +17,32 @@ def to_new_object(m: Machine, fact: DataShared) -> bool:
     """Whether a constructor takes single tensors of what it is handed for its own object, and keeps no more of that:
     `self.register_buffer("scale", module.scale)`. Who goes through all parameters of a network takes a snapshot."""
     root, dot, _ = fact.source.partition(".")
-    if m.unit.name != "__init__" or m.unit.owner < 0 or not dot or not fact.target.startswith(f"{m.unit.first}."):
+    if m.unit.name != "__init__" or m.unit.owner < 0 or not dot:
+        return False
+    if not fact.target.startswith(f"{m.unit.first}.") and not _is_own_parameter(m, fact, root):
         return False
     handed = {parameter.name for parameter in m.unit.parameters} - {m.unit.first}
     if root not in handed or uses.loops_around(m, fact.site):
         return False
     return not any(_is_named(m, store.value, root) for store in m.index.of(t.StoreAttribute))
+
+
+def _is_own_parameter(m: Machine, fact: DataShared, root: str) -> bool:
+    """Whether what is put on the memory of a layer's parameter is set as one of the object itself, which is made like that
+    layer: `super().__init__(layer.in_features, layer.out_features)`. Who is made otherwise has it for company."""
+    event = m.unit.definitions[m.index.calls[fact.site]] if fact.site in m.index.calls else None
+    if fact.form != "parameter" or not isinstance(event, t.Call | t.Invoke):
+        return False
+    use = m.consumer_of(event.out)
+    if not isinstance(use, t.StoreAttribute) or not _is_named(m, use.base, m.unit.first):
+        return False
+    bases = [call for call in m.index.of(t.Invoke) if call.name == "__init__"]
+    return any(_is_taken_of(m, argument.register, root) for call in bases for argument in call.arguments)
+
+
+def _is_taken_of(m: Machine, register: int, name: str) -> bool:
+    taken = m.unit.definitions[register] if register >= 0 else None
+    return isinstance(taken, t.Attribute) and _is_named(m, taken.base, name)
 
 
 def to_caller(m: Machine, put: PutOn) -> bool:
