@@ -16,7 +16,7 @@ from torchcopylint.flow.facts import Saved, Write
 from torchcopylint.flow.graphs import last_turn
 from torchcopylint.flow.graphs.runs import Runs
 from torchcopylint.flow.model import MAX_TURNS, UNKNOWN, Cell, Fact, Key, Kind, Object, Part, Region, Slot, Sure, Value
-from torchcopylint.flow.tapes import after_turns, come_round, converted, turns
+from torchcopylint.flow.tapes import after_turns, come_round, converted, quiet_ends, turns
 from torchcopylint.flow.tapes.settling import has_settled
 from torchcopylint.flow.values.state import ALIVE, Delta, Mode, State
 from torchcopylint.knowledge import table
@@ -375,17 +375,20 @@ class Machine:
                 self.state.put(key, Object(text=entry.text, site=entry.site))
 
     def attempt(self, event: t.Try) -> None:
-        """A handler may start from anything between the entry and the end of the body."""
+        """A handler may start from anything between the entry and the last place of the body that may raise."""
         state = self.state
-        state.fork()
+        level = state.fork()
+        last = quiet_ends.begin(event.body)
         self.guards += bool(event.handlers)
-        self.run(event.body)
+        self.run(event.body[:last])
+        raised = state.capture(level)
+        self.run(event.body[last:])
         self.guards -= bool(event.handlers)
         body = state.take()
         deltas = []
         for handler in event.handlers:
             state.fork()
-            state.join_in(body)
+            state.join_in(raised)
             self.run(handler)
             deltas.append(state.take())
         state.fork()
