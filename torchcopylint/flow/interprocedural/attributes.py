@@ -230,7 +230,7 @@ def _field(m: Machine, ref: int, obj: Object, name: str) -> Object:
         own = m.number("slot", (ref, f".{name}"))
         shares = [Share(own, How.OWN, -1, own)]
         shares += [Share(s.storage, How.FIELD, -1, ref, (*s.region, *region)) for s in obj.shares]
-        return known._replace(shares=tuple(shares))
+        return known._replace(shares=tuple(shares), config=(*known.config, *devices.of_part(obj, known)))
     return known
 
 

@@ -27,6 +27,8 @@ _HERE = frozenset(
     + [f"{name}_like" for name in ("zeros", "ones", "empty", "full", "rand", "randn")]
 )
 """Operations whose result is where their first argument is, and which programs put between one `to` and the next."""
+_PARTS = frozenset({Kind.MODULE, Kind.PARAMETER})
+"""What goes where its module goes."""
 _TOGETHER = frozenset(["add", "sub", "rsub", "mul", "div", "pow", "neg", "maximum", "minimum", "min", "max", "where"])
 """Operations whose operands have to be in one place, but for single numbers on the CPU."""
 
@@ -77,9 +79,22 @@ def at(place: str) -> tuple[tuple[str, object], ...]:
 def move(m: Machine, module: Value, short: str, arguments: Arguments) -> None:
     """A module is sent somewhere by `to`, `cuda` or `cpu`: its parameters are there, and what is taken of them."""
     place = named(m, short, arguments)
-    for ref in module.refs if place else ():
+    pending, seen = list(module.refs) if place else [], set[int]()
+    while pending:
+        ref = pending.pop()
+        if ref in seen:
+            continue
+        seen.add(ref)
         obj = m.state.object(ref)
         m.state.set_object(ref, obj._replace(config=(*(one for one in obj.config if one[0] != _DEVICE), *at(place))))
+        # Parts that somebody has looked at already. Parts that nobody has are where their module is (`of_part`).
+        held = [inner for slot in m.state.slot_names(ref) for inner in m.state.refs_of(slot)]
+        pending += [inner for inner in held if m.state.object(inner).kind in _PARTS]
+
+
+def of_part(module: Object, part: Object) -> tuple[tuple[str, object], ...]:
+    """What the configuration of a module's part says of where it is, when it is looked at for the first time."""
+    return at(place_of(module)) if module.kind is Kind.MODULE and part.kind in _PARTS else ()
 
 
 def passed_on(obj: Object) -> tuple[tuple[str, object], ...]:
