@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "analysis": {"base", "source", "flow", "registry", "narrate"},
     "closeup": {"base", "source", "flow", "narrate", "analysis"},
     "verify": {"base", "pages", "source"},
-    "project": {"base", "source", "pages", "screen", "analysis", "closeup", "report", "verify"},
+    "project": {"base", "source", "knowledge", "pages", "screen", "analysis", "closeup", "report", "verify"},
     "cli": {"base", "pages", "analysis", "project", "report"},
     "api": {"base", "pages", "project"},
     "__init__": {"base", "api"},

@@ -89,6 +89,9 @@ class Surroundings(Protocol):
     def all_frozen(self, path: str, owner: str, name: str, parameter: str) -> bool:
         """See `flow.outside.Modules`."""
 
+    def all_let_go(self, path: str, owner: str, name: str, parameter: str) -> bool:
+        """See `flow.outside.Modules`."""
+
     def step_at(self, path: str, site: int) -> tuple[str, Span] | None:
         """The name for findings of a file, and where a site of it stands; `None` if that is not known."""
 

@@ -63,6 +63,7 @@ from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers 
     collating,
     fields,
     handed_networks,
+    let_go_elsewhere,
     transforms,
 )
 from torchcopylint.flow.interprocedural.summaries import SWITCHES, lent_in, places_in, switch_of
@@ -336,7 +337,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         called_without_grad=_called_without_grad(world, m, found),
         takes_inplace=bool(switch_of(unit)) or _asks_inplace(world, unit),
         roles=world.roles_of(unit),
-        given_away=world.given_away(unit.number),
+        given_away=let_go_elsewhere.parameters(world, m, found),
         held_by_callers=world.held_by_callers(unit.number),
         feeds_backward=_feeds_backward(world, unit.number, MAX_CALLERS),
         optional=frozenset(parameter.name for parameter in unit.parameters if parameter.has_default),

@@ -16,6 +16,7 @@ from hashlib import blake2b
 
 from torchcopylint.project.callsites import CallSites, Function, Given, Mode, Site, Taken, call_sites
 from torchcopylint.project.dependencies import Callee
+from torchcopylint.project.letting_go import Hands, all_let_go
 from torchcopylint.project.passing import Called, all_frozen
 from torchcopylint.project.patterns import DEFAULT_EXCLUDES, relative_posix
 from torchcopylint.project.sources import Sources
@@ -49,6 +50,7 @@ class Callers:
         self._read: dict[str, CallSites | None] = {}
         self._mentions: dict[str, tuple[str, ...] | None] = {}
         self._switches: dict[str, Switches | None] = {}
+        self._hands: dict[str, Hands | None] = {}
         self._answers: dict[Callee, bool] = {}
         self._shown: dict[str, str] = {}
         self._states: dict[int, str] = {}
@@ -57,16 +59,16 @@ class Callers:
         """A file has another content than on the disk, such as what an editor has not written yet."""
         self._shown[path] = text
         self._contents = None
-        for memory in (self._read, self._mentions, self._switches, self._answers):
+        for memory in (self._read, self._mentions, self._switches, self._hands, self._answers):
             memory.clear()
 
     def answer(self, callee: Callee) -> bool:
-        """Whether all that call a function do so with recording off, or pass what is frozen for the parameter that is
-        asked about."""
+        """Whether all that call a function do so with recording off, or pass what is frozen, or let go of, for the
+        parameter that is asked about."""
         if not callee.parameter:
             return self.all_off(callee)
         if callee not in self._answers:
-            self._answers[callee] = all_frozen(self, callee)
+            self._answers[callee] = (all_let_go if callee.given else all_frozen)(self, callee)
         return self._answers[callee]
 
     def all_off(self, callee: Callee) -> bool:
@@ -122,6 +124,13 @@ class Callers:
             text = self._text(path)
             self._switches[path] = switches(text) if text is not None else None
         return self._switches[path]
+
+    def hands(self, path: str) -> Hands | None:
+        """See `letting_go.Project`."""
+        if path not in self._hands:
+            text, sites = self._text(path), self._sites(path)
+            self._hands[path] = Hands(text, sites.imports) if text is not None and sites is not None else None
+        return self._hands[path]
 
     def function(self, path: str, name: str) -> str | None:
         """See `passing.Project`."""

@@ -32,18 +32,20 @@ class Dependencies(NamedTuple):
 
 class Callee(NamedTuple):
     """A function of a file by its name and that of its class (empty: none); `nested` is one inside a function. With a
-    `parameter`, it is that which is asked about."""
+    `parameter`, it is that which is asked about: whether a network that is passed for it is frozen, or, if `given`,
+    whether what is passed for it is let go of."""
 
     path: str
     owner: str
     name: str
     nested: bool = False
     parameter: str = ""
+    given: bool = False
 
 
 class Asked(NamedTuple):
     """What was asked of the whole project: whether all that call a function do so with recording off, or, of a
-    parameter, whether all pass a network for it that is frozen."""
+    parameter, whether all pass a network for it that is frozen, or what nobody else holds or looks at again."""
 
     callee: Callee
     answer: bool

@@ -269,6 +269,10 @@ class Modules:
         """See `Surroundings`."""
         return self._ask_callers(Callee(path, owner, name, parameter=parameter))
 
+    def all_let_go(self, path: str, owner: str, name: str, parameter: str) -> bool:
+        """See `Surroundings`."""
+        return self._ask_callers(Callee(path, owner, name, parameter=parameter, given=True))
+
     def _ask_callers(self, callee: Callee) -> bool:
         answer = self._callers.answer(callee)
         if self._stack:
@@ -397,6 +401,10 @@ class View:
     def all_frozen(self, path: str, owner: str, name: str, parameter: str) -> bool:
         """See `Surroundings`."""
         return self._modules.all_frozen(path, owner, name, parameter)
+
+    def all_let_go(self, path: str, owner: str, name: str, parameter: str) -> bool:
+        """See `Surroundings`."""
+        return self._modules.all_let_go(path, owner, name, parameter)
 
     def step_at(self, path: str, site: int) -> tuple[str, Span] | None:
         """See `Surroundings`."""

@@ -318,6 +318,10 @@ class Parameters(Classes):
         `f(x.clone())`."""
         return frozenset(name for name, fresh in self._given.get(unit, {}).items() if fresh)
 
+    def is_passed(self, unit: int, name: str) -> bool:
+        """Whether some call in the file passes something for a parameter."""
+        return name in self._given.get(unit, {})
+
     def held_by_callers(self, unit: int) -> frozenset[str]:
         """The parameters for which some call in the file passes a tensor that it has made, and goes on to hold."""
         return frozenset(self._held.get(unit, ()))

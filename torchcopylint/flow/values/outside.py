@@ -147,6 +147,10 @@ class Modules(Protocol):
         """Whether the project calls a function of a file, and passes for a parameter nothing but networks that it has
         frozen. Of `__init__`, that is whoever makes an instance."""
 
+    def all_let_go(self, path: str, owner: str, name: str, parameter: str) -> bool:
+        """Whether the project calls a function of a file, and passes for a parameter nothing but what nobody else holds,
+        or looks at again."""
+
 
 class Target(NamedTuple):
     """What a dotted name has been followed to: something in the file at `path`, or, with `dotted`, somebody else's."""
@@ -192,6 +196,10 @@ class Outside:
     def all_frozen(self, owner: str, name: str, parameter: str) -> bool:
         """Whether the project calls a function of the file that looks, and with a frozen network for a parameter."""
         return self._modules is not None and self._modules.all_frozen(self.path, owner, name, parameter)
+
+    def all_let_go(self, owner: str, name: str, parameter: str) -> bool:
+        """Whether the project calls a function of the file that looks, and lets go of what it passes for a parameter."""
+        return self._modules is not None and self._modules.all_let_go(self.path, owner, name, parameter)
 
     # -- names
 
