@@ -206,7 +206,7 @@ def _dict(m: Machine, arguments: Arguments, event: t.Call | t.Invoke, name: str)
             containers.note_copy(m, made.refs[0], ref)
         if obj.kind is Kind.DICT:
             containers.copy_elements(m, ref, made.refs[0], event.site)
-        elif obj.type in (containers.NAMED, containers.ZIP) or obj.kind is Kind.LIST:
+        elif obj.kind in (Kind.LIST, Kind.ITERATOR):
             # Pairs of a key and a value, as in `dict(model.named_parameters())`.
             pairs = iterate(m, Value((ref,)), event.site, "...").refs
             for pair in (pair for pair in pairs if m.state.object(pair).kind is Kind.TUPLE):
