@@ -23,6 +23,7 @@ from torchcopylint.flow.facts import (
     FieldRead,
     Kept,
     Link,
+    LookedAtAnew,
     PutAside,
     ReadAfter,
     SidesAlike,
@@ -100,9 +101,14 @@ def _two_names(unit: UnitFacts, reads: Sequence[ReadAfter], seen: set[int]) -> I
     if write.form != "step":
         return
     apart = [read for read in reads if _differs(read)]
+    anew = {(fact.site, fact.name): fact.present for fact in unit.facts if isinstance(fact, LookedAtAnew)}
     for kept in sorted(apart, key=lambda read: -read.bound):
         others = [read for read in apart if read.name != kept.name and read.place == kept.place]
-        if not others or kept.bound < 0 or kept.bound in seen:
+        if kept.bound < 0 or kept.bound in seen:
+            continue
+        if not others and (kept.site, kept.name) in anew:
+            others = [kept._replace(name=anew[kept.site, kept.name])]
+        if not others:
             continue
         seen.add(kept.bound)
         other = others[0]
@@ -124,7 +130,7 @@ def _two_names(unit: UnitFacts, reads: Sequence[ReadAfter], seen: set[int]) -> I
 
 def _differs(read: ReadAfter) -> bool:
     """Whether a name of the stepped memory itself is read where the difference to something else is taken."""
-    hows = {*read.hows} - {None, How.DETACH}
+    hows = {*read.hows} - {None, How.DETACH, How.FIELD}
     itself = hows <= {How.PARAMETERS} and How.PARAMETERS not in {link.how for link in read.below_read}
     operand = read.consumer == "operand" and read.target in ("-", "sub")
     distance = read.consumer in ("operand", "argument") and _DISTANCE.search(read.target) is not None

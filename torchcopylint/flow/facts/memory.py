@@ -318,6 +318,15 @@ class SidesAlike(NamedTuple):
     other: int
 
 
+class LookedAtAnew(NamedTuple):
+    """At `site`, `present` is looked at anew beside `name`, which is the same parameter of a layer:
+    `net[0].weight - w0`."""
+
+    site: int
+    name: str
+    present: str
+
+
 class CallerSuffers(NamedTuple):
     """At `site`, `op` writes the parameter `name`, for which the call at `call` in another unit passes `passed`.
 

@@ -67,6 +67,7 @@ from torchcopylint.flow.facts.memory import (
     Discarded,
     ExpandedWritten,
     GeneratorReused,
+    LookedAtAnew,
     OutAliases,
     OverlappingWrite,
     PartSuffers,
@@ -113,7 +114,7 @@ Relation: TypeAlias = (
     " | RequiresGradRefused | GeneratorReused | Truncated | AccumulatedOnce | Constructed | VolatileUsed"
     " | NumpyRefused | LayoutRefused | SidesAlike | Redundant | ReadInFlight | ConditionalWrite | OverlappingWrite"
     " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
-    " | ModulePaired | PutAside | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
+    " | LookedAtAnew | ModulePaired | PutAside | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
     " | SumScaled | ComputedOnce | HookedSpoilt"
     " | TensorCopied | TermCopied | StepUnreached | ContextKept | FieldKeepsGraph"

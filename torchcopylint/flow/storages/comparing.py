@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchcopylint.flow import tape as t
-from torchcopylint.flow.model import Kind, Value
+from torchcopylint.flow.facts import LookedAtAnew
+from torchcopylint.flow.model import Kind, Region, Value
 from torchcopylint.flow.storages import aliasing
 from torchcopylint.flow.tapes import next_turn, uses
 from torchcopylint.flow.values import naming
@@ -31,6 +32,7 @@ MAX_STEPS = 12
 def note(m: Machine) -> None:
     """Once a unit has been run: the pairs of names of networks whose outputs for the same input meet."""
     for site, one, other in _comparisons(m):
+        _note_looked_at_anew(m, site, one, other)
         calls = _origin(m, one), _origin(m, other)
         if calls[0] is None or calls[1] is None or calls[0].site == calls[1].site:
             continue
@@ -45,6 +47,28 @@ def note(m: Machine) -> None:
             apart = apart and (single or next_turn.handed_on(m, first, second, site) is not None)
             if apart and not _handed_back_between(m, (first, second), calls[0].site, calls[1].site):
                 aliasing.note_met(m, first, second, modules, site, "compared")
+
+
+def _note_looked_at_anew(m: Machine, site: int, one: int, other: int) -> None:
+    """A parameter of a layer that has no name here is met with a name for it: each look finds another object, which is
+    the same part of the network."""
+    for named, looked in ((one, other), (other, one)):
+        event = m.unit.definitions[looked] if looked >= 0 else None
+        if isinstance(event, t.Attribute) and named >= 0 and isinstance(m.unit.definitions[named], t.Load):
+            parts = _parts(m, looked)
+            if parts and parts & _parts(m, named):
+                m.fact(LookedAtAnew(site, naming.text_of(m, named), naming.text_of(m, looked)))
+
+
+def _parts(m: Machine, register: int) -> set[tuple[int, Region]]:
+    """Which parts of networks a value is, told by the names or numbers of layers."""
+    value = m.value(register)
+    shares = m.state.object(value.refs[0]).shares if len(value.refs) == 1 else ()
+    return {
+        (share.storage, share.region)
+        for share in shares
+        if share.sure and share.region and all(part.kind in ("int", "field") for part in share.region)
+    }
 
 
 def _handed_back_between(m: Machine, networks: tuple[Value, Value], *called: int) -> bool:
