@@ -271,7 +271,10 @@ def _delete_item(m: Machine, event: t.DeleteItem) -> None:
         for ref in m.value(event.base).refs:
             sharing.let_go(m, (ref, f".{event.name}"), UNKNOWN)
             m.state.put((ref, f".{event.name}"), None)
-    elif not _leaves_some(event.subscript):
+        return
+    for ref in m.value(event.base).refs:
+        slots.moved_from_end(m, ref)
+    if not _leaves_some(event.subscript):
         # `del kept[:]`; of `del kept[0]` nobody knows what is left.
         for ref in m.value(event.base).refs:
             if m.state.object(ref).kind is Kind.LIST:

@@ -115,6 +115,8 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
     if obj.kind in (Kind.LIST, Kind.TUPLE):
         if len(event.subscript) == 1 and isinstance(event.subscript[0], t.Slice):
             return containers.part_of(m, single, event.subscript[0], event.site, text)
+        if (last := containers.from_end(m, single.refs[0], key)) is not None:
+            return last
         key = containers.position(m, single.refs[0], key)
     if obj.kind is Kind.UNKNOWN and OUTPUT in obj.flags and (type(key) in (int, str) or not _is_slice(event)):
         return _of_output(m, single.refs[0], obj, key, event.site, text)
@@ -212,6 +214,7 @@ def _store_item(m: Machine, event: t.StoreItem) -> None:
             continue
         if obj.kind is Kind.LIST:
             key = containers.position(m, ref, key)
+            slots.moved_from_end(m, ref)
         if obj.kind is Kind.STATE_DICT and not event.augmented and SHALLOW not in obj.flags:
             lost.note_state_item(m, event, obj)
         if obj.kind is Kind.MODULE:

@@ -31,7 +31,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.program import generators, wholes
 from torchcopylint.flow.running.machine import Machine, handles
-from torchcopylint.flow.storages import collecting, kept_while_trained, reading, repeating, slots, writing
+from torchcopylint.flow.storages import collecting, kept_while_trained, own_entries, reading, repeating, slots, writing
 from torchcopylint.flow.tapes import numbers, uses
 from torchcopylint.flow.values import array_dtypes, imports, memory, naming
 from torchcopylint.flow.values.sites import Arguments, Site
@@ -195,7 +195,7 @@ def _concatenate(m: Machine, values: list[Value], event: t.Operate) -> Value:
         for ref in value.refs:
             for slot in m.state.slot_names(ref):
                 cell = m.state.cell(slot)
-                if cell is not None:
+                if cell is not None and not own_entries.is_from_end(slot[1]):
                     held = Value(cell.refs, cell.kind, cell.const, cell.marks)
                     slots.bind_slot(m, (made.refs[0], ANY_ELEMENT), held, event.site, weak=True)
     wholes.note_taken(m, values, made)

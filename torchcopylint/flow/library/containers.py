@@ -169,6 +169,7 @@ def copy_elements(
     m: Machine, source: int, target: int, site: int, without: Callable[[int], bool] | None = None
 ) -> None:
     """The elements of one container are elements of another as well, but for those at places that are left out."""
+    slots.moved_from_end(m, target)
     obj = m.state.object(source)
     if obj.kind is Kind.STATE_DICT and m.state.object(target).kind is Kind.DICT:
         one = element_of(m, Value((source,)), source, site, f"{obj.text}[...]")
@@ -176,7 +177,7 @@ def copy_elements(
     keyed = m.state.object(target).kind is Kind.DICT
     for slot in m.state.slot_names(source):
         cell = m.state.cell(slot)
-        if cell is not None and slot[1].startswith("["):
+        if cell is not None and slot[1].startswith("[") and not own_entries.is_from_end(slot[1]):
             if without is not None and own_entries.is_place(slot[1]) and without(int(slot[1][1:-1])):
                 continue
             held = Value(cell.refs, cell.kind, cell.const, cell.marks)
@@ -196,6 +197,15 @@ def position(m: Machine, ref: int, key: object) -> object:
         return key
     length = _known_length(m, ref)
     return key + length if length is not None and key + length >= 0 else None
+
+
+def from_end(m: Machine, ref: int, key: object) -> Value | None:
+    """What stands at a place that is counted from the end of a list which a loop has filled, so that nobody knows how
+    many there are: the same at every look, until something is put in."""
+    if not isinstance(key, int) or key >= 0 or position(m, ref, key) is not None:
+        return None
+    slot = (ref, f"[{key}]")
+    return slots.slot_value(m, slot) if m.state.cell(slot) is not None else slots.own_entry(m, slot)
 
 
 def part_of(m: Machine, base: Value, bounds: t.Slice, site: int, text: str) -> Value:
@@ -249,6 +259,7 @@ def _slice(bounds: t.Slice, numbers: list[int]) -> slice:
 
 def _shift(m: Machine, ref: int, site: int) -> None:
     """The elements of a list change places: each may now be at any position."""
+    slots.moved_from_end(m, ref)
     for slot in m.state.slot_names(ref):
         cell = m.state.cell(slot)
         if cell is not None and slot[1].startswith("[") and slot[1] != ANY_ELEMENT:

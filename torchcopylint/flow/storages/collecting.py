@@ -41,6 +41,8 @@ FOR_ALL = frozenset({"step", "load"})
 
 def put(m: Machine, slot: Slot, item: Value, site: int, form: str) -> None:
     """An item joins what a slot holds, which stands for many elements."""
+    if form == "append":
+        slots.moved_from_end(m, slot[0])
     before = m.state.cell(slot)
     if before is not None and (before.marks or _has_containers(m, before)):
         note_again(m, slot, before, item, site, form)

@@ -18,13 +18,18 @@ def is_place(key: str) -> bool:
     return key[1:-1].isdecimal()
 
 
+def is_from_end(key: str) -> bool:
+    """Whether the key of a slot is a place in a list, counted from its end: another one once something is put in."""
+    return key.startswith("[-") and key[2:-1].isdecimal()
+
+
 def like(m: Machine, slot: Slot) -> Object | None:
     """What a container that a loop has filled has at a key, if nobody but the container holds what was put in: two
     keys have two of them. `rows = {name: torch.zeros(3) for name in names}`, and the first of a list, if each turn has
     put another one in; of what a dictionary has with a graph nothing is said."""
     ref, key = slot
     obj = m.state.object(ref)
-    listed = obj.kind in (Kind.LIST, Kind.ITERATOR) and is_place(key)
+    listed = obj.kind in (Kind.LIST, Kind.ITERATOR) and (is_place(key) or is_from_end(key))
     named = obj.kind is Kind.DICT and key.startswith(("['", '["'))
     one = m.state.cell((ref, ANY_ELEMENT)) if (listed or named) and obj.owner in ("", LOCAL) else None
     if one is None or not one.refs or (listed and len({inner | 1 for inner in one.refs}) != len(one.refs) - 1):

@@ -322,6 +322,14 @@ def register_module(m: Machine, ref: int, module: Object, name: str, value: Valu
             _forget_saved(m, [share for share in added if name])
 
 
+def moved_from_end(m: Machine, ref: int) -> None:
+    """Something is put into a list behind what stands there, or taken out: another one is its last entry now. The one
+    that was is like all that the loop has put there."""
+    for slot in m.state.slot_names(ref) if m.state.object(ref).kind is Kind.LIST else ():
+        if own_entries.is_from_end(slot[1]):
+            m.state.put(slot, None)
+
+
 def let_go_of_field(m: Machine, ref: int, name: str, value: Value) -> None:
     """A field of a module is set: what it has held until now is a part of the module by that name no more, and who
     writes the field does not write that."""
