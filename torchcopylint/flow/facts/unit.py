@@ -114,11 +114,12 @@ Relation: TypeAlias = (
     " | RequiresGradRefused | GeneratorReused | Truncated | AccumulatedOnce | Constructed | VolatileUsed"
     " | NumpyRefused | LayoutRefused | SidesAlike | Redundant | ReadInFlight | ConditionalWrite | OverlappingWrite"
     " | DefaultWritten | ViewRefused | ViewImpossible | Resized | ViewStored | CallerSuffers | Collected"
-    " | LookedAtAnew | ModulePaired | PutAside | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
+    " | ModulePaired | PutAside | ModuleShallow | FieldAliased | FieldsPaired | FunctionInput | OutAliases"
     " | ExpandedWritten | InferenceMisused | Accumulated | BackwardAgain | RetainedForNothing | GraphLost"
     " | SumScaled | ComputedOnce | HookedSpoilt"
     " | TensorCopied | TermCopied | StepUnreached | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
+    " | LookedAtAnew"
     " | EntriesEdited | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept"
     " | PartSuffers | FieldOver | FieldsShare | ScratchEdited"
 )
