@@ -222,7 +222,7 @@ def _put_into(m: Machine, field: str, containers: tuple[int, ...], outside: set[
                     whole=owner.kind is Kind.MODULE,
                     sources=_names_of(m, shared[0].storage),
                     appended=_is_once_a_call(m, slot, cell.site)
-                    and _is_of_parameter(m, shared[0])
+                    and (_is_of_lasting_model(m, shared[0]) if state else _is_of_parameter(m, shared[0]))
                     and _is_read_elsewhere(m, field),
                 )
             )
@@ -278,6 +278,15 @@ def _is_of_parameter(m: Machine, share: Share) -> bool:
             return False
         share = further[0]
     return False
+
+
+def _is_of_lasting_model(m: Machine, share: Share) -> bool:
+    """Whether a state dict is that of a model in a field that constructors alone set: the same memory on every call."""
+    owner = m.state.object(share.storage)
+    fields = _names_of(m, share.storage)
+    mine = [name.partition(".")[2] for name in fields if name.startswith(f"{m.unit.first}.")]
+    lasting = bool(mine) and not any("." in name or "[" in name or m.world.setters(name) for name in mine)
+    return owner.kind is Kind.MODULE and lasting
 
 
 def _is_lasting_leaf(m: Machine, ref: int) -> bool:
