@@ -187,7 +187,9 @@ def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:
                 seen.add(fact.shared)
                 write, read = min(later, key=lambda w: w.site), min(restored, key=lambda r: r.site)
                 yield _report_kept(fact, read.site, write, fact.whole)
-            elif (fact.appended and fact.how is not How.STATE) or (fact.record and fact.how is not How.STATE and _trained(methods) is not None):
+            elif (fact.appended and fact.how is not How.STATE) or (
+                fact.record and fact.how is not How.STATE and _trained(methods) is not None
+            ):
                 # All the entries are one memory, whatever has become of it by the time that somebody looks; the best so
                 # far goes on to be trained.
                 seen.add(fact.shared)

@@ -16,7 +16,17 @@ from torchcopylint.checks._common import (
     written_point,
     written_since,
 )
-from torchcopylint.flow.facts import Collected, FieldMet, FieldRead, Kept, Link, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import (
+    Collected,
+    FieldMet,
+    FieldRead,
+    Kept,
+    Link,
+    ReadAfter,
+    StatesMerged,
+    UnitFacts,
+    Write,
+)
 from torchcopylint.flow.model import OF_STATISTICS, OPTIMIZER_STATE, How, Kind, Sure
 
 ACROSS_CALLS = True
@@ -47,6 +57,9 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             if states and states[-1].site not in seen:
                 seen.add(states[-1].site)
                 yield from _collected(unit, fact, states[-1])
+        if isinstance(fact, StatesMerged) and fact.site not in seen:
+            seen.add(fact.site)
+            yield _merged(unit.writes[fact.written], fact)
 
 
 _MEETING = frozenset({"loaded", "averaged"})
@@ -107,6 +120,17 @@ def _report_class(fact: Kept, read: int | None, step: Write | None) -> Report:
         },
         confidence=at_most(Confidence.MEDIUM, confidence(fact.sure)),
         variant="conditional" if fact.when else "shallow" if fact.shallow else "optimizer" if fact.optimizer else "",
+    )
+
+
+def _merged(write: Write, fact: StatesMerged) -> Report:
+    """The states of several models are added to that of one of them, which was to keep its own."""
+    names = {"source": fact.source, "result": fact.name, "when": ""}
+    return Report(
+        site=fact.site,
+        points=(Point(Role.SHARED, fact.site, "shared.state", names), written_point(write)),
+        values={"name": fact.name, "source": fact.source, "cause": f"{write.name} {write.op} ...", "when": ""},
+        confidence=at_most(Confidence.MEDIUM, confidence(fact.sure)),
     )
 
 

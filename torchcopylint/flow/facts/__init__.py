@@ -102,6 +102,7 @@ from torchcopylint.flow.facts.training import (
     PartReplaced,
     PutAside,
     StateItemLost,
+    StatesMerged,
 )
 from torchcopylint.flow.facts.unit import FileFacts, Guest, Inside, Place, Relation, UnitFacts, WithHelpers
 
@@ -191,6 +192,7 @@ __all__ = [
     "ScratchEdited",
     "Sharer",
     "StateItemLost",
+    "StatesMerged",
     "TensorCopied",
     "StepUnreached",
     "SumScaled",

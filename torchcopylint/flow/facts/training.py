@@ -210,6 +210,17 @@ class ModulePaired(NamedTuple):
     sure: Sure
 
 
+class StatesMerged(NamedTuple):
+    """The state dict `name` of the model `source`, taken at `site`, is added to in place at `written`, and the sum goes
+    elsewhere."""
+
+    site: int
+    name: str
+    source: str
+    written: int
+    sure: Sure
+
+
 class PutAside(NamedTuple):
     """At `site`, `consumer` uses the module `name`, which has been put aside on a condition at `bound`: it is `source`,
     and `write` came in between. Or the leaf of that name, as `kind` says."""

@@ -102,6 +102,7 @@ from torchcopylint.flow.facts.training import (
     PartReplaced,
     PutAside,
     StateItemLost,
+    StatesMerged,
 )
 from torchcopylint.flow.model import Fact, Kind
 
@@ -119,7 +120,7 @@ Relation: TypeAlias = (
     " | SumScaled | ComputedOnce | HookedSpoilt"
     " | TensorCopied | TermCopied | StepUnreached | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
-    " | LookedAtAnew"
+    " | LookedAtAnew | StatesMerged"
     " | EntriesEdited | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept"
     " | PartSuffers | FieldOver | FieldsShare | ScratchEdited"
 )

@@ -31,7 +31,7 @@ from torchcopylint.flow.model import (
 from torchcopylint.flow.networks import common_layers
 from torchcopylint.flow.program import children, heirs, training_fields, training_returns
 from torchcopylint.flow.running.machine import Machine
-from torchcopylint.flow.storages import comparing, field_uses, mixing, written_sides
+from torchcopylint.flow.storages import comparing, field_uses, merged, mixing, written_sides
 from torchcopylint.flow.tapes.index import UnitIndex
 from torchcopylint.flow.values import idioms
 from torchcopylint.flow.values.outside import Outside
@@ -224,6 +224,7 @@ class World(OuterNames):
         machine.run_unit()
         self._note_export_elements(machine)
         mixing.note(machine)
+        merged.note(machine)
         comparing.note(machine)
         if unit.owner >= 0 and (machine.initial_fields or unit.name == "__init__"):
             self.appended(machine)

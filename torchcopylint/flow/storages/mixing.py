@@ -33,7 +33,7 @@ def note(m: Machine) -> None:
     if len(wholes) < 2:
         return
     for site, target, sources, goes_on in _writes(m):
-        others = dict.fromkeys(whole for source in sources for whole in _leaves(m, source))
+        others = dict.fromkeys(whole for source in sources for whole in leaves(m, source))
         for one in origins(m, target):
             form = aliasing.AVERAGE if goes_on or one in others else "mix"
             for other in others:
@@ -67,13 +67,13 @@ def _modules(m: Machine, value: Value) -> frozenset[int]:
     return frozenset(value.refs) if known else frozenset()
 
 
-def _leaves(m: Machine, register: int, depth: int = 5) -> list[Whole]:
+def leaves(m: Machine, register: int, depth: int = 5) -> list[Whole]:
     """Of which modules the terms of an expression are parts."""
     event = m.unit.definitions[register] if register >= 0 else None
     if isinstance(event, t.Operate | t.Call) and depth:
-        return [whole for operand in t.operands(event) for whole in _leaves(m, operand, depth - 1)]
+        return [whole for operand in t.operands(event) for whole in leaves(m, operand, depth - 1)]
     if isinstance(event, t.Invoke) and depth and event.name not in (*_WHOLES, *_PASSING):
-        return [whole for operand in t.operands(event) for whole in _leaves(m, operand, depth - 1)]
+        return [whole for operand in t.operands(event) for whole in leaves(m, operand, depth - 1)]
     return origins(m, register)
 
 
