@@ -86,6 +86,8 @@ def class_of(world: Classes, unit: t.Unit, parameter: t.Parameter) -> int | None
         fitting = [info for info in networks if info.number not in parts]
         if not given or len(fitting) != 1 or not _takes(world, fitting[0], given):
             return None
+        if _returns_several(world, fitting[0]) and _is_one_tensor(world, unit, parameter.name):
+            return None
     return fitting[0].number if len(fitting) == 1 else None
 
 
@@ -208,3 +210,28 @@ def _takes(world: Classes, info: t.ClassInfo, given: set[int]) -> bool:
         return False
     taken = world.unit(forward).parameters[1:]
     return all(0 <= count <= len(taken) for count in given) and all(one.kind == "plain" for one in taken)
+
+
+def _returns_several(world: Classes, info: t.ClassInfo) -> bool:
+    """Whether what a network returns is no tensor: a tuple, a list or a dictionary, on all paths."""
+    forward = world.method(info.number, "forward")
+    unit = world.unit(forward) if forward is not None else None
+    returned = world.index(unit).of(t.Return) if unit is not None else ()
+    made = [unit.definitions[one.value] if unit is not None and one.value >= 0 else None for one in returned]
+    return bool(made) and all(isinstance(one, t.Make) for one in made)
+
+
+def _is_one_tensor(world: Classes, unit: t.Unit, name: str) -> bool:
+    """Whether what a call of something returns is used as a tensor is: `net(x).tanh()`, or by a name."""
+    index = world.index(unit)
+    for event in index.of(t.Call):
+        made = unit.definitions[event.function]
+        if not isinstance(made, t.Load) or made.name != name:
+            continue
+        asked = [one.name for one in index.of(t.Invoke) if one.base == event.out]
+        bound = [f"{one.name}@{one.site}" for one in index.of(t.Bind) if one.value == event.out]
+        if any(kinds.evidence(method, called=True) == "tensor" for method in asked):
+            return True
+        if any(kinds.from_uses(unit.uses.get(one, frozenset()))[0] is Kind.TENSOR for one in bound):
+            return True
+    return False

@@ -119,7 +119,7 @@ def _mapped(m: Machine, register: int, parameters: set[str], *, maybe: bool = Fa
             if event.name in parameters and not bound:
                 return event.name
             way.go_on(bound)
-        elif not _is_same(m, event, maybe):
+        elif not _is_same(m, event, maybe) or _is_of_arithmetic(m, event, parameters):
             way.go_on(t.operands(event))
             if isinstance(event, t.Item):
                 way.go_on(part for part in event.subscript if isinstance(part, int))
@@ -139,3 +139,12 @@ def _is_same(m: Machine, event: t.Event, maybe: bool) -> bool:
         return not maybe
     value = m.value(event.base)
     return not value.refs or any(m.state.object(ref).kind not in TENSORS for ref in value.refs)
+
+
+def _is_of_arithmetic(m: Machine, event: t.Event, parameters: set[str]) -> bool:
+    """Whether a method is called on what an operator makes of a mapped parameter, which is a tensor:
+    `(row > limit).sum()`."""
+    made = m.unit.definitions[event.base] if isinstance(event, t.Invoke) and event.base >= 0 else None
+    loaded = [m.unit.definitions[one] for one in t.operands(made)] if isinstance(made, t.Operate) else []
+    names = [one.name for one in loaded if isinstance(one, t.Load) and not uses.bindings_before(m, one)]
+    return isinstance(event, t.Invoke) and event.name not in _PLAIN and not parameters.isdisjoint(names)
