@@ -58,6 +58,8 @@ _OF_ALL_MODULES = frozenset(
     }
 )
 """What every module has (`module` is what wrappers have)."""
+_OF_CONTAINERS = frozenset({"count", "index", "get", "items", "keys", "values", "pop", "update", "copy", "append"})
+"""What is asked of tuples, lists and dictionaries."""
 
 
 def class_of(world: Classes, unit: t.Unit, parameter: t.Parameter) -> int | None:
@@ -222,7 +224,7 @@ def _returns_several(world: Classes, info: t.ClassInfo) -> bool:
 
 
 def _is_one_tensor(world: Classes, unit: t.Unit, name: str) -> bool:
-    """Whether what a call of something returns is used as a tensor is: `net(x).tanh()`, or by a name."""
+    """Whether what a call of something returns is used as no container is: `net(x).tanh()`, or by a name, as a tensor."""
     index = world.index(unit)
     for event in index.of(t.Call):
         made = unit.definitions[event.function]
@@ -230,7 +232,7 @@ def _is_one_tensor(world: Classes, unit: t.Unit, name: str) -> bool:
             continue
         asked = [one.name for one in index.of(t.Invoke) if one.base == event.out]
         bound = [f"{one.name}@{one.site}" for one in index.of(t.Bind) if one.value == event.out]
-        if any(kinds.evidence(method, called=True) == "tensor" for method in asked):
+        if not _OF_CONTAINERS.issuperset(asked):
             return True
         if any(kinds.from_uses(unit.uses.get(one, frozenset()))[0] is Kind.TENSOR for one in bound):
             return True
