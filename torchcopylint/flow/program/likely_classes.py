@@ -224,7 +224,7 @@ def _returns_several(world: Classes, info: t.ClassInfo) -> bool:
 
 
 def _is_one_tensor(world: Classes, unit: t.Unit, name: str) -> bool:
-    """Whether what a call of something returns is used as no container is, `net(x).tanh()`, or as a tensor by a name."""
+    """Whether what a call of something returns is used as a tensor, or as no container is: `net(x).tanh()`."""
     index = world.index(unit)
     for event in index.of(t.Call):
         made = unit.definitions[event.function]
