@@ -8,6 +8,8 @@ from torchcopylint.base.report import Report
 from torchcopylint.checks._common import confidence, shared_points, writes_of_argument, written_point
 from torchcopylint.flow.facts import UnitFacts
 
+OF_GUESTS = True
+
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report the first write to the argument of a pack hook."""

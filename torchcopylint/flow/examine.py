@@ -189,6 +189,10 @@ def _called(world: World, joined: Mapping[int, list[Relation]], shielding: froze
         if m.facts or m.writes:
             unasked = _unit_facts(world, world.run_unasked(number), (), shielding)
             asked = _unit_facts(world, m, tuple(joined.get(number, ())), shielding)
+            # What makes a hook of it in its own file is told there; what does so here, that file does not know.
+            at_home = world.roles_at_home(number)
+            asked = asked._replace(roles=asked.roles - at_home)
+            unasked = unasked._replace(roles=unasked.roles & at_home)
             yield Guest(asked, unasked, world.called_at[number])
 
 

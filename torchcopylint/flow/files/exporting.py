@@ -114,6 +114,7 @@ def _function(world: World, number: int, home: Home) -> FunctionFacts:
         summary=summary._replace(told=told),
         body=body_of(home, unit, _decorators(world, number)),
         uses=world.index(unit).recorded_fields if unit.owner >= 0 else None,
+        roles=world.roles_of(unit),
     )
 
 

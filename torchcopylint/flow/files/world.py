@@ -89,6 +89,11 @@ class World(OuterNames):
         """Whether a function stands in this file, or is a guest that has been run."""
         return self.is_of_file(unit) or unit in self._summaries
 
+    def roles_at_home(self, guest: int) -> frozenset[str]:
+        """As what autograd calls a guest, as far as its own file says."""
+        facts = self.outside.function_facts(*self.guests.origins[guest])
+        return facts.roles if facts is not None else frozenset()
+
     # -- running
 
     @kept_property

@@ -42,7 +42,7 @@ def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
         register = event.arguments[0].register
         function = called(m, register, arguments.positional[1])
         _note(m, function, PACK, register)
-        _hand_tensor(m, function)
+        _hand_tensor(m, function, event.site)
     many = _SEVERAL.get(event.name, 0)
     if (event.name != "register_hook" and not many) or len(arguments.positional) < 2:
         return
@@ -61,7 +61,7 @@ def note_hook(m: Machine, event: t.Invoke, arguments: Arguments) -> None:
             m.state.set_object(gathered, Object(Kind.TUPLE, Sure.PROVEN))
             m.state.put_cell((gathered, ANY_ELEMENT), Cell((given,), Kind.TENSOR, None, site=event.site))
             value = Value((gathered,), Kind.TUPLE)
-        m.world.note_arguments(m, unit.number, dict.fromkeys(names, value))
+        _hand(m, unit.number, dict.fromkeys(names, value), event.site)
 
 
 def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke) -> None:
@@ -73,17 +73,24 @@ def note_pack(m: Machine, dotted: str, event: t.Call | t.Invoke) -> None:
             if function.const is None:
                 function = _likely_method(m, register, *(one.register for one in event.arguments))
             _note(m, function, PACK, register)
-            _hand_tensor(m, function)
+            _hand_tensor(m, function, event.site)
 
 
-def _hand_tensor(m: Machine, function: Value) -> None:
+def _hand(m: Machine, unit: int, given: dict[str, Value], site: int) -> None:
+    """Autograd hands a function something. One of another file is run for that: nobody in this one calls it."""
+    m.world.note_arguments(m, unit, given, site)
+    if not m.world.is_of_file(unit):
+        m.world.summary(unit)
+
+
+def _hand_tensor(m: Machine, function: Value, site: int) -> None:
     """What a pack hook is handed, last of all, is a tensor."""
     if isinstance(function.const, FunctionReference) and m.world.is_own(function.const.unit):
         unit = m.world.unit(function.const.unit)
         saved = m.number("what an operation saves")
         m.state.set_object(saved, Object(Kind.TENSOR, Sure.PROVEN))
         given = {parameter.name: Value((saved,), Kind.TENSOR) for parameter in unit.parameters[-1:]}
-        m.world.note_arguments(m, unit.number, given)
+        _hand(m, unit.number, given, site)
 
 
 def note_super(m: Machine, event: t.Invoke) -> None:

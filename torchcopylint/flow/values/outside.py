@@ -74,7 +74,7 @@ class ClassBody(NamedTuple):
 class FunctionFacts(NamedTuple):
     """A function, for those who call it from elsewhere. `owner` is the number of its class, or -1. A short one has a
     `body`. `uses` are the fields that a method uses with recording on, each with whether it only calls it, if that is
-    known."""
+    known. `roles` are those that its own file has for it, see `callbacks`."""
 
     name: str
     qualname: str
@@ -84,6 +84,7 @@ class FunctionFacts(NamedTuple):
     summary: Summary
     body: Body | None = None
     uses: Mapping[str, bool] | None = None
+    roles: frozenset[str] = frozenset()
 
 
 class Base(NamedTuple):
