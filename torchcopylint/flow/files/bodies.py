@@ -23,6 +23,7 @@ MAX_CLASS = 240
 BUILTINS = frozenset(dir(builtins))
 _BODILY = (t.Function, t.Class, t.Import, t.StarImport, t.Reveal)
 _OF_METHODS = frozenset({"property", "staticmethod", "classmethod"})
+_OF_AUTOGRAD = frozenset({"torch.autograd.function.once_differentiable", "torch.autograd.once_differentiable"})
 _OF_ITS_PLACE = frozenset({"locals", "globals", "vars", "eval", "exec", "__class__", "__file__", "__name__"})
 _KEEPING = frozenset({"append", "extend", "insert", "update", "setdefault", "add", "copy", "deepcopy"})
 _TRAINING = frozenset({"step", "parameters", "state_dict"})
@@ -68,16 +69,18 @@ def body_of(home: Home, unit: t.Unit, decorators: tuple[str, ...]) -> Body | Non
     return _body(home, unit, decorators)
 
 
-def class_body_of(home: Home, info: t.ClassInfo, decorators: Mapping[int, tuple[str, ...]]) -> ClassBody | None:
-    """The body of a class, if others can run it, whose instances are nothing but objects. `decorators` are those of its
-    methods."""
+def class_body_of(
+    home: Home, info: t.ClassInfo, decorators: Mapping[int, tuple[str, ...]], *, of_autograd: bool
+) -> ClassBody | None:
+    """The body of a class, if others can run it, whose instances are nothing but objects, or which is an autograd
+    function (`of_autograd`): what that hands back as it is matters too. `decorators` are those of its methods."""
     units = home.program.units
     own = [info.body, *info.methods.values()]
     inner = [unit for number in own for unit in home.inner.get(number, ())]
     if units[info.body].parent != 0 or {unit.number for unit in inner} != set(info.methods.values()):
         return None
     events = sum(len(units[number].definitions) for number in own)
-    if events > MAX_CLASS or not any(_concerns_memory(home, unit) for unit in inner):
+    if events > MAX_CLASS or not (of_autograd or any(_concerns_memory(home, unit) for unit in inner)):
         return None
     body = _body(home, units[info.body], ())
     methods = {unit.number: _body(home, unit, decorators.get(unit.number, ())) for unit in inner}
@@ -90,7 +93,7 @@ def class_body_of(home: Home, info: t.ClassInfo, decorators: Mapping[int, tuple[
 
 
 def _body(home: Home, unit: t.Unit, decorators: tuple[str, ...]) -> Body | None:
-    known = GRAD_MODES.keys() | (_OF_METHODS if unit.owner >= 0 else ())
+    known = GRAD_MODES.keys() | (_OF_METHODS | _OF_AUTOGRAD if unit.owner >= 0 else ())
     if len(unit.definitions) > MAX_EVENTS or not all(name.partition("(")[0] in known for name in decorators):
         return None
     events = list(t.events(unit.tape))

@@ -144,7 +144,7 @@ def _part(world: World, part: ReturnedPart) -> ReturnedPart:
 
 def _class(world: World, info: t.ClassInfo, home: Home) -> ClassFacts:
     decorators = {number: _decorators(world, number) for number in info.methods.values()}
-    plain = world.class_kind(info.number)[0] is Kind.INSTANCE and not world.is_function_class(info.number)
+    plain, of_autograd = world.class_kind(info.number)[0] is Kind.INSTANCE, world.is_function_class(info.number)
     units = [world.program.units[number] for number in info.methods.values()]
     later = (store for unit in units if unit.name != "__init__" for store in world.index(unit).of(t.StoreAttribute))
     return ClassFacts(
@@ -156,7 +156,7 @@ def _class(world: World, info: t.ClassInfo, home: Home) -> ClassFacts:
         reads=frozenset(e.name for unit in units for e in world.index(unit).of(t.Attribute)),
         hollow=hollow.has_no_parameters(world, info.number),
         apart=apart.fields(world, info.number),
-        body=class_body_of(home, info, decorators) if plain else None,
+        body=class_body_of(home, info, decorators, of_autograd=of_autograd) if plain else None,
         ties=tuple(tie[:4] for tie in ties.of(world, info.number) if not tie.when),
         makers=world.makers(info.number),
         sets=frozenset(store.name for store in later if not store.augmented),
