@@ -86,6 +86,9 @@ class Surroundings(Protocol):
     def all_off(self, path: str, owner: str, name: str) -> bool:
         """See `flow.outside.Modules`."""
 
+    def is_recorded(self, path: str, owner: str, name: str) -> bool:
+        """See `flow.outside.Modules`."""
+
     def all_frozen(self, path: str, owner: str, name: str, parameter: str) -> bool:
         """See `flow.outside.Modules`."""
 

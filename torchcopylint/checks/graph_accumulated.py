@@ -36,6 +36,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
 def _figure(unit: UnitFacts, fact: Accumulated) -> Iterator[Report]:
     """A sum or list of which nobody uses the graph: in an evaluation that records, say."""
     mode = mode_is_on(unit, fact.assumed, local=False)
+    if mode is Confidence.LOW and unit.recorded_elsewhere:
+        mode = Confidence.MEDIUM
     if mode is None or mode is Confidence.LOW:
         return
     names = {"name": fact.name, "source": fact.source}

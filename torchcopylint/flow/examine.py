@@ -322,6 +322,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     if any(isinstance(fact, Collected) and fact.form == "yield" for fact in found) and consumers.let_go(m):
         found = [fact for fact in found if not isinstance(fact, Collected) or fact.form != "yield"]
     found = _whole_facts(world, m, found, joined)
+    without = _called_without_grad(world, m, found)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,
@@ -338,7 +339,8 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         calls_trainer=m.calls_trainer,
         has_no_grad=m.has_no_grad,
         shielded=unit.owner in shielding,
-        called_without_grad=_called_without_grad(world, m, found),
+        called_without_grad=without,
+        recorded_elsewhere=without is Fact.UNKNOWN and _ask_project(world, m, found) and _is_recorded(world, m),
         takes_inplace=bool(switch_of(unit)) or _asks_inplace(world, unit),
         roles=world.roles_of(unit),
         given_away=let_go_elsewhere.parameters(world, m, found),
@@ -449,13 +451,27 @@ def _called_without_grad(world: World, m: Machine, found: Sequence[Relation]) ->
     """Whether every call turns recording off: as the file says, or, if it does not and something that was found rests
     on it, the project."""
     called = _called_in_file(world, m.unit.number)
-    if called is not Fact.UNKNOWN or m.trains or not any(getattr(fact, "assumed", False) for fact in found):
+    if called is not Fact.UNKNOWN or not _ask_project(world, m, found):
         return called
+    return Fact.YES if world.outside.all_off(_class_name(world, m.unit), m.unit.name) else called
+
+
+def _is_recorded(world: World, m: Machine) -> bool:
+    """Whether another file surely calls a function with recording on."""
+    return world.outside.is_recorded(_class_name(world, m.unit), m.unit.name)
+
+
+def _ask_project(world: World, m: Machine, found: Sequence[Relation]) -> bool:
+    """Whether something that was found in a function rests on how others call it, whom one can ask for by its name."""
+    if m.trains or not any(getattr(fact, "assumed", False) for fact in found):
+        return False
     owner = world.program.classes[m.unit.owner] if m.unit.owner >= 0 else None
     within = world.program.units[owner.body].parent if owner is not None else m.unit.parent
-    if m.unit.kind != "function" or within != 0 or not world.is_of_file(m.unit.number):
-        return called
-    return Fact.YES if world.outside.all_off(owner.name if owner is not None else "", m.unit.name) else called
+    return m.unit.kind == "function" and within == 0 and world.is_of_file(m.unit.number)
+
+
+def _class_name(world: World, unit: t.Unit) -> str:
+    return world.program.classes[unit.owner].name if unit.owner >= 0 else ""
 
 
 def _called_in_file(world: World, number: int) -> Fact:

@@ -64,7 +64,11 @@ class Callers:
 
     def answer(self, callee: Callee) -> bool:
         """Whether all that call a function do so with recording off, or pass what is frozen, or let go of, for the
-        parameter that is asked about."""
+        parameter that is asked about, or whether somebody records."""
+        if callee.recorded:
+            if callee not in self._answers:
+                self._answers[callee] = self._recorded(callee._replace(recorded=False))
+            return self._answers[callee]
         if not callee.parameter:
             return self.all_off(callee)
         if callee not in self._answers:
@@ -159,6 +163,35 @@ class Callers:
                 else:
                     return False
         return off
+
+    def _recorded(self, start: Callee) -> bool:
+        """Whether somebody surely calls a function, himself or by way of others, where autograd records. Of a method,
+        only where one class alone has one of that name, and nobody may call it in another way."""
+        pending, seen = [start], {start}
+        while pending and len(seen) <= MAX_FUNCTIONS:
+            callee = pending.pop()
+            found = list(self._calls(callee))
+            doubtful = any(mode in (Mode.OFF, Mode.UNKNOWN) for _, _, mode in found)
+            if callee.owner and (doubtful or not self._is_only_method(callee)):
+                continue
+            for path, function, mode in found:
+                if mode is Mode.ON:
+                    return True
+                if mode is Mode.CALLER and function is not None:
+                    caller = Callee(path, function.owner, function.name, function.nested)
+                    pending += [caller] if caller not in seen else []
+                    seen.add(caller)
+        return False
+
+    def _is_only_method(self, callee: Callee) -> bool:
+        """Whether no other class of the project has a method of that name."""
+        found: set[tuple[str, str]] = set()
+        for path in self._mentioning(callee.name) or ():
+            sites = self._sites(path)
+            if sites is None:
+                return False
+            found |= {(path, one.owner) for one in sites.functions if one.name == callee.name and one.owner}
+        return found == {callee[:2]}
 
     def _calls(self, callee: Callee) -> Iterator[tuple[str, Function | None, Mode]]:
         """Every place that may call a function: the file, the function around it, and the mode there. What is not

@@ -33,7 +33,7 @@ class Dependencies(NamedTuple):
 class Callee(NamedTuple):
     """A function of a file by its name and that of its class (empty: none); `nested` is one inside a function. With a
     `parameter`, it is that which is asked about: whether a network that is passed for it is frozen, or, if `given`,
-    whether what is passed for it is let go of."""
+    whether what is passed for it is let go of. `recorded` asks whether somebody calls it with recording on."""
 
     path: str
     owner: str
@@ -41,11 +41,13 @@ class Callee(NamedTuple):
     nested: bool = False
     parameter: str = ""
     given: bool = False
+    recorded: bool = False
 
 
 class Asked(NamedTuple):
-    """What was asked of the whole project: whether all that call a function do so with recording off, or, of a
-    parameter, whether all pass a network for it that is frozen, or what nobody else holds or looks at again."""
+    """What was asked of the whole project: whether all that call a function do so with recording off, whether somebody
+    surely does so with recording on, or, of a parameter, whether all pass a network for it that is frozen, or what
+    nobody else holds or looks at again."""
 
     callee: Callee
     answer: bool

@@ -265,6 +265,10 @@ class Modules:
         """See `Surroundings`."""
         return self._ask_callers(Callee(path, owner, name))
 
+    def is_recorded(self, path: str, owner: str, name: str) -> bool:
+        """See `Surroundings`."""
+        return self._ask_callers(Callee(path, owner, name, recorded=True))
+
     def all_frozen(self, path: str, owner: str, name: str, parameter: str) -> bool:
         """See `Surroundings`."""
         return self._ask_callers(Callee(path, owner, name, parameter=parameter))
@@ -397,6 +401,10 @@ class View:
     def all_off(self, path: str, owner: str, name: str) -> bool:
         """See `Surroundings`."""
         return self._modules.all_off(path, owner, name)
+
+    def is_recorded(self, path: str, owner: str, name: str) -> bool:
+        """See `Surroundings`."""
+        return self._modules.is_recorded(path, owner, name)
 
     def all_frozen(self, path: str, owner: str, name: str, parameter: str) -> bool:
         """See `Surroundings`."""

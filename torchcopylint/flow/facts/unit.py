@@ -137,7 +137,8 @@ class UnitFacts(NamedTuple):
     `trains` is whether it calls `backward()`, `calls_trainer` whether it calls a function of
     the file that does, `has_no_grad` whether it switches grad mode off for a part of itself, `shielded` whether one
     beside it does so to write a parameter. `called_without_grad` is
-    whether every call of it runs without grad (`UNKNOWN` if there is no call, or nobody knows). `roles` is as what
+    whether every call of it runs without grad (`UNKNOWN` if there is no call, or nobody knows), `recorded_elsewhere`
+    whether, where its file does not say, another file surely calls it with recording on. `roles` is as what
     autograd calls it: `forward` or `backward` of a `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap`
     maps its parameter `x`. `given_away` are the parameters for which every call in the file, or, without any, in the project, passes what nobody else
     holds, `held_by_callers` those for which some call passes a tensor that the caller has made and goes on to hold.
@@ -170,6 +171,7 @@ class UnitFacts(NamedTuple):
     optional: frozenset[str] = frozenset()
     parameters: frozenset[str] = frozenset()
     serves_forward: bool = False
+    recorded_elsewhere: bool = False
 
 
 class Place(NamedTuple):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.files.bodies import Home, body_of, class_body_of, home_of
 from torchcopylint.flow.files.world import World
+from torchcopylint.flow.graphs import gathered
 from torchcopylint.flow.interprocedural.returned import ReturnedPart
 from torchcopylint.flow.interprocedural.summaries import Summary, summarise
 from torchcopylint.flow.model import Kind, Object
@@ -115,6 +116,7 @@ def _function(world: World, number: int, home: Home) -> FunctionFacts:
         body=body_of(home, unit, _decorators(world, number)),
         uses=world.index(unit).recorded_fields if unit.owner >= 0 else None,
         roles=world.roles_of(unit),
+        gathers=gathered.handed_out(m),
     )
 
 

@@ -208,10 +208,11 @@ def _takes_figures(m: Machine, name: str, returned: set[int]) -> bool:
     calls = [event for event in m.unit.definitions if isinstance(event, t.Call | t.Invoke)]
     looks = Looks(m.unit, m)
     mine = [event for event in calls if looks._name_of(event) == name]
-    return bool(mine) and all(_is_taken_so(looks, event, returned) for event in mine) and not looks.returned
+    return bool(mine) and all(is_taken_so(looks, event, returned) for event in mine) and not looks.returned
 
 
-def _is_taken_so(looks: Looks, call: t.Call | t.Invoke, returned: set[int]) -> bool:
+def is_taken_so(looks: Looks, call: t.Call | t.Invoke, returned: set[int]) -> bool:
+    """Whether a call takes what it gets at some places (-1: all of it) for numbers."""
     unpacked = [event for event in looks.m.index.of(t.Unpack) if event.value == call.out]
     if -1 in returned or not unpacked:
         return looks.ends(call.out) if -1 in returned else isinstance(looks.m.consumer_of(call.out), t.Discard)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import Accumulated
 from torchcopylint.flow.graphs import own_elements, passes
 from torchcopylint.flow.graphs.earlier import is_begun_on_arms
-from torchcopylint.flow.graphs.figures import Looks, is_figure_for_callers
+from torchcopylint.flow.graphs.figures import Looks, is_figure_for_callers, is_taken_so
 from torchcopylint.flow.model import PART, TENSORS, Fact, Kind, Object, Sure, Value
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.loops import Loops
@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 
     from torchcopylint.flow.facts import Relation
     from torchcopylint.flow.running.machine import Machine
+
+
+class Gathered(NamedTuple):
+    """What a function returns at a place (-1: all that it returns) is a sum or a list with the graph of every turn."""
+
+    place: int
+    name: str
+    source: str
+    form: str
+    sure: Sure
+
 
 _DICTIONARIES = frozenset({"dict", "defaultdict", "OrderedDict", "Counter"})
 
@@ -56,6 +67,47 @@ def _carries_network(m: Machine, obj: Object, text: str) -> bool:
 
 def found(m: Machine, known: set[int]) -> Iterator[Relation]:
     """The sums and lists of a unit that nobody uses but as numbers; not those at the sites `known`."""
+    for fact, looks in _figures(m, known):
+        if looks.returned and not is_figure_for_callers(m.world, m.unit.number, looks.returned):
+            continue
+        yield fact._replace(ran=min((s for s in looks.looked if s > fact.site), default=-1))
+    yield from _of_others(m, known)
+
+
+def handed_out(m: Machine) -> tuple[Gathered, ...]:
+    """The sums and lists that a unit returns, and leaves it to the callers of other files what they are for: in its
+    own file, nobody calls it."""
+    if not m.gathered or m.world.call_modes.get(m.unit.number):
+        return ()
+    found = []
+    for fact, looks in _figures(m, set()):
+        found += [Gathered(place, fact.name, fact.source, fact.form, fact.sure) for place in sorted(looks.returned)]
+    return tuple(found)
+
+
+def note_call(m: Machine, unit: int, site: int) -> None:
+    """At `site`, a function of another file is called, which may return such sums."""
+    sums = m.world.outside.gathers(unit)
+    m.gathered_by_calls.pop(site, None)
+    if sums and m.state.mode.recording is Fact.YES:
+        m.gathered_by_calls[site] = sums, m.state.mode.assumed
+
+
+def _of_others(m: Machine, known: set[int]) -> Iterator[Relation]:
+    """The calls of functions of other files that return such a sum, of which nothing but the number is used here."""
+    calls = [*m.index.of(t.Call), *m.index.of(t.Invoke)] if m.gathered_by_calls else []
+    for call in calls:
+        sums, assumed = m.gathered_by_calls.get(call.site, ((), False))
+        for one in sums if call.site not in known else ():
+            looks = Looks(m.unit, m)
+            if is_taken_so(looks, call, {one.place}) and looks.looked and not looks.returned:
+                name = f"{naming.text_of(m, call.out)}"
+                yield Accumulated(call.site, name, one.source, one.form, min(looks.looked), one.sure, assumed)
+                break
+
+
+def _figures(m: Machine, known: set[int]) -> Iterator[tuple[Accumulated, Looks]]:
+    """The sums and lists of a unit that it uses as numbers alone, or returns."""
     loops = Loops(m.unit.tape) if m.gathered else None
     for site, (own, fact) in sorted(m.gathered.items()):
         made = m.unit.definitions[own] if own >= 0 else None
@@ -72,9 +124,7 @@ def found(m: Machine, known: set[int]) -> Iterator[Relation]:
         looks = Looks(m.unit, m, "" if loaded is made else loaded.name)
         if not looks.is_figure(loaded.name) or not (looks.looked or looks.returned):
             continue
-        if looks.returned and not is_figure_for_callers(m.world, m.unit.number, looks.returned):
-            continue
-        yield fact._replace(ran=min((s for s in looks.looked if s > site), default=-1))
+        yield fact, looks
 
 
 def _dictionary(m: Machine, event: t.Event | None) -> t.Load | None:

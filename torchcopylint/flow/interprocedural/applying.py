@@ -16,7 +16,7 @@ from torchcopylint.flow.autograd import (
     stepping,
     unknowns,
 )
-from torchcopylint.flow.graphs import runs
+from torchcopylint.flow.graphs import gathered, runs
 from torchcopylint.flow.interprocedural import (
     adding,
     attributes,
@@ -88,6 +88,7 @@ def call(m: Machine, reference: FunctionReference, arguments: Arguments, site: i
             unknowns.maybe_backward(m, arguments, site, name)
     if not m.world.is_of_file(reference.unit):
         run_inside.run(m, summary.ran, bound, site, name)
+        gathered.note_call(m, reference.unit, site)
     if summary.put_back:
         field_uses.read_by_call(m, summary.put_back, bound.get(unit.first, UNKNOWN), site, name)
     do_to_arguments(m, reference.unit, summary, bound, site, name)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torchcopylint.base.finding import Role
     from torchcopylint.flow.facts import Accumulated, FieldKeepsGraph, Inside, Place, Relation
     from torchcopylint.flow.files.world import World
+    from torchcopylint.flow.graphs.gathered import Gathered
     from torchcopylint.flow.program.ownership import Built
     from torchcopylint.flow.program.wholes import Whole
     from torchcopylint.flow.storages.reading import Chain
@@ -77,6 +78,7 @@ class Machine:
         self.writes: dict[int, Write] = {}
         self.pairs: set[tuple[str, str, str]] = set()
         self.gathered: dict[int, tuple[int, Accumulated]] = {}
+        self.gathered_by_calls: dict[int, tuple[tuple[Gathered, ...], bool]] = {}
         self.gathered_of: dict[int, frozenset[int]] = {}
         """The graphs of networks on which what is gathered at a site hangs."""
         self.loaded_fields: set[tuple[str, str]] = set()

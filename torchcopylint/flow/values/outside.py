@@ -16,6 +16,7 @@ from torchcopylint.flow.model import Kind, Object
 from torchcopylint.flow.tape import Dotted
 
 if TYPE_CHECKING:
+    from torchcopylint.flow.graphs.gathered import Gathered
     from torchcopylint.flow.interprocedural.returned import ReturnedPart
     from torchcopylint.flow.interprocedural.summaries import Summary
 
@@ -74,7 +75,8 @@ class ClassBody(NamedTuple):
 class FunctionFacts(NamedTuple):
     """A function, for those who call it from elsewhere. `owner` is the number of its class, or -1. A short one has a
     `body`. `uses` are the fields that a method uses with recording on, each with whether it only calls it, if that is
-    known. `roles` are those that its own file has for it, see `callbacks`."""
+    known. `roles` are those that its own file has for it, see `callbacks`, and `gathers` the sums that it returns,
+    of which its file does not know what they are for."""
 
     name: str
     qualname: str
@@ -85,6 +87,7 @@ class FunctionFacts(NamedTuple):
     body: Body | None = None
     uses: Mapping[str, bool] | None = None
     roles: frozenset[str] = frozenset()
+    gathers: tuple[Gathered, ...] = ()
 
 
 class Base(NamedTuple):
@@ -144,6 +147,9 @@ class Modules(Protocol):
     def all_off(self, path: str, owner: str, name: str) -> bool:
         """Whether the project calls a function of a file, a method if it has an owner, and with recording off alone."""
 
+    def is_recorded(self, path: str, owner: str, name: str) -> bool:
+        """Whether somebody in the project surely calls a function of a file with recording on."""
+
     def all_frozen(self, path: str, owner: str, name: str, parameter: str) -> bool:
         """Whether the project calls a function of a file, and passes for a parameter nothing but networks that it has
         frozen. Of `__init__`, that is whoever makes an instance."""
@@ -193,6 +199,10 @@ class Outside:
     def all_off(self, owner: str, name: str) -> bool:
         """Whether the project calls a function of the file that looks, and with recording off alone."""
         return self._modules is not None and self._modules.all_off(self.path, owner, name)
+
+    def is_recorded(self, owner: str, name: str) -> bool:
+        """Whether somebody in the project surely calls a function of the file that looks with recording on."""
+        return self._modules is not None and self._modules.is_recorded(self.path, owner, name)
 
     def all_frozen(self, owner: str, name: str, parameter: str) -> bool:
         """Whether the project calls a function of the file that looks, and with a frozen network for a parameter."""
@@ -353,6 +363,10 @@ class Outside:
     def uses(self, number: int) -> Mapping[str, bool] | None:
         """The fields that a method uses with recording on, each with whether it only calls it, if that is known."""
         return self._function(number).uses
+
+    def gathers(self, number: int) -> tuple[Gathered, ...]:
+        """The sums with the graphs of all turns that a function of another file returns."""
+        return self._function(number).gathers
 
     def decorators(self, number: int) -> tuple[str, ...]:
         """The decorators of a function of another file, as written."""
