@@ -37,7 +37,7 @@ def found(m: Machine) -> Iterator[Relation]:
             continue
         for field in _fields_behind(m, over):
             made = _made_with_graph(m, m.unit.owner, field)
-            if made is not None and (_is_called_again(m) or _is_a_step(m)):
+            if made is not None and (site in m.over_returned or _is_called_again(m) or _is_a_step(m)):
                 name = f"self.{field}"
                 yield BackwardAgain(site, naming.text_of(m, over), site, Sure.LIKELY, "", made, name)
                 break
@@ -144,6 +144,8 @@ def _returned(m: Machine, owner: int, name: str) -> Iterator[tuple[str, int]]:
 
 def operand(m: Machine, site: int) -> int:
     """The register that backward at a site runs over, -1 if nobody knows."""
+    if site in m.over_returned:
+        return m.over_returned[site]
     register = m.index.calls.get(site, -1)
     event = m.unit.definitions[register] if register >= 0 else None
     if isinstance(event, t.Invoke) and event.name == "backward":

@@ -394,7 +394,7 @@ def _run_over(m: Machine, value: Value, event: t.Return) -> None:
         cell = m.state.cell((value.refs[0], f"[{training_returns.LOSS!r}]"))
         register, name = _at_key(m, register, training_returns.LOSS), training_returns.LOSS
         value = Value(cell.refs, cell.kind) if cell is not None else UNKNOWN
-    elif m.unit.name == training_returns.COMPUTED:
+    elif m.unit.name == training_returns.COMPUTED or training_returns.by_base(m.world, m.unit):
         register = _first_of_pair(m, register)
         name, value = naming.text_of(m, register), m.value(register)
     kind = kind_of(value, m.state)

@@ -11,7 +11,7 @@ from torchcopylint.flow.graphs import gathered
 from torchcopylint.flow.interprocedural.returned import ReturnedPart
 from torchcopylint.flow.interprocedural.summaries import Summary, summarise
 from torchcopylint.flow.model import Kind, Object
-from torchcopylint.flow.program import apart, hollow, ties
+from torchcopylint.flow.program import apart, hollow, run_over, ties
 from torchcopylint.flow.references import ClassReference, FunctionReference
 from torchcopylint.flow.running.machine import Machine
 from torchcopylint.flow.tape import Dotted
@@ -162,6 +162,7 @@ def _class(world: World, info: t.ClassInfo, home: Home) -> ClassFacts:
         ties=tuple(tie[:4] for tie in ties.of(world, info.number) if not tie.when),
         makers=world.makers(info.number),
         sets=frozenset(store.name for store in later if not store.augmented),
+        run_over=run_over.methods_of(world, info),
     )
 
 

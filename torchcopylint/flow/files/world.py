@@ -89,6 +89,10 @@ class World(OuterNames):
         """Whether a function stands in this file, or is a guest that has been run."""
         return self.is_of_file(unit) or unit in self._summaries
 
+    def class_elsewhere(self, number: int) -> tuple[str, int] | None:
+        """The file of a class that is none of this one, and its number there."""
+        return self.guests.classes.get(number) if self.is_own_class(number) else self.outside.class_origin(number)
+
     def roles_at_home(self, guest: int) -> frozenset[str]:
         """As what autograd calls a guest, as far as its own file says."""
         facts = self.outside.function_facts(*self.guests.origins[guest])
@@ -453,7 +457,7 @@ class World(OuterNames):
 
     def runs_over_returned(self, unit: t.Unit) -> bool:
         """Whether who calls a unit runs backward over what it returns: see `training_returns`."""
-        if unit.name not in training_returns.METHODS:
+        if unit.owner < 0:
             return False
         if unit.number not in self._over_returned:
             self._over_returned[unit.number] = training_returns.are_run_over(self, unit)

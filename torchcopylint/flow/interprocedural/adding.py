@@ -196,7 +196,7 @@ def add(m: Machine, unit: int, items: tuple[Added, ...], bound: dict[str, Value]
     """A call of a unit adds its arguments, also those that it gathers, to the sums and lists that it keeps."""
     for item in items:
         places.note(m, site, Role.KEPT, item.at)
-    for item in items if m.runs.sites else ():
+    for item in items if m.runs.sites or (items and m.world.runs_over_returned(m.unit)) else ():
         given = bound.get(item.added, UNKNOWN)
         values = _elements(m, given) if item.inside else [given]
         # Of several, what carries a graph is told of.

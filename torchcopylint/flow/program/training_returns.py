@@ -1,5 +1,6 @@
 """What Lightning runs backward over: what `training_step` returns, or what stands under `"loss"` in the dictionary. And
-what the trainer of transformers does: what `compute_loss` returns, alone or first (`transformers/trainer.py`).
+what the trainer of transformers does: what `compute_loss` returns, alone or first (`transformers/trainer.py`). And what
+a base class of another file does (`run_over`).
 
 Unless a class says `automatic_optimization = False`, the loop does so as soon as the method has ended
 (`lightning/pytorch/loops/optimization/automatic.py`), and then lets the optimizer step.
@@ -14,22 +15,25 @@ from torchcopylint.flow import tape as t
 from torchcopylint.flow.program import evaluating
 
 if TYPE_CHECKING:
-    from torchcopylint.flow.interprocedural.classes import Classes
+    from torchcopylint.flow.files.world import World
 
 LOSS = "loss"
 STEP = "training_step"
 COMPUTED = "compute_loss"
-METHODS = frozenset({STEP, COMPUTED})
+_METHODS = frozenset({STEP, COMPUTED})
 _TRAINERS = frozenset({"transformers", "trl"})
 _AUTOMATIC = "automatic_optimization"
 _BACKWARD = frozenset({"backward", "manual_backward"})
 
 
-def are_run_over(world: Classes, unit: t.Unit) -> bool:
+def are_run_over(world: World, unit: t.Unit) -> bool:
     """Whether the loop runs backward over what a unit returns, and, as far as the file goes, nobody else calls it."""
-    if unit.owner < 0 or not _is_run_by_a_loop(unit.name, world.base_names(unit.owner)):
+    if unit.owner < 0 or unit.name == "__init__":
         return False
-    for one in world.program.units:
+    by_library = unit.name in _METHODS and _is_run_by_a_loop(unit.name, world.base_names(unit.owner))
+    if not by_library and by_base(world, unit) is None:
+        return False
+    for one in world.own_units:
         for event in one.definitions:
             if isinstance(event, t.Invoke) and event.name == unit.name:
                 return False
@@ -41,6 +45,18 @@ def are_run_over(world: Classes, unit: t.Unit) -> bool:
     return not any(_says_otherwise(world, number) for number in family)
 
 
+def by_base(world: World, unit: t.Unit) -> bool | None:
+    """Whether it is the first of its results that a base class of another file runs backward over; `None` if there is
+    no such class."""
+    for number in world.lineage(unit.owner)[1:]:
+        origin = world.class_elsewhere(number)
+        facts = world.outside.facts_of_class(*origin) if origin is not None else None
+        for name, first in facts.run_over if facts is not None else ():
+            if name == unit.name:
+                return first
+    return None
+
+
 def _is_run_by_a_loop(name: str, bases: Iterable[str]) -> bool:
     """Whether a method of a class with these bases (by their full names) is what the loop of its library runs."""
     if name == COMPUTED:
@@ -48,7 +64,7 @@ def _is_run_by_a_loop(name: str, bases: Iterable[str]) -> bool:
     return name == STEP and evaluating.is_lightning(bases)
 
 
-def _says_otherwise(world: Classes, number: int) -> bool:
+def _says_otherwise(world: World, number: int) -> bool:
     """Whether a class has a say in who runs backward."""
     if world.method(number, _AUTOMATIC) is not None:
         return True

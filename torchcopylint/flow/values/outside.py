@@ -104,7 +104,8 @@ class ClassFacts(NamedTuple):
     which of them `__init__` surely sets to parameters, and which fields its own code reads. `hollow` is whether its
     instances hold numbers and texts only, `apart` names the layers that learn apart, `makers` the methods that make
     what fields hold (see `factories`), and `ties` are the parameters that its constructor ties in any case (see the
-    modules of those names). `sets` are the fields that other methods than `__init__` set anew."""
+    modules of those names). `sets` are the fields that other methods than `__init__` set anew. `run_over` are its own
+    methods over whose results it runs backward, see the module of that name."""
 
     name: str
     bases: tuple[Base, ...]
@@ -118,6 +119,7 @@ class ClassFacts(NamedTuple):
     ties: tuple[tuple[str, str, str, str], ...] = ()
     makers: tuple[tuple[str, str], ...] = ()
     sets: frozenset[str] = frozenset()
+    run_over: frozenset[tuple[str, bool]] = frozenset()
 
 
 class ModuleFacts(NamedTuple):
