@@ -1,7 +1,7 @@
-"""What a class runs backward over of what its own methods return: `loss = self.compute_loss(batch)`, `loss.backward()`.
+"""What a class runs backward over of what its own methods return: `loss = self.compute(batch)`, `loss.backward()`.
 
-A base class that trains says so to the files that derive from it: there, backward runs over what such a method returns as
-soon as it has ended.
+A base class that trains says so to the files that derive from it: there, backward runs over what such a method returns
+as soon as it has ended.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _SAME = frozenset({"mean", "sum", "scale"})
 
 
 def methods_of(world: Classes, info: t.ClassInfo) -> frozenset[tuple[str, bool]]:
-    """The methods of its own object that a class calls and runs backward over the results of; with each, whether that is
-    the first of several results."""
+    """The methods of its own object that a class calls, and runs backward over the results of; with each, whether that
+    is the first of several results."""
     units = [world.program.units[number] for number in info.methods.values()]
     return frozenset(found for unit in units for found in _in(unit, world.index(unit)))
 
