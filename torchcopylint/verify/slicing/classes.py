@@ -39,6 +39,25 @@ class Keyed(dict):
         self[key] = torch.rand(1)
         return self[key]
 ''',
+    "Options": '''
+class Options(dict):
+    """Settings: what is under a key is an attribute as well."""
+
+    def __init__(self, *given, **named):
+        super().__init__()
+        for key, value in dict(*given, **named).items():
+            self[key] = value
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, Options(value) if type(value) is dict else value)
+
+    def __getattr__(self, name):
+        if name not in self:
+            raise AttributeError(name)
+        return self[name]
+
+    __setattr__ = __setitem__
+''',
     "Environment": '''
 class Environment:
     """An environment that gives random observations and ends an episode after three steps."""

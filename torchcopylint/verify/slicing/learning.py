@@ -11,7 +11,7 @@ from torchcopylint.verify.model import Mark
 from torchcopylint.verify.observed import Run
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.narrow import NOTHING, Without
-from torchcopylint.verify.slicing.source import Scope, bound_by, names_in, walked
+from torchcopylint.verify.slicing.source import Scope, bound_by, goes_back, names_in, walked
 from torchcopylint.verify.slicing.unpacking import Apart, taken_apart
 
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign)
@@ -194,6 +194,10 @@ class Learner:
             taken = [node.slice for part in self._at[row] for node in walked(part) if isinstance(node, ast.Subscript)]
             taken = [part for index in taken for part in (index.elts if isinstance(index, ast.Tuple) else [index])]
             return tuple(sorted({(name, "indices") for name in map(_last_name, taken) if name}))
+        if message.startswith("step must be greater than zero"):
+            sliced = [node for part in self._at[row] for node in walked(part) if isinstance(node, ast.Subscript)]
+            turned = [node for node in sliced if any(map(goes_back, walked(node.slice)))]
+            return tuple(sorted({(_last_name(node.value), "array") for node in turned if _last_name(node.value)}))
         if message.startswith("Tensor.__contains__ only supports"):
             asked_of = [n for part in self._at[row] for n in walked(part) if isinstance(n, ast.Compare)]
             return tuple(

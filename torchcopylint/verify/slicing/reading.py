@@ -10,6 +10,7 @@ from typing import TypeGuard
 
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.calls import IN_PLACE, OF_BOTH, TRANSPARENT, Calls
+from torchcopylint.verify.slicing.source import goes_back
 from torchcopylint.verify.slicing.things import USED, WEAK, Thing, find, kind_of, unify
 from torchcopylint.verify.slicing.world import World, instance_of, is_static, method_named
 
@@ -223,7 +224,7 @@ class Reading:
             plain = sum(not (isinstance(part, ast.Constant) and part.value is ...) for part in used)
             find(owner).dimensions_least = max(owner.dimensions_least, plain)
             owner.vote("tensor", WEAK + 1)
-            owner.vote("array", WEAK)
+            owner.vote("array", USED if any(map(goes_back, index.elts)) else WEAK)
         if isinstance(index, ast.Slice | ast.Tuple):
             return Thing(owner.name, near=[owner], whole=owner)
         if "tensor" in inner.votes and not isinstance(index, ast.Constant):

@@ -38,6 +38,8 @@ GRADIENT = frozenset({"raises-later", "gradient-differs", "graph-cut", "graph-ke
 """What is observed of gradients and graphs alone."""
 _OF_TRAINING = frozenset({"backward", "optim", "training", "zero_grad", "enable_grad"})
 """What is only named where something is trained."""
+_OF_SETTINGS = frozenset({"easydict.EasyDict", "addict.Dict", "munch.Munch", "ml_collections.ConfigDict"})
+"""Dicts whose keys are attributes."""
 _FIELD = re.compile(r"self\.\w+")
 
 
@@ -327,6 +329,10 @@ class Scripting:
             maker.helpers.add("Location")
             maker.standins.append(f"`{name}`: paths of which the file system is never asked")
             return "types.SimpleNamespace(Path=Location, PurePath=Location)" if dotted == "pathlib" else "Location"
+        if dotted in _OF_SETTINGS and self._is_filled_here(name):
+            maker.helpers.add("Options")
+            maker.standins.append(f"`{name}`: a dict whose keys are attributes")
+            return "Options"
         if dotted == "sklearn.model_selection.train_test_split":
             maker.helpers.add("in_two")
             maker.standins.append(f"`{name}`: every second item, and the others")
@@ -341,6 +347,13 @@ class Scripting:
                 return self._module_of(maker, thing, name)
             return maker._anything(name)
         return maker.expression(thing, name)
+
+    def _is_filled_here(self, name: str) -> bool:
+        """Whether all settings that a class from elsewhere makes are written down in what is run."""
+        calls = [node for node in walked(self.source.tree) if isinstance(node, ast.Call)]
+        given = [part for call in calls if ast.unparse(call.func) == name for part in call.args]
+        own = (ast.Dict, ast.DictComp)
+        return all(isinstance(p, own) or (isinstance(p, ast.Call) and ast.unparse(p.func) == "dict") for p in given)
 
     def _module_of(self, maker: Maker, thing: Thing, name: str) -> str:
         """What stands for a module from elsewhere: what is called of it, and everything else."""

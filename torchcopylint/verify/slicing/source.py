@@ -300,3 +300,9 @@ def is_autograd_function(scope: Scope) -> bool:
     static = forward is not None and any(ast.unparse(item) == "staticmethod" for item in forward.decorator_list)
     derived = any(ast.unparse(base).rsplit(".", 1)[-1] == "Function" for base in scope.bases)
     return derived or (static and bool(scope.bases))
+
+
+def goes_back(node: ast.AST) -> bool:
+    """Whether a slice goes through something from its end, as through an array and never through a tensor."""
+    step = node.step if isinstance(node, ast.Slice) else None
+    return isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub)
