@@ -21,7 +21,7 @@ def asked(setting: Setting, message: str, line: str) -> Setting | None:
 
     `line` is the statement that raised, as it is written.
     """
-    if ".grad" in line and "'NoneType' object has no attribute" in message:
+    if ".grad" in line and "'NoneType'" in message and _OF_NOTHING.search(message):
         return replace(setting, graded=True) if not setting.graded else None
     if "does not require grad and does not have a grad_fn" in message and ".backward(" in line:
         # What has the graph may be a function that stands in, and what that is given.
@@ -40,6 +40,7 @@ def asked(setting: Setting, message: str, line: str) -> Setting | None:
     return None
 
 
+_OF_NOTHING = re.compile(r"object has no attribute|^unsupported operand type")
 _NO_MODULE = re.compile(r" is not a Module subclass")
 _TAKEN_APART = re.compile(r"not enough values to unpack \(expected (?P<wanted>\d+), got \d+\)")
 _IN_PARTS = re.compile(r"\bt?(?:chunk|split)\(|\btensor_split\(")

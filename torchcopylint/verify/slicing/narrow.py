@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from torchcopylint.verify.slicing import tables
 from torchcopylint.verify.slicing.cutting import Cutter, listed
-from torchcopylint.verify.slicing.prune import allowed
+from torchcopylint.verify.slicing.prune import allowed, shows_progress
 from torchcopylint.verify.slicing.source import FunctionNode, bound_by, changed_by, cloned, fields_set, names_in, walked
 from torchcopylint.verify.slicing.switches import gone_through, sets_mode, switched
 
@@ -171,13 +171,13 @@ class Narrower:
                 return True
             if isinstance(part, ast.Name) and part.id in self._imports:
                 full = self._imports[part.id]
-                if not allowed(full) and full.split(".")[0] != "argparse":
+                if not allowed(full) and full.split(".")[0] != "argparse" and not shows_progress(full):
                     return True
             if isinstance(part, ast.Attribute):
                 dotted = ast.unparse(part) if isinstance(part.value, ast.Name | ast.Attribute) else ""
                 root, _, rest = dotted.partition(".")
                 full = f"{self._imports[root]}.{rest}" if root in self._imports else ""
-                if full and not allowed(full) and not full.startswith("argparse."):
+                if full and not allowed(full) and not full.startswith("argparse.") and not shows_progress(full):
                     return True
         return False
 

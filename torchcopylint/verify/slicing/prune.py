@@ -236,7 +236,7 @@ class Pruner(Rewriter):
                     return func.value
                 self.helpers.add("on_gpu")
                 return ast.copy_location(ast.Call(ast.Name("on_gpu", ast.Load()), [func.value], []), node)
-        if last in ("tqdm", "trange") and dotted.split(".")[0] not in ("torch", "numpy") and node.args:
+        if shows_progress(dotted) and node.args:
             inner = node.args[0]
             if last == "trange":
                 inner = ast.Call(ast.Name("range", ast.Load()), node.args, [])
@@ -357,6 +357,11 @@ def allowed(dotted: str) -> bool:
     parts = dotted.split(".")
     prefixes = (".".join(parts[:count]) for count in range(1, len(parts) + 1))
     return not any(prefix in tables.REFUSED for prefix in prefixes)
+
+
+def shows_progress(dotted: str) -> bool:
+    """Whether what has this name, given in full, goes through something and shows how far it is."""
+    return dotted.rpartition(".")[2] in ("tqdm", "trange") and dotted.split(".")[0] not in ("torch", "numpy")
 
 
 def foreign(tree: ast.Module, imports: dict[str, str]) -> frozenset[str]:
