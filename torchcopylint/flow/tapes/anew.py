@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import CONTAINERS, Fact, Kind
-from torchcopylint.flow.tapes import exclusion, uses
+from torchcopylint.flow.tapes import exclusion, same_arms, uses
 from torchcopylint.flow.tapes.inlining import is_result
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def each_turn(m: Machine, site: int, loop: int = -1, *, written: int = -1) -> bo
             bound = [bind for bind in m.index.binds.get(event.name, ()) if loop in uses.loops_around(m, bind.site)]
             before = [bind.site for bind in bound if bind.site < event.site and _is_passed(m, bind, event.site)]
             is_bound = any(exclusion.some_follow(m, before, one) for one in (site, event.site))
+            is_bound = is_bound or same_arms.bind_before(m, event, loop)
             if bound and not is_bound and not is_result(m, event) and not _is_set_anew(m, bound, written):
                 return False
             if not bound and _is_filled(m, event.name, loop):
@@ -191,7 +192,7 @@ def _is_filled(m: Machine, name: str, loop: int) -> bool:
         if isinstance(event, t.Augment) and event.target == use.register:
             return True
         if isinstance(event, t.Invoke) and event.base == use.register and m.value(use.register).refs:
-            if _keeps_nothing(m, event):
+            if _keeps_nothing(m, event) or _is_network(m, event):
                 continue
             given = [one.register for one in event.arguments]
             if m.value(use.register).kind in CONTAINERS or not all(_is_number(m, one) for one in given):
@@ -206,6 +207,16 @@ def _keeps_nothing(m: Machine, call: t.Invoke) -> bool:
     return len(summaries) == len(known) and not any(
         one is None or one.unknown or one.kept or one.added or one.left or one.carries for one in summaries
     )
+
+
+def _is_network(m: Machine, call: t.Invoke) -> bool:
+    """Whether what looks like a method is a network in a field, `self.net(x)`, which is not known to keep anything."""
+    cells = [m.state.cell((ref, f".{call.name}")) for ref in m.value(call.base).refs]
+    held = [m.state.object(ref) for cell in cells if cell is not None for ref in cell.refs]
+    forward = [m.world.method_of(one, "forward") for one in held]
+    summaries = [m.world.summary(function) for function in forward if function is not None]
+    keeping = any(one is not None and (one.kept or one.added or one.left or one.carries) for one in summaries)
+    return None not in cells and bool(held) and all(one.kind is Kind.MODULE for one in held) and not keeping
 
 
 def _is_number(m: Machine, register: int) -> bool:
