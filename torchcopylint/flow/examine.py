@@ -51,6 +51,7 @@ from torchcopylint.flow.files import shared_data
 from torchcopylint.flow.files.world import World
 from torchcopylint.flow.graphs import (
     callbacks,
+    cut_by_callers,
     gathered,
     kept_gradients,
     passes,
@@ -370,10 +371,11 @@ MAX_CALLERS = 2
 
 
 def _feeds_backward(world: World, number: int, depth: int) -> bool:
-    """Whether a function that runs backward calls this one, while autograd records, or one that calls it does."""
+    """Whether a function that runs backward calls this one, while autograd records, or one that calls it does, and does
+    not cut off what it gets."""
     for caller, mode in world.call_modes.get(number, ()):
         made = world.machines.get(caller) if mode.recording > 0 else None
-        if made is not None and (
+        if made is not None and not cut_by_callers.does(made, number) and (
             made.trains or (depth > 1 and made.returned and _feeds_backward(world, caller, depth - 1))
         ):
             return True
