@@ -375,8 +375,10 @@ def _feeds_backward(world: World, number: int, depth: int) -> bool:
     not cut off what it gets."""
     for caller, mode in world.call_modes.get(number, ()):
         made = world.machines.get(caller) if mode.recording > 0 else None
-        if made is not None and not cut_by_callers.does(made, number) and (
-            made.trains or (depth > 1 and made.returned and _feeds_backward(world, caller, depth - 1))
+        if (
+            made is not None
+            and not cut_by_callers.does(made, number)
+            and (made.trains or (depth > 1 and made.returned and _feeds_backward(world, caller, depth - 1)))
         ):
             return True
     return False

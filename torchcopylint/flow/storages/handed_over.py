@@ -28,8 +28,8 @@ def to_new_object(m: Machine, fact: DataShared) -> bool:
 
 
 def _is_own_parameter(m: Machine, fact: DataShared, root: str) -> bool:
-    """Whether what is put on the memory of a layer's parameter is set as one of the object itself, which is made like that
-    layer: `super().__init__(layer.in_features, layer.out_features)`. Who is made otherwise has it for company."""
+    """Whether what is put on the memory of a layer's parameter is set as one of the object itself, which is made like
+    that layer: `super().__init__(layer.in_features, layer.out_features)`. Who is made otherwise has it for company."""
     event = m.unit.definitions[m.index.calls[fact.site]] if fact.site in m.index.calls else None
     if fact.form != "parameter" or not isinstance(event, t.Call | t.Invoke):
         return False

@@ -12,14 +12,16 @@ if TYPE_CHECKING:
 
 
 def bind_before(m: Machine, load: t.Load, loop: int) -> bool:
-    """Whether what a name holds where it is loaded was bound on this turn, by whichever arm: else nothing would have been
-    bound on the first turn either, and the load had raised there. `if self.mode == "a": loss = ...`, `else: print("?")`.
+    """Whether what a name holds where it is loaded was bound on this turn, by whichever arm: else nothing would have
+    been bound on the first turn either, and the load had raised there.
+
+    `if self.mode == "a": loss = ...`, `else: print("no such mode")`, and then `loss.backward()`.
     """
     bound = m.index.binds.get(load.name, ())
     around = uses.loops_around(m, load.site)
     if not bound or not _is_of_its_own(m, load.name):
         return False
-    # What is bound behind the load is found there by the next turn, but not by the first one, if that comes to the load.
+    # What is bound behind the load the next turn finds there, but the first one does not, if it comes to the load.
     behind = [load.site] if any(bind.site > load.site for bind in bound) else []
     for site in (*behind, *[bind.site for bind in bound]):
         inside = uses.loops_around(m, site)
@@ -41,8 +43,8 @@ def _is_of_its_own(m: Machine, name: str) -> bool:
 
 
 def _are_same(m: Machine, site: int, loop: int) -> bool:
-    """Whether the conditions of which a site stands on an arm in a loop are the same on all turns. What an `assert` says is
-    none: whoever fails it does not come to the load."""
+    """Whether the conditions of which a site stands on an arm in a loop are the same on all turns. What an `assert`
+    says is none: whoever fails it does not come to the load."""
     begun = {arm[0].site for event in m.index.of(t.Branch) for arm in event.arms if arm}
     conditions = [one for one in m.index.assumed.get(site, ()) if loop in uses.loops_around(m, one.site)]
     return all(_is_same(m, one.register, loop) for one in conditions if one.site in begun)
