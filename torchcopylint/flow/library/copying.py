@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _BY_ITSELF = ("__deepcopy__", "__getstate__", "__reduce__", "__reduce_ex__")
 """Methods by which an object says itself what is copied of it."""
+_HOLDING = CONTAINERS - {Kind.STATE_DICT, Kind.ITERATOR} | {Kind.MODULE, Kind.INSTANCE}
+"""What may stand in a field, and is copied with all that it holds."""
 MAX_DEPTH = 2
 """How deep what a container or an object holds is looked at."""
 
@@ -94,7 +96,7 @@ def _computed_in(m: Machine, ref: int, name: str, depth: int, site: int) -> tupl
             cell = m.state.cell(slot)
             refs = after_turns.of_turns(m, cell) if cell is not None else ()
             held = [m.state.object(r) for r in refs]
-            if len(held) == 1 and held[0].kind in (Kind.MODULE, Kind.INSTANCE) and slot[1].startswith("."):
+            if len(held) == 1 and held[0].kind in _HOLDING and slot[1].startswith("."):
                 inner = _computed_in(m, refs[0], name + slot[1], depth - 1, site)
                 if inner is not None:
                     return inner
