@@ -58,6 +58,7 @@ OTHERWISE = "if it is no tensor"
 """As the condition of a parameter that is returned as it is: of tensors, something else comes back."""
 FIRST_PART, MAX_KEPT = 4, 3
 """Of the numbers that a call has for what is saved there, the first that is a part's, and how many are."""
+_BOUNDED = ("slice", "stride")
 MAX_PARTS = 16
 """So many elements or fields of what a function returns are told of."""
 HANDED_OUT = frozenset(
@@ -70,13 +71,15 @@ HANDED_OUT = frozenset(
 class Returned(NamedTuple):
     """The function may return an alias of a parameter (`how`; `None` for the very object), or, without one, something
     fresh: where `when` is `PLAIN`, a number or a text; with a `how`, a view of something fresh. `region` is the part
-    that it always returns, if there is one."""
+    that it always returns, if there is one, `picked` whether that hangs on what it is asked for: `return self.rows[i]`.
+    """
 
     parameter: str
     path: tuple[str, ...]
     how: How | None
     when: str
     region: Region = ()
+    picked: bool = False
 
 
 class ReturnedPart(NamedTuple):
@@ -262,13 +265,14 @@ def returned_by(
                 same = ref == share.storage
                 # An entry of a state dict is one, whatever is done to it that does not copy.
                 how, region = (None, ()) if same else (entries.come_by(m, share)[0], _fixed(share.region))
-                found.append(Returned(parameter, path, how, _condition(m, share), region))
+                picked = not same and _is_picked(share.region)
+                found.append(Returned(parameter, path, how, _condition(m, share), region, picked))
                 m.lent_at |= {share.site} if how is not None else set()
     if result is not None and itself_back is not None and result.kind in TENSORS:
         # Whether what is made otherwise has a graph, where a tensor comes back as it is, is not known.
         result = _weaker(result, itself_back)
     # Of several parts, which one comes back is not known.
-    whole = [item._replace(region=()) for item in found]
+    whole = [item._replace(region=(), picked=False) for item in found]
     found = [item if whole.count(one) == found.count(item) else one for item, one in zip(found, whole, strict=True)]
     return tuple(dict.fromkeys(found)), result or itself_back or Object()
 
@@ -285,6 +289,14 @@ def _fixed(region: Region) -> Region:
     bounds = [bound for part in region for bound in (part.value, part.upper)]
     fixed = all(part.kind in ("int", "slice", "all") for part in region)
     return region if fixed and all(bound is None or isinstance(bound, int) for bound in bounds) else ()
+
+
+def _is_picked(region: Region) -> bool:
+    """Whether a region begins where names of the function say."""
+    begins = (
+        part.value[0] if isinstance(part.value, tuple) else part.value for part in region if part.kind in _BOUNDED
+    )
+    return any(part.kind == "name" for part in region) or any(not isinstance(one, int | None) for one in begins)
 
 
 def _view_of_own(m: Machine, obj: Object) -> How | None:

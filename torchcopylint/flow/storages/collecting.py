@@ -13,6 +13,7 @@ from torchcopylint.flow.model import (
     CONTAINERS,
     FIELD,
     LOCAL,
+    PICKED,
     Cell,
     Fact,
     How,
@@ -230,6 +231,9 @@ def _overwritten(
         if write is None or mark.own or mark.late or write.form in ("assign", "gradient"):
             continue
         if share.storage not in m.certain_storages[mark.write]:
+            continue
+        if mark.write == share.site and any(PICKED in m.state.object(ref).flags for ref in cell.refs):
+            # What each call writes is what it returns, and the next is asked for another part.
             continue
         if (each and write.form not in FOR_ALL) or (field and write.form != "step"):
             continue
