@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from torchcopylint.base.finding import Confidence, Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.flow.facts import (
+    CallerSuffers,
     Collected,
     EditedAlone,
     FieldCollected,
@@ -18,7 +19,7 @@ from torchcopylint.flow.facts import (
     ViewRefused,
     Write,
 )
-from torchcopylint.flow.model import ARGUMENT, FIELD, Fact, How, Kind, Sure
+from torchcopylint.flow.model import ARGUMENT, FIELD, TENSORS, Fact, How, Kind, Sure
 
 PLAIN_HOWS = frozenset({None, How.VIEW, How.INDEX, How.ROW})
 """Ways to share that keep the version counter and the graph: views and plain second names."""
@@ -196,6 +197,20 @@ def suffers_caller(unit: UnitFacts, write: Write, *, shown: bool = False, part: 
     if unit.name == "__call__":
         return not unit.takes_inplace
     return not unit.name.endswith("_") and not unit.name.startswith("__") and not unit.takes_inplace
+
+
+def caller_suffers(unit: UnitFacts, *, activations: bool) -> Iterator[CallerSuffers]:
+    """The first write of each parameter by which a caller suffers: by activations that work in place, or otherwise."""
+    seen: set[str] = set()
+    for fact in unit.facts:
+        if not isinstance(fact, CallerSuffers) or fact.name in seen:
+            continue
+        write = unit.writes[fact.site]
+        plain = {link.how for link in write.chain} <= PLAIN_HOWS | {How.PARAMETER}
+        if write.kind in TENSORS and plain and suffers_caller(unit, write, part=fact.name.endswith("]")):
+            seen.add(fact.name)
+            if (write.form == "activation") is activations:
+                yield fact
 
 
 def edits_openly(unit: UnitFacts, write: Write) -> bool:

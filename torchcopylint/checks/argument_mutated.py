@@ -6,24 +6,16 @@ from collections.abc import Iterator
 
 from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
-from torchcopylint.checks._common import PLAIN_HOWS, confidence, suffers_caller, written_point
-from torchcopylint.flow.facts import CallerSuffers, UnitFacts
-from torchcopylint.flow.model import TENSORS, How
+from torchcopylint.checks._common import caller_suffers, confidence, written_point
+from torchcopylint.flow.facts import UnitFacts
 
 OF_GUESTS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report the first write of each parameter for which there is such a caller."""
-    seen: set[str] = set()
-    for fact in unit.facts:
-        if not isinstance(fact, CallerSuffers) or fact.name in seen:
-            continue
+    for fact in caller_suffers(unit, activations=False):
         write = unit.writes[fact.site]
-        plain = {link.how for link in write.chain} <= PLAIN_HOWS | {How.PARAMETER}
-        if write.kind not in TENSORS or not plain or not suffers_caller(unit, write, part=fact.name.endswith("]")):
-            continue
-        seen.add(fact.name)
         names = {"name": fact.name, "source": fact.passed, "op": fact.op, "target": unit.name, "result": fact.name}
         yield Report(
             site=fact.site,

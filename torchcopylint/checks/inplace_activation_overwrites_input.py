@@ -8,6 +8,7 @@ from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import (
     PLAIN_HOWS,
+    caller_suffers,
     confidence,
     first_reads,
     of_container,
@@ -16,9 +17,10 @@ from torchcopylint.checks._common import (
     shared_points,
     written_point,
 )
-from torchcopylint.flow.facts import HookedSpoilt, KeptOfLayer, KeptSpoilt, ReadAfter, UnitFacts, Write
+from torchcopylint.flow.facts import CallerSuffers, HookedSpoilt, KeptOfLayer, KeptSpoilt, ReadAfter, UnitFacts, Write
 
 ACROSS_CALLS = True
+OF_GUESTS = True
 
 
 def check(unit: UnitFacts) -> Iterator[Report]:
@@ -41,6 +43,8 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             variant = "input" if read.own else ""
             # What is read sits on the memory of what is written: where that is a tensor, this is one.
             yield Report(site, points, values, confidence(write.sure), variant)
+    for suffers in caller_suffers(unit, activations=True):
+        yield _of_caller(unit, unit.writes[suffers.site], suffers)
     for fact in unit.facts:
         if isinstance(fact, KeptOfLayer):
             yield _of_layers(fact)
@@ -48,6 +52,16 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             yield _of_others(fact)
         elif isinstance(fact, HookedSpoilt):
             yield _of_hooks(fact)
+
+
+def _of_caller(unit: UnitFacts, write: Write, fact: CallerSuffers) -> Report:
+    """What a function is given, and its caller reads again."""
+    values = {"name": fact.passed, "op": write.op, "source": fact.name, "target": unit.name}
+    told = (Point(Role.WRITTEN, write.told, "written.told", values),) if write.told >= 0 else ()
+    passed = Point(Role.SHARED, fact.call, "shared.passed", {**values, "source": fact.passed, "result": fact.name})
+    read = Point(Role.READ, fact.read, "read.caller", {"name": fact.passed})
+    site = write.told if write.told >= 0 else write.site
+    return Report(site, (*told, passed, written_point(write), read), values, confidence(fact.sure, write.sure))
 
 
 def _of_others(fact: KeptSpoilt) -> Report:
