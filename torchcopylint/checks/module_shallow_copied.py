@@ -8,7 +8,7 @@ from typing import TypeGuard
 from torchcopylint.base.finding import Role
 from torchcopylint.base.report import Point, Report
 from torchcopylint.checks._common import DIRECT_FORMS, confidence, written_point, written_since
-from torchcopylint.flow.facts import FieldAliased, FieldsPaired, ModuleShallow, Relation, UnitFacts, Write
+from torchcopylint.flow.facts import CopyFrozen, FieldAliased, FieldsPaired, ModuleShallow, Relation, UnitFacts, Write
 from torchcopylint.flow.model import TENSORS, Sure
 
 ACROSS_CALLS = True
@@ -35,6 +35,26 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             values={"name": fact.name, "source": fact.source, "cause": write.cause or write.op},
             confidence=confidence(fact.sure),
         )
+
+    for frozen in unit.facts:
+        if isinstance(frozen, CopyFrozen) and frozen.made not in seen:
+            seen.add(frozen.made)
+            yield _frozen(frozen)
+
+
+def _frozen(fact: CopyFrozen) -> Report:
+    """Only the copy was to be frozen: a switch is a part of a parameter, and there is one parameter."""
+    names = {"source": fact.source, "result": fact.name, "name": fact.name, "op": fact.op, "cause": fact.op}
+    return Report(
+        site=fact.made,
+        points=(
+            Point(Role.SHARED, fact.made, "shared.shallow", names),
+            Point(Role.WRITTEN, fact.site, "written.cause", {**names, "cause": f"{fact.name}: {fact.op}"}),
+        ),
+        values=names,
+        confidence=confidence(fact.sure),
+        variant="frozen",
+    )
 
 
 def check_class(methods: Sequence[UnitFacts]) -> Iterator[Report]:

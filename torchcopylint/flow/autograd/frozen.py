@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import grads
-from torchcopylint.flow.model import SWITCHED, TENSORS, Fact, Kind, Object, Value
+from torchcopylint.flow.facts import CopyFrozen
+from torchcopylint.flow.model import SWITCHED, TENSORS, Fact, How, Kind, Object, Value
 from torchcopylint.flow.program import hollow
 from torchcopylint.flow.tapes import uses
+from torchcopylint.flow.values import naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,9 +32,19 @@ def note_loop(m: Machine, wanted: bool | None, site: int) -> None:
         for ref in m.value(made.base).refs:
             if wanted is False and m.state.object(ref).kind is Kind.MODULE:
                 m.frozen.add(ref | 1)
+                note_copy(m, ref, naming.text_of(m, made.base), "requires_grad = False", site)
             else:
                 m.frozen.discard(ref | 1)
                 m.thawed.add(ref | 1)
+
+
+def note_copy(m: Machine, ref: int, name: str, op: str, site: int) -> None:
+    """What is switched off may be a shallow copy of a module, which has the very parameters of that."""
+    obj = m.state.object(ref)
+    copied = next((share for share in obj.shares if share.how is How.COPY and share.sure), None)
+    source = m.state.object(copied.of).text if copied is not None else ""
+    if copied is not None and source not in ("", name):
+        m.fact(CopyFrozen(site, name, source, op, copied.site, obj.sure))
 
 
 def switched_arguments(m: Machine) -> tuple[str, ...]:

@@ -85,6 +85,7 @@ from torchcopylint.flow.facts.memory import (
 )
 from torchcopylint.flow.facts.training import (
     AttributeSet,
+    CopyFrozen,
     DataAccess,
     DataShared,
     FieldAliased,
@@ -110,6 +111,7 @@ __all__ = [
     "Accumulated",
     "AccumulatedOnce",
     "AttributeSet",
+    "CopyFrozen",
     "BackwardAgain",
     "ComputedOnce",
     "CallerSuffers",

@@ -250,6 +250,17 @@ class ModuleShallow(NamedTuple):
     sure: Sure
 
 
+class CopyFrozen(NamedTuple):
+    """At `site`, `op` switches off the parameters of `name`, a shallow copy of the module `source` made at `made`."""
+
+    site: int
+    name: str
+    source: str
+    op: str
+    made: int
+    sure: Sure
+
+
 class FieldAliased(NamedTuple):
     """When `method` ends, `field` of `self`, set at `site`, is the module that the field `source` holds.
 

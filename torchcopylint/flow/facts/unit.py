@@ -85,6 +85,7 @@ from torchcopylint.flow.facts.memory import (
 )
 from torchcopylint.flow.facts.training import (
     AttributeSet,
+    CopyFrozen,
     DataAccess,
     DataShared,
     FieldAliased,
@@ -120,7 +121,7 @@ Relation: TypeAlias = (
     " | SumScaled | ComputedOnce | HookedSpoilt"
     " | TensorCopied | TermCopied | StepUnreached | ContextKept | FieldKeepsGraph"
     " | LoadedByAssignment | MappedWrite | FieldMet | FieldCollected | SentAndWritten | SampleEdited"
-    " | LookedAtAnew | StatesMerged"
+    " | LookedAtAnew | StatesMerged | CopyFrozen"
     " | EntriesEdited | EntryWritten | EditedAlone | PartHandedOut | FieldIsGlobal | FieldsTwins | GradientKept"
     " | PartSuffers | FieldOver | FieldsShare | ScratchEdited"
 )

@@ -145,7 +145,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         making.hold_children(m, base, rest, event.site)
         return base
     if name in ("requires_grad_", "freeze"):
-        return _set_requires_grad(m, base, rest, name)
+        return _set_requires_grad(m, base, rest, event)
     if name in ("train", "eval"):
         statistics.set_mode(m, base, name, rest)
     if name in _SELF_METHODS:
@@ -178,12 +178,17 @@ def _parts(m: Machine, base: Value, event: t.Invoke, text: str) -> Value:
     return containers.lazily(m, event.site, containers.NAMED, iterator) if named else iterator
 
 
-def _set_requires_grad(m: Machine, base: Value, arguments: Arguments, name: str) -> Value:
+def _set_requires_grad(m: Machine, base: Value, arguments: Arguments, event: t.Invoke) -> Value:
     """`requires_grad_(...)` of a module, or what freezes it by its name: that holds for those in it, too."""
     told = arguments.at(0) if arguments.positional else arguments.keywords.get("requires_grad", Value(const=True))
-    frozen = Fact.NO if told.const is False or name == "freeze" else Fact.YES
+    off = Fact.NO if told.const is False or event.name == "freeze" else Fact.YES
+    if off is Fact.NO and len(base.refs) == 1:
+        text = naming.text_of(m, event.base)
+        text = naming.field_set(m, event.out) or naming.text_of(m, event.out) if text.endswith(")") else text
+        op = "freeze()" if event.name == "freeze" else "requires_grad_(False)"
+        frozen.note_copy(m, base.refs[0], text, op, event.site)
     for held in (base.refs[0], *sorted(_children(m, base.refs[0]))):
-        m.state.set_object(held, m.state.object(held)._replace(requires_grad=frozen))
+        m.state.set_object(held, m.state.object(held)._replace(requires_grad=off))
     return base
 
 
