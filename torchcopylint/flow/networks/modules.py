@@ -184,7 +184,9 @@ def _set_requires_grad(m: Machine, base: Value, arguments: Arguments, event: t.I
     off = Fact.NO if told.const is False or event.name == "freeze" else Fact.YES
     if off is Fact.NO and len(base.refs) == 1:
         text = naming.text_of(m, event.base)
-        text = naming.field_set(m, event.out) or naming.text_of(m, event.out) if text.endswith(")") else text
+        bound = m.consumer_of(event.out)
+        if text.endswith(")"):
+            text = naming.field_set(m, event.out) or (bound.name if isinstance(bound, t.Bind) else text)
         op = "freeze()" if event.name == "freeze" else "requires_grad_(False)"
         frozen.note_copy(m, base.refs[0], text, op, event.site)
     for held in (base.refs[0], *sorted(_children(m, base.refs[0]))):
