@@ -485,12 +485,15 @@ def _called_in_file(world: World, number: int) -> Fact:
     off = on = False
     unknown = number not in world.call_modes
     while pending:
-        for caller, mode in world.call_modes.get(pending.pop(), ()):
+        current = pending.pop()
+        for caller, mode in world.call_modes.get(current, ()):
             if mode.recording is Fact.YES and caller in world.machines and _records(world.machines[caller]):
                 on = True
             elif mode.assumed and caller in world.call_modes:
                 pending += [caller] if caller not in seen else []
                 seen.add(caller)
+            elif mode.recording is Fact.NO and serving.is_trained_elsewhere(world, current, caller):
+                unknown = True
             elif mode.recording is Fact.NO:
                 off = True
             elif mode.recording is Fact.YES and not mode.assumed:

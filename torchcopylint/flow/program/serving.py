@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchcopylint.flow import tape as t
 from torchcopylint.flow.model import Fact
+from torchcopylint.flow.values import kinds
 
 if TYPE_CHECKING:
     from torchcopylint.flow.files.world import World
@@ -29,3 +31,14 @@ def serves_forward(world: World, number: int) -> bool:
             if depth < MAX_DEPTH:
                 pending.append((caller, depth + 1))
     return False
+
+
+def is_trained_elsewhere(world: World, number: int, caller: int) -> bool:
+    """Whether a method of a network goes through its `forward` without recording, as in `generate`, where that makes a
+    loss for somebody in another file."""
+    unit, asking = world.program.units[number], world.program.units[caller]
+    own = unit.name == "forward" and unit.owner >= 0 and asking.owner >= 0 and asking.name != "forward"
+    if not own or not {unit.owner, asking.owner} <= {*world.lineage(unit.owner), *world.lineage(asking.owner)}:
+        return False
+    made = [event.name for event in world.index(unit).of(t.Invoke)]
+    return any(map(kinds.named_loss, world.index(unit).binds)) or any(one.endswith("cross_entropy") for one in made)
