@@ -346,7 +346,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         roles=world.roles_of(unit),
         given_away=let_go_elsewhere.parameters(world, m, found),
         held_by_callers=world.held_by_callers(unit.number),
-        feeds_backward=_feeds_backward(world, unit.number, MAX_CALLERS),
+        feeds_backward=_feeds_backward(world, unit.number, MAX_CALLERS) or serving.is_differentiated(world, unit),
         optional=frozenset(parameter.name for parameter in unit.parameters if parameter.has_default),
         parameters=frozenset(parameter.name for parameter in unit.parameters),
         serves_forward=serving.serves_forward(world, unit.number),
