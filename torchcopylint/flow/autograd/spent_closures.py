@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.autograd import spent_fields
 from torchcopylint.flow.facts import BackwardAgain
-from torchcopylint.flow.model import TENSORS, Fact, Kind, Sure
+from torchcopylint.flow.model import OUTPUT, TENSORS, Fact, Kind, Sure
 from torchcopylint.flow.references import FunctionReference
 from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.tapes.way_back import WayBack
@@ -61,7 +61,11 @@ def _made_with_graph(outer: Machine, name: str) -> int:
     if len(bound) != 1 or uses.on_some_paths(outer, bound[0].site) or _is_set_from_inside(outer, name):
         return -1
     objects = [outer.state.object(ref) for ref in outer.value(bound[0].value).refs]
-    computed = (obj.kind in TENSORS and obj.leaf is Fact.NO and obj.requires_grad > 0 and obj.graph for obj in objects)
+    # All that a network has returned, if nobody here has shown what it is: it is the closure that makes a loss of it.
+    computed = (
+        obj.graph and (OUTPUT in obj.flags or (obj.kind in TENSORS and obj.leaf is Fact.NO and obj.requires_grad > 0))
+        for obj in objects
+    )
     return bound[0].site if objects and all(computed) else -1
 
 

@@ -392,6 +392,14 @@ def stands_in_field(m: Machine, register: int) -> bool:
     return isinstance(event, t.Item) and is_field_from_before(m, m.value(event.base).root)
 
 
+def stands_around(m: Machine, register: int, value: Value) -> bool:
+    """Whether a closure that runs backward puts what that has run over into a container of the function around it."""
+    event = m.unit.definitions[register] if register >= 0 else None
+    own = {parameter.name for parameter in m.unit.parameters} | m.unit.bound
+    outer = m.unit.parent > 0 and m.unit.owner < 0 and isinstance(event, t.Load) and event.name not in own
+    return outer and any(ran_at(m.state.object(ref).graph) for ref in value.refs)
+
+
 def mark_sum(m: Machine, site: int, result: Value) -> None:
     """The result of an addition is a sum that began before: if backward reaches it, it is meant to."""
     for ref in result.refs:

@@ -59,7 +59,7 @@ def call_method(m: Machine, base: Value, event: t.Invoke, arguments: Arguments) 
         item = arguments.positional[_ADDING[name]]
         register = event.arguments[_ADDING[name] - 1].register
         text = naming.text_of(m, event.base)
-        lasting = runs.stands_in_field(m, event.base)
+        lasting = runs.stands_in_field(m, event.base) or runs.stands_around(m, event.base, item)
         part, added = brought.by(m, item, naming.spelling(m, register), register)
         runs.accumulate(m, event.site, base, part, text, added, "collected", lasting=lasting)
         if name == "append":
