@@ -46,7 +46,7 @@ def before(m: Machine, name: str, arguments: Arguments) -> None:
 def to_host(m: Machine, arguments: Arguments, result: Value, event: t.Call | t.Invoke, name: str) -> Value:
     """`x.to("cpu", non_blocking=True)`: the result, marked."""
     named = arguments.keywords.get("device", arguments.at(1)).const
-    if arguments.flag("non_blocking") is not True or not _is_host(named):
+    if arguments.flag("non_blocking") is not True or not _is_host(named) or _is_where_networks_are(m, event):
         return result
     kind = kind_of(arguments.positional[0], m.state)
     if kind not in TENSORS and (kind is not Kind.UNKNOWN or kinds.named_model(name)):
@@ -87,6 +87,25 @@ def is_read(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer
         m.fact(ReadInFlight(mark.write, m.flights[mark.write], name, site))
         return True
     return not anywhere
+
+
+def _is_where_networks_are(m: Machine, event: t.Call | t.Invoke) -> bool:
+    """Whether a name tells where something is sent that networks of the file are sent to as well: `device`, which is the
+    host here. Nothing is on a device then."""
+    name = _place_named(m, event)
+    machines = [m, *m.world.machines.values()] if name else []
+    return any(
+        sent.name == "to" and _place_named(one, sent) == name and kind_of(one.value(sent.base), one.state) is Kind.MODULE
+        for one in machines
+        for sent in one.index.of(t.Invoke)
+    )
+
+
+def _place_named(m: Machine, event: t.Call | t.Invoke) -> str:
+    """The name by which a conversion is told the device, if it is one."""
+    given = [argument.register for argument in event.arguments if argument.keyword in ("", "device")]
+    loaded = m.unit.definitions[given[0]] if given and given[0] >= 0 else None
+    return loaded.name.partition("#")[0] if isinstance(loaded, t.Load) else ""
 
 
 def _start(m: Machine, site: int, name: str) -> None:
