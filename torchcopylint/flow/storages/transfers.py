@@ -90,15 +90,14 @@ def is_read(m: Machine, value: Value, name: str, mark: Mark, site: int, consumer
 
 
 def _is_where_networks_are(m: Machine, event: t.Call | t.Invoke) -> bool:
-    """Whether a name tells where something is sent that networks of the file are sent to as well: `device`, which is the
-    host here. Nothing is on a device then."""
+    """Whether a name tells where something is sent that networks of the file are sent to as well: `device`, which is
+    the host here. Nothing is on a device then."""
     name = _place_named(m, event)
-    machines = [m, *m.world.machines.values()] if name else []
-    return any(
-        sent.name == "to" and _place_named(one, sent) == name and kind_of(one.value(sent.base), one.state) is Kind.MODULE
-        for one in machines
-        for sent in one.index.of(t.Invoke)
-    )
+    for one in (m, *m.world.machines.values()) if name else ():
+        sent = [call for call in one.index.of(t.Invoke) if call.name == "to" and _place_named(one, call) == name]
+        if any(kind_of(one.value(call.base), one.state) is Kind.MODULE for call in sent):
+            return True
+    return False
 
 
 def _place_named(m: Machine, event: t.Call | t.Invoke) -> str:
