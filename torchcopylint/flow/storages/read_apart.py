@@ -36,11 +36,12 @@ def are_apart(m: Machine, fact: ReadAfter, site: int) -> bool:
 
 def _is_of_next_index(m: Machine, fact: ReadAfter, site: int) -> bool:
     """Whether a loop reads a part by what it counts with, and writes that part afterwards: on the next turn it reads
-    the next one. Where a loop around it comes round to the same, what is read has to be made anew there."""
+    the next one; so it does on an arm that no turn takes along with the write. Where a loop around it comes round to
+    the same, what is read has to be made anew there."""
     around = uses.loops_around(m, fact.write)
     if not around or uses.loops_around(m, site)[: len(around)] != around:
         return False
-    if site > fact.write and not _turns_back(m, fact.write, site):
+    if site > fact.write and not _turns_back(m, fact.write, site) and not m.index.arms.are_apart(fact.write, site):
         return False
     parts = zip(m.regions[fact.write].get(fact.place[0], ()), fact.place[1], strict=False)
     names = [str(one.value) for one, other in parts if one == other and one.kind == "name"]
@@ -65,8 +66,9 @@ def _turns_back(m: Machine, write: int, site: int) -> bool:
 
 
 def _counts(m: Machine, name: str, around: tuple[int, ...]) -> bool:
-    """Whether the innermost of some loops binds a name to what it takes out on each turn, and nothing else does."""
-    binds = m.index.binds.get(name, ())
+    """Whether the innermost of some loops binds a name to what it takes out on each turn, and nothing else in
+    it does."""
+    binds = [bind for bind in m.index.binds.get(name, ()) if around[-1] in uses.loops_around(m, bind.site)]
     inside = all(uses.loops_around(m, bind.site) == around for bind in binds)
     return bool(binds) and inside and all(uses.from_iteration(m, bind.value) for bind in binds)
 
