@@ -7,12 +7,22 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torchcopylint.flow.files.world import World
 
 
-def drops_gradients(world: World) -> bool:
-    """Whether some code of the file sets `.grad`, or calls `zero_grad()` as it is by default."""
-    for unit in world.program.units:
+def dropped_for(world: World, owner: int) -> bool:
+    """Whether the gradients that a class deals in may be dropped. If it fills them with zeros itself, only it counts:
+    what other classes and functions of the file do is done to theirs."""
+    own = [unit for unit in world.program.units if unit.owner >= 0 and unit.owner in world.lineage(owner)]
+    fills_itself = any(filled_in(world, unit) >= 0 for unit in own)
+    return drops_gradients(world, own if fills_itself else None)
+
+
+def drops_gradients(world: World, units: Sequence[t.Unit] | None = None) -> bool:
+    """Whether some code of the file, or of some units, sets `.grad`, or calls `zero_grad()` as it is by default."""
+    for unit in world.program.units if units is None else units:
         index = world.index(unit)
         if any(event.name == "grad" and not event.augmented for event in index.of(t.StoreAttribute)):
             return True
@@ -26,10 +36,14 @@ def drops_gradients(world: World) -> bool:
 def filled(world: World) -> int:
     """Where some code of the file fills gradients with zeros in place: `opt.zero_grad(set_to_none=False)`,
     `p.grad.zero_()`."""
-    for unit in world.program.units:
-        for event in world.index(unit).of(t.Invoke):
-            if (event.name == "zero_grad" and fills(unit, event)) or (event.name == "zero_" and _is_grad(unit, event)):
-                return event.site
+    return next((site for unit in world.program.units if (site := filled_in(world, unit)) >= 0), -1)
+
+
+def filled_in(world: World, unit: t.Unit) -> int:
+    """Where a unit fills gradients with zeros in place; -1 if it does not."""
+    for event in world.index(unit).of(t.Invoke):
+        if (event.name == "zero_grad" and fills(unit, event)) or (event.name == "zero_" and _is_grad(unit, event)):
+            return event.site
     return -1
 
 

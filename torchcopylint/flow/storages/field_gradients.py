@@ -20,11 +20,11 @@ _ZEROING = "zero_grad(set_to_none=False)"
 
 
 def found(m: Machine) -> Iterator[GradientKept]:
-    """What a method keeps so. Nothing where somebody in the file drops gradients: those that are kept may be let go."""
+    """What a method keeps so. Nothing where somebody drops gradients: those that are kept may be let go."""
     if m.unit.owner < 0 or not m.gradients or m.world.class_kind(m.unit.owner)[0] is Kind.OPTIMIZER:
         return
     stores = [event for event in m.index.of(t.StoreAttribute) if is_self(m, event.base) and _keeps_gradients(m, event)]
-    if not stores or zeroing.drops_gradients(m.world):
+    if not stores or zeroing.dropped_for(m.world, m.unit.owner):
         return
     for event in stores:
         overwritten = _read_behind(m, event)
