@@ -475,6 +475,8 @@ def _module_behind(m: Machine, value: Value, *, state: bool = False) -> str:
     if len({ref | 1 for ref in value.refs}) != 1 or any(obj.kind not in TENSORS for obj in objects):
         return ""
     shares = [share for obj in objects for share in obj.shares]
+    # What a part of the object trains, the object does, if it is a module itself: the part is what is meant.
+    shares = [share for share in shares if m.state.object(share.storage).owner != "self"] or shares
     owner = m.state.object(shares[0].storage) if shares else None
     # Once the loop has ended, it is one of several, all of which are parts of one module.
     handed = owner is not None and owner.owner == ARGUMENT
