@@ -17,6 +17,11 @@ SCALED_LOSS = "scale_loss"
 """`with amp.scale_loss(loss, optimizer) as scaled:` is for running backward over the loss."""
 
 
+_UNWRAPPING = frozenset({"unwrap_model", "de_parallel"})
+"""What accelerate, timm, transformers and ultralytics call the function that hands back the model in a wrapper: its
+parameters are those of what it is given."""
+
+
 def call_unknown(m: Machine, arguments: Arguments, site: int, name: str, receiver: Value | None = None) -> Value:
     """Nobody knows what is called: it looks at its arguments, and makes something.
 
@@ -31,9 +36,18 @@ def call_unknown(m: Machine, arguments: Arguments, site: int, name: str, receive
     maybe_filled(m, arguments)
     if name.rpartition(".")[2] == SCALED_LOSS and arguments.positional:
         return arguments.positional[0]._replace(root=None)
+    if (inner := unwrapped(m, arguments, name)) is not None:
+        return inner
     computed = m.state.mode.inference > 0 and _computes(m, arguments, name)
     flags = frozenset({INFERENCE}) if computed else frozenset[str]()
     return memory.fresh(m, site, Object(text=f"{name}(...)", graph=graph_behind(m, arguments, name), flags=flags))
+
+
+def unwrapped(m: Machine, arguments: Arguments, name: str) -> Value | None:
+    """The model that a call takes a wrapper off."""
+    wrapped = arguments.positional[0] if len(arguments.positional) == 1 else Value()
+    known = wrapped.refs and kind_of(wrapped, m.state) is Kind.MODULE
+    return wrapped._replace(root=None) if known and name.rpartition(".")[2] in _UNWRAPPING else None
 
 
 def _computes(m: Machine, arguments: Arguments, name: str) -> bool:

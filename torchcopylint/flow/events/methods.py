@@ -209,6 +209,8 @@ def _computed_of_unknown(m: Machine, base: Value, obj: Object, event: t.Invoke, 
         return memory.fresh(m, event.site, Object(text=naming.text_of(m, event.out), graph=graph))
     if event.name == unknowns.SCALED_LOSS and rest.positional:
         return rest.positional[0]._replace(root=None)
+    if (inner := unknowns.unwrapped(m, rest, event.name)) is not None:
+        return inner
     if event.name == "copy":
         made = obj._replace(text=naming.text_of(m, event.out), owner="", saved=frozenset(), flags=frozenset())
         result = memory.fresh(m, event.site, made)
