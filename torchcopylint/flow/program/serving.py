@@ -48,7 +48,8 @@ def is_differentiated(world: World, unit: t.Unit) -> bool:
     """Whether a function takes derivatives with a graph of their own, and returns something: backward is to run over
     what it makes of them."""
     index = world.index(unit)
-    given = [one for event in (*index.of(t.Call), *index.of(t.Invoke)) for one in event.arguments]
+    calls: list[t.Call | t.Invoke] = [*index.of(t.Call), *index.of(t.Invoke)]
+    given = [one for event in calls for one in event.arguments]
     asked = [unit.definitions[one.register] for one in given if one.keyword == "create_graph"]
     returns = any(event.value >= 0 for event in index.of(t.Return))
     return returns and any(isinstance(one, t.Const) and one.value is True for one in asked)
