@@ -46,6 +46,8 @@ def _has_fractions(m: Machine, value: Value, target: t.Event | None) -> bool:
     if len(value.refs) != 1 or m.state.object(value.refs[0]).dtype not in _FLOATS:
         return False
     ref = value.refs[0]
+    if _is_drawn(m, ref):
+        return True
     made = m.index.operations.get(m.state.object(ref).site) or _made(m, value)
     asked = isinstance(target, t.Call | t.Invoke) and any(one.keyword == "dtype" for one in target.arguments)
     by_name = m.dotted_of(target).rpartition(".")[2] if isinstance(target, t.Call | t.Invoke) else ""
@@ -55,6 +57,24 @@ def _has_fractions(m: Machine, value: Value, target: t.Event | None) -> bool:
         return False
     name = made.name if isinstance(made, t.Invoke) else m.dotted_of(made).rpartition(".")[2]
     return name in dtypes.FRACTIONAL and not any(one.keyword == "rounding_mode" for one in made.arguments)
+
+
+_DRAWN = frozenset({"rand", "randn", "rand_like", "randn_like", "uniform", "standard_normal", "random_sample"})
+"""What draws numbers of which none is whole."""
+
+
+def _is_drawn(m: Machine, ref: int) -> bool:
+    """Whether what is stored is random numbers, or a view of them, as they were drawn: nobody has rounded them since."""
+    shares = m.state.object(ref).shares
+    if len(shares) != 1 or not shares[0].sure:
+        return False
+    drawn = m.state.object(shares[0].storage)
+    event = m.unit.definitions[m.index.calls[drawn.site]] if drawn.site in m.index.calls else None
+    if not isinstance(event, t.Call | t.Invoke) or m.dotted_of(event).rpartition(".")[2] not in _DRAWN:
+        return False
+    return not any(
+        drawn.text in (write.root, write.name, *(link.source for link in write.chain)) for write in m.writes.values()
+    )
 
 
 def note_arithmetic(m: Machine, target: Value, value: Value, op: str, site: int, name: str) -> None:
