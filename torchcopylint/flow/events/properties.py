@@ -14,6 +14,7 @@ from torchcopylint.flow.values import naming
 from torchcopylint.flow.values.sites import Arguments
 
 if TYPE_CHECKING:
+    from torchcopylint.flow.interprocedural.summaries import Summary
     from torchcopylint.flow.running.machine import Machine
 
 _GETTERS = frozenset({"property", "cached_property", "functools.cached_property"})
@@ -53,7 +54,8 @@ def called(m: Machine, ref: int, name: str, site: int, text: str) -> Value | Non
 
 
 def _getter(m: Machine, ref: int, name: str) -> int | None:
-    """The unit of the property of an object that hands out what stands in its fields, or aliases of that.
+    """The unit of the property of an object that hands out what stands in its fields, or aliases of that, alone or
+    several together: `return self.hidden, self.cell`.
 
     What a property computes anew is followed as a field that nobody sets, which is one thing at each look.
     """
@@ -64,5 +66,13 @@ def _getter(m: Machine, ref: int, name: str) -> int | None:
     if number is None or not _GETTERS & set(m.world.decorators(number)):
         return None
     summary = m.world.summary(number)
-    handed = summary is not None and bool(summary.returned) and all(one.parameter for one in summary.returned)
-    return number if handed else None
+    if summary is None:
+        return None
+    alone = bool(summary.returned) and all(one.parameter for one in summary.returned)
+    return number if alone or _hands_out_together(summary) else None
+
+
+def _hands_out_together(summary: Summary) -> bool:
+    """Whether all that stands in the tuple or list that a function makes stands in fields of what it is passed."""
+    together = summary.result.kind in (Kind.TUPLE, Kind.LIST) and bool(summary.parts)
+    return together and all(part.returned and all(one.parameter for one in part.returned) for part in summary.parts)
