@@ -477,6 +477,35 @@ def _shuffle(op: Op) -> None:
     assert len({tuple(row.tolist()) for row in tensor}) < 6
 
 
+# OpenCV, where it is installed.
+
+_CORNERS = np.array([[0, 0], [6, 0], [6, 6]], dtype="int32")
+_DRAWING: dict[str, tuple[Any, ...]] = {
+    "rectangle": ((0, 0), (6, 6)),
+    "circle": ((4, 4), 2),
+    "line": ((0, 0), (6, 6)),
+    "arrowedLine": ((0, 0), (6, 6)),
+    "ellipse": ((4, 4), (2, 2), 0, 0, 360),
+    "polylines": ([_CORNERS], True),
+    "fillPoly": ([_CORNERS],),
+    "fillConvexPoly": (_CORNERS,),
+    "drawContours": ([_CORNERS], -1),
+    "drawMarker": ((4, 4),),
+    "putText": ("x", (0, 7), 0, 1.0),
+}
+
+
+@probe(*(name for name in table.names("overlay") if name.startswith("cv2.")))
+def _drawing(op: Op) -> None:
+    name = op.name.rpartition(".")[2]
+    function = getattr(pytest.importorskip("cv2"), name)
+    image = np.zeros((8, 8, 3), dtype="uint8")
+    assert function(image, *_DRAWING[name], (255, 0, 0)) is image
+    assert image.any()
+    assert op.writes == (0,)
+    assert op.shares == "same"
+
+
 # einops.
 
 calls(
