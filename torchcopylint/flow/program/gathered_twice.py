@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.facts import ParameterTwice
 from torchcopylint.flow.model import Kind, Sure
+from torchcopylint.flow.tapes import uses
 from torchcopylint.flow.values import naming
 from torchcopylint.knowledge import table
 
@@ -115,9 +116,9 @@ def _asked(m: Machine, register: int) -> t.Invoke | None:
 
 
 def _one_of(m: Machine, load: t.Load) -> t.Iterate | None:
-    """The head of the loop that binds a name, if nothing else does."""
-    bound = m.index.binds.get(load.name, ())
-    made = m.unit.definitions[bound[0].value] if len(bound) == 1 and bound[0].value >= 0 else None
+    """The head of the loop that has bound a name, if nothing else has where it is looked at: loops may share a name."""
+    bound = uses.bindings_before(m, load)
+    made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
     if isinstance(made, t.Unpack):
         made = m.unit.definitions[made.value]
     return made if isinstance(made, t.Iterate) else None

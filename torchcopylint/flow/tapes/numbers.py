@@ -64,7 +64,7 @@ _DRAWN = frozenset({"rand", "randn", "rand_like", "randn_like", "uniform", "stan
 
 
 def _is_drawn(m: Machine, ref: int) -> bool:
-    """Whether what is stored is random numbers, or a view of them, as they were drawn: nobody has rounded them since."""
+    """Whether what is stored is random numbers, or a view of them, as they were drawn and nobody has changed since."""
     shares = m.state.object(ref).shares
     if len(shares) != 1 or not shares[0].sure:
         return False
