@@ -50,9 +50,9 @@ class Rule(NamedTuple):
     own_places: bool = False
     fields_once: bool = False
 
-    def alone(self, facts: FileFacts) -> list[Report]:
+    def alone(self, facts: FileFacts, stated: Sequence[UnitFacts]) -> list[Report]:
         """What the rule reports of a file's units by themselves, and of functions of other files that they call."""
-        found = list(self.reports(facts.units))
+        found = list(self._reports(facts.units, stated))
         return [*found, *self._of_guests(facts, {facts.statements[report.site] for report in found})]
 
     def with_helpers(self, facts: FileFacts, found: Sequence[Report], spoken: Spoken) -> Iterator[Report]:
@@ -124,7 +124,10 @@ class Rule(NamedTuple):
 
     def reports(self, units: Sequence[UnitFacts]) -> Iterator[Report]:
         """What the rule reports of a file's units. Of most units nothing is stated, so that no check has to look."""
-        stated = _stated(units)
+        return self._reports(units, _stated(units))
+
+    def _reports(self, units: Sequence[UnitFacts], stated: Sequence[UnitFacts]) -> Iterator[Report]:
+        """The same, where it is known of which of the units something is stated."""
         if not stated:
             return
         of_classes = [] if self.check_class is None else list(_of_classes(self.check_class, units))
@@ -159,9 +162,10 @@ def _shared_at(report: Report) -> frozenset[int]:
 def reported(facts: FileFacts) -> list[tuple[Rule, Report]]:
     """What every rule reports of a file, in order of code: of its units, and of units with their helpers in them what
     the units alone do not show. Of most files nothing is stated, so that no rule has to look."""
-    if not (_stated(facts.units) or facts.called or facts.expanded.units):
+    stated = _stated(facts.units)
+    if not (stated or facts.called or facts.expanded.units):
         return []
-    plain = [(rule, rule.alone(facts)) for rule in load_rules()]
+    plain = [(rule, rule.alone(facts, stated)) for rule in load_rules()]
     spoken: dict[int, list[Page]] = {}
     for rule, reports in plain if facts.expanded.units else ():
         for report in reports:

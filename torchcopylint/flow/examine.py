@@ -357,7 +357,7 @@ def _asks_inplace(world: World, unit: t.Unit) -> bool:
     """Whether a method asks a field of its object whether to write in place: `if self.inplace:`."""
     if unit.owner < 0:
         return False
-    asked = (e for e in world.index(unit).named if isinstance(e, t.Attribute) and e.name in SWITCHES)
+    asked = (e for e in world.index(unit).named if e.__class__ is t.Attribute and e.name in SWITCHES)
     return any(e.base >= 0 and _is_receiver(unit, e.base) for e in asked)
 
 

@@ -505,11 +505,11 @@ _INNER: dict[type[Any], Callable[[Any], tuple[Tape, ...]]] = {
 
 def changed_inside(event: Event, change: Callable[[Tape], Tape]) -> dict[str, Any]:
     """The fields of a bracket that change when each tape inside becomes another one; none of any other event."""
-    if isinstance(event, Branch):
+    if event.__class__ is Branch:
         return {"arms": tuple([change(arm) for arm in event.arms])}
-    if isinstance(event, Loop):
+    if event.__class__ is Loop:
         return {"test": change(event.test), "body": change(event.body), "orelse": change(event.orelse)}
-    if isinstance(event, Try):
+    if event.__class__ is Try:
         body, handlers = change(event.body), tuple([change(handler) for handler in event.handlers])
         return {"body": body, "handlers": handlers, "orelse": change(event.orelse), "final": change(event.final)}
     return {}

@@ -88,41 +88,43 @@ def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
     found: set[str] = set()
     way = WayBack(m, register, MAX_STEPS)
     for event in way:
-        if isinstance(event, t.Load):
+        if event.__class__ is t.Load:
             bound = uses.bindings_before(m, event)
             way.go_on([*bound, *_appended(m, event.name, bound)])
             if event.name in names and not any(_ends(m, event.name, one) for one in bound):
                 found.add(event.name)
-        elif isinstance(event, t.Attribute) and event.name in fields:
+        elif event.__class__ is t.Attribute and event.name in fields:
             if naming.text_of(m, event.out) == field_of(m, event.name):
                 found.add(field_of(m, event.name))
-        elif isinstance(event, t.Attribute) and _is_view_with_graph(m, event):
+        elif event.__class__ is t.Attribute and _is_view_with_graph(m, event):
             way.go_on([event.base])
-        elif isinstance(event, t.Operate) and event.symbol not in _COMPARISONS:
+        elif event.__class__ is t.Operate and event.symbol not in _COMPARISONS:
             way.go_on(event.operands)
-        elif isinstance(event, t.Unpack):
+        elif event.__class__ is t.Unpack:
             of_own = _through_own(m, event.value, f"[{event.position}]")
             way.go_on([event.value] if of_own is None else of_own)
             found |= _fields_through_own(m, event.value, f"[{event.position}]", fields) if of_own is not None else set()
-        elif isinstance(event, t.Item):
+        elif event.__class__ is t.Item:
             way.go_on([event.base])
-        elif isinstance(event, t.Iterate):
+        elif event.__class__ is t.Iterate:
             way.go_on([event.iterable])
-        elif isinstance(event, t.Call) and m.dotted_of(event) in _GOING_THROUGH:
+        elif event.__class__ is t.Call and m.dotted_of(event) in _GOING_THROUGH:
             way.go_on([argument.register for argument in event.arguments])
-        elif isinstance(event, t.Make):
+        elif event.__class__ is t.Make:
             # A key of a dictionary is no part of what stands there.
             collected = (one.item for one in m.index.of(t.Collect) if one.container == event.out)
             way.go_on([*event.items, *collected])
-        elif isinstance(event, t.Invoke) and event.name in _LOOKING_THROUGH and not event.arguments:
+        elif event.__class__ is t.Invoke and event.name in _LOOKING_THROUGH and not event.arguments:
             way.go_on([event.base])
-        elif isinstance(event, t.Invoke) and event.name in _TAKING_OUT and event.arguments:
+        elif event.__class__ is t.Invoke and event.name in _TAKING_OUT and event.arguments:
             # What stands in for an entry that there is not yet has no history.
             way.go_on([event.base])
-        elif isinstance(event, t.Call | t.Invoke) and (of_own := _through_own(m, event.out, "")) is not None:
+        elif (event.__class__ is t.Call or event.__class__ is t.Invoke) and (
+            of_own := _through_own(m, event.out, "")
+        ) is not None:
             way.go_on(of_own)
             found |= _fields_through_own(m, event.out, "", fields)
-        elif isinstance(event, t.Call | t.Invoke) and _keeps_graph(m, event):
+        elif (event.__class__ is t.Call or event.__class__ is t.Invoke) and _keeps_graph(m, event):
             way.go_on([argument.register for argument in event.arguments])
             way.go_on([event.base] if isinstance(event, t.Invoke) else [])
     return found
@@ -136,7 +138,7 @@ def _is_view_with_graph(m: Machine, event: t.Attribute) -> bool:
 
 def _appended(m: Machine, name: str, bound: list[int]) -> list[int]:
     """What is put into a list or dictionary that a name is bound to, by that name."""
-    if not any(isinstance(m.unit.definitions[register], t.Make) for register in bound if register >= 0):
+    if not any(m.unit.definitions[register].__class__ is t.Make for register in bound if register >= 0):
         return []
     stored = [event.value for event in m.index.of(t.StoreItem) if naming.text_of(m, event.base) == name]
     return stored + [
@@ -157,16 +159,16 @@ class Called(NamedTuple):
 def called(m: Machine, register: int) -> Called | None:
     """The call of a method that a register comes from: of a network in a field, that is its `forward`."""
     call = m.unit.definitions[register] if register >= 0 else None
-    base = m.unit.definitions[call.base] if isinstance(call, t.Invoke) and call.base >= 0 else None
-    if not isinstance(call, t.Invoke) or m.unit.owner < 0 or not m.unit.parameters:
+    base = m.unit.definitions[call.base] if call.__class__ is t.Invoke and call.base >= 0 else None
+    if call.__class__ is not t.Invoke or m.unit.owner < 0 or not m.unit.parameters:
         return None
-    if isinstance(base, t.Load) and base.name == m.unit.first:
+    if base.__class__ is t.Load and base.name == m.unit.first:
         known = m.world.field_of(f"class#{m.unit.owner}", call.name)
         forward = m.world.method_of(known, "forward") if known is not None and known.kind is Kind.MODULE else None
         method = m.world.method(m.unit.owner, call.name) if forward is None else forward
         return Called(call, call.name if forward is not None else "", method) if method is not None else None
-    holder = m.unit.definitions[base.base] if isinstance(base, t.Attribute) and base.base >= 0 else None
-    if isinstance(base, t.Attribute) and isinstance(holder, t.Load) and holder.name == m.unit.first:
+    holder = m.unit.definitions[base.base] if base.__class__ is t.Attribute and base.base >= 0 else None
+    if base.__class__ is t.Attribute and holder.__class__ is t.Load and holder.name == m.unit.first:
         known = m.world.field_of(f"class#{m.unit.owner}", base.name)
         method = m.world.method_of(known, call.name) if known is not None else None
         return Called(call, base.name, method) if method is not None else None

@@ -138,11 +138,11 @@ def _invoke(m: Machine, event: t.Invoke) -> None:
         m.set(event.out, call_value(m, called, arguments, event, text))
         return
     arguments = gather(m, event.arguments, [base])
-    if isinstance(base.const, Super):
+    if base.const.__class__ is Super:
         callbacks.note_super(m, event)
         m.set(event.out, modules.call_super(m, event, arguments))
         return
-    if isinstance(base.const, ClassReference):
+    if base.const.__class__ is ClassReference:
         m.set(event.out, _class_method(m, base.const, event, arguments))
         return
     if not base.refs:
@@ -209,7 +209,7 @@ def call_value(m: Machine, function: Value, arguments: Arguments, event: t.Call 
     """The result of calling a value."""
     if isinstance(function.const, Dotted):
         return call_dotted(m, function.const, arguments, event, name)
-    if isinstance(function.const, FunctionReference):
+    if function.const.__class__ is FunctionReference:
         return applying.call(m, function.const, arguments, event.site, name)
     if isinstance(function.const, ClassReference):
         return making.instantiate(m, function.const, arguments, event.site, name)

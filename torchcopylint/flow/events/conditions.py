@@ -49,7 +49,7 @@ def assume(m: Machine, register: int, truth: bool) -> None:
         return
     switching.assume(m, register, truth)
     event = m.unit.definitions[register]
-    if isinstance(event, t.Logic):
+    if event.__class__ is t.Logic:
         if event.symbol == "not":
             assume(m, event.operands[0], not truth)
         elif (event.symbol == "and" and truth) or (event.symbol == "or" and not truth):
@@ -60,30 +60,30 @@ def assume(m: Machine, register: int, truth: bool) -> None:
             _assume_class(m, event, truth == (event.symbol == "is"))
         elif event.symbol in ("in", "not in") and len(event.operands) == 2:
             _assume_class(m, event, truth == (event.symbol == "in"))
-    elif isinstance(event, t.Attribute) and event.name == "training" and not truth:
+    elif event.__class__ is t.Attribute and event.name == "training" and not truth:
         m.state.put(TRAINING, False)
-    elif isinstance(event, t.Attribute) and event.name == "requires_grad" and not truth:
+    elif event.__class__ is t.Attribute and event.name == "requires_grad" and not truth:
         _assume_no_grad(m, event.base)
-    elif isinstance(event, t.Call):
+    elif event.__class__ is t.Call:
         function = m.value(event.function)
         if function.const == "builtins.isinstance" and len(event.arguments) == 2:
             _assume_instance(m, event.arguments[0].register, event.arguments[1].register, truth)
         elif function.const == _IS_TENSOR and event.arguments:
             _assume_tensor(m, event.arguments[0].register, truth)
-    elif isinstance(event, t.Invoke):
+    elif event.__class__ is t.Invoke:
         base = m.value(event.base)
         if isinstance(base.const, Dotted) and f"{base.const}.{event.name}" == _IS_TENSOR and event.arguments:
             _assume_tensor(m, event.arguments[0].register, truth)
-    elif isinstance(event, t.Operate) and event.symbol in ("==", "!="):
+    elif event.__class__ is t.Operate and event.symbol in ("==", "!="):
         if truth == (event.symbol == "=="):
             _assume_same_dtype(m, event)
         elif len(event.operands) == 2:
             unlike.assume(m, event)
         _assume_class(m, event, truth == (event.symbol == "=="))
-    elif isinstance(event, t.Load):
+    elif event.__class__ is t.Load:
         bound = uses.bindings_before(m, event)
         event = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
-    if isinstance(event, t.Invoke) and event.name == "is_floating_point":
+    if event.__class__ is t.Invoke and event.name == "is_floating_point":
         _assume_dtype(m, _asked_about(m, event), dtypes.FLOATING if truth else dtypes.INTEGRAL)
 
 
@@ -98,7 +98,7 @@ def _assume_tensor(m: Machine, register: int, truth: bool) -> None:
 def _assume_class(m: Machine, event: t.Logic | t.Operate, truth: bool) -> None:
     """`type(x) is C`, `type(x) == C` or `type(x) in (C, D)` holds, or does not: it says what `isinstance` would."""
     asked = m.unit.definitions[event.operands[0]] if event.operands[0] >= 0 else None
-    if isinstance(asked, t.Call) and len(asked.arguments) == 1 and m.value(asked.function).const == "builtins.type":
+    if asked.__class__ is t.Call and len(asked.arguments) == 1 and m.value(asked.function).const == "builtins.type":
         _assume_instance(m, asked.arguments[0].register, event.operands[1], truth)
 
 
@@ -154,7 +154,7 @@ def _is_bound_by_first_turn(m: Machine, name: str, site: int) -> bool:
         return False
     binds = [use for use in uses.of_name(m, name) if not use.loads and around[-1] in use.loops]
     made = [_bound(m, use.register) for use in binds]
-    asked = any(_binds_where_none(m, event, name, site) for event in loop.body if isinstance(event, t.Branch))
+    asked = any(_binds_where_none(m, event, name, site) for event in loop.body if event.__class__ is t.Branch)
     return asked and not any(one is None or (isinstance(one, t.Const) and one.value is None) for one in made)
 
 

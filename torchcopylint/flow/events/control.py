@@ -329,7 +329,7 @@ def _waits(m: Machine, event: t.Event) -> bool:
 
 def _collected(m: Machine, register: int) -> int:
     """What a list comprehension that is a statement collects, if it does so in one place; else the value itself."""
-    if not isinstance(m.unit.definitions[register], t.Make):
+    if m.unit.definitions[register].__class__ is not t.Make:
         return register
     items = [one.item for one in m.index.of(t.Collect) if one.container == register]
     return items[0] if len(items) == 1 and items[0] in m.pure_calls else register
@@ -343,9 +343,9 @@ def _discard(m: Machine, event: t.Discard) -> None:
         if event.value in m.mode_factories:
             m.fact(GradModeUnused(event.site, naming.text_of(m, event.value).removesuffix("()"), "statement"))
         return
-    if isinstance(made, t.Invoke | t.Call) and made.site in m.writes:
+    if (made.__class__ is t.Invoke or made.__class__ is t.Call) and made.site in m.writes:
         m.writes[made.site] = m.writes[made.site]._replace(dropped=True)
-    computes = isinstance(made, t.Operate) and made.symbol in _COMPUTING and len(made.operands) == 2
+    computes = made.__class__ is t.Operate and made.symbol in _COMPUTING and len(made.operands) == 2
     register = _collected(m, event.value)
     if register != event.value:
         made, value = m.unit.definitions[register], m.value(register)

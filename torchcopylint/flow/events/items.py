@@ -128,7 +128,7 @@ def _item_of(m: Machine, single: Value, obj: Object, event: t.Item, text: str) -
         region = indexing.region_of(m, event.subscript)
         return memory.alias(m, single, event.site, How.INDEX, part, region=region, when=memory.IF_TENSOR, tag="slice")
     found = slots.element(m, single, key, event.site, text)
-    root = single.root if isinstance(single.root, tuple) and single.root[1].startswith(".") else None
+    root = single.root if single.root.__class__ is tuple and single.root[1].startswith(".") else None
     if root is not None and isinstance(key, int | str) and len(found.refs) == 1:
         ref = found.refs[0]
         m.state.set_object(ref, training_fields.of_entry(m, root[0], root[1][1:], key, m.state.object(ref)))
@@ -324,15 +324,15 @@ def _are_pairs(m: Machine, register: int) -> bool:
     """Whether each of what somebody calls his parameters is taken apart: they come with their names, as those of torch
     do not. `for name, p in net.parameters()`"""
     element = m.unit.definitions[register] if register >= 0 else None
-    through = m.unit.definitions[element.iterable] if isinstance(element, t.Iterate) and element.iterable >= 0 else None
-    return isinstance(through, t.Invoke) and through.name == "parameters"
+    through = m.unit.definitions[element.iterable] if element.__class__ is t.Iterate and element.iterable >= 0 else None
+    return through.__class__ is t.Invoke and through.name == "parameters"
 
 
 def _spelt_out(m: Machine, event: t.Unpack) -> int | None:
     """The register that is taken out of what stands there with a star in it, `a, b, c = x, *pair, y`: in front of the
     star by its place, behind it by that from the end. -1 is a part of what the star spreads, `None` no star."""
     made = m.unit.definitions[event.value] if event.value >= 0 else None
-    if not isinstance(made, t.Make) or made.kind == "dict" or not any(made.stars) or event.position < 0:
+    if made.__class__ is not t.Make or made.kind == "dict" or not any(made.stars) or event.position < 0:
         return None
     first, last = made.stars.index(True), len(made.stars) - 1 - made.stars[::-1].index(True)
     if event.position < first:
@@ -348,7 +348,9 @@ def _handed_back(m: Machine, event: t.Unpack, value: Value) -> Value | None:
     Thus `model, optimizer = accelerator.prepare(model, optimizer)`: what it is wrapped in has the same parameters.
     """
     made = m.unit.definitions[event.value] if event.value >= 0 else None
-    if not isinstance(made, t.Call | t.Invoke) or not 0 <= event.position < len(made.arguments):
+    if (made.__class__ is not t.Call and made.__class__ is not t.Invoke) or not 0 <= event.position < len(
+        made.arguments
+    ):
         return None
     given, bound = made.arguments[event.position], m.index.consumers.get(event.out)
     if given.keyword or given.stars or given.register < 0 or not isinstance(bound, t.Bind):

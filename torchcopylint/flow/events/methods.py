@@ -290,7 +290,7 @@ def call_tensor_method(m: Machine, op: Op, arguments: Arguments, event: t.Invoke
 
 def _receiver_text(m: Machine, event: t.Invoke | t.Call, base: Value) -> str:
     """How what a method is called on is written, which may be in the brackets: `torch.detach_(x)`."""
-    if isinstance(event, t.Invoke) and not isinstance(m.value(event.base).const, t.Dotted):
+    if event.__class__ is t.Invoke and not isinstance(m.value(event.base).const, t.Dotted):
         return naming.text_of(m, event.base)
     text = naming.spelling(m, event.arguments[0].register) if event.arguments else "..."
     return text if text != "..." else naming.key_text(m, base.root) or "..."

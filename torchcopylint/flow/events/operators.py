@@ -415,7 +415,9 @@ def _note_repeated(m: Machine, event: t.Make) -> None:
     if len(event.items) < 2 or event.kind == "set" or any(event.stars):
         return
     user = m.consumer_of(event.out)
-    if isinstance(user, t.Unpack) or (isinstance(user, t.Call | t.Invoke) and _is_of_library(m, user)):
+    if user.__class__ is t.Unpack or (
+        (user.__class__ is t.Call or user.__class__ is t.Invoke) and _is_of_library(m, user)
+    ):
         return
     repeating.note_twice(m, map(m.value, event.items), event.site, event.out)
 

@@ -120,10 +120,10 @@ def _body(home: Home, unit: t.Unit, decorators: tuple[str, ...]) -> Body | None:
 def _taken(unit: t.Unit, events: list[t.Event]) -> set[str] | None:
     """The names that a function takes from outside; `None` if it binds one there."""
     own = unit.bound | {parameter.name for parameter in unit.parameters}
-    bound = {event.name for event in events if isinstance(event, t.Bind | t.Delete)}
+    bound = {event.name for event in events if (event.__class__ is t.Bind or event.__class__ is t.Delete)}
     if any(name not in own and "#" not in name and not name.startswith("%") for name in bound):
         return None
-    return {event.name for event in events if isinstance(event, t.Load)} - own - bound
+    return {event.name for event in events if event.__class__ is t.Load} - own - bound
 
 
 def _concerns_memory(home: Home, unit: t.Unit) -> bool:
@@ -135,9 +135,9 @@ def _concerns_memory(home: Home, unit: t.Unit) -> bool:
 
 def _is_about_memory(event: t.Event, imports: Mapping[str, Dotted]) -> bool:
     """Whether an event may share, write, keep or compute a tensor."""
-    if isinstance(event, t.Attribute | t.Invoke):
+    if event.__class__ is t.Attribute or event.__class__ is t.Invoke:
         return _is_operation(event.name)
-    if isinstance(event, t.Load):
+    if event.__class__ is t.Load:
         return event.name in imports and table.function(imports[event.name]) is not None
     return isinstance(event, t.Operate) and event.symbol in _ARITHMETIC
 
@@ -169,9 +169,9 @@ def _moved(home: Home, unit: t.Unit, outer: Mapping[str, Dotted]) -> t.Unit:
         return _annotation(home, annotation) if annotation is not None else None
 
     def rewritten(event: t.Event) -> t.Event:
-        if isinstance(event, t.Load) and event.name in outer:
+        if event.__class__ is t.Load and event.name in outer:
             return t.Import(event.out, outer[event.name], event.site)
-        if isinstance(event, t.Bind) and event.annotation is not None:
+        if event.__class__ is t.Bind and event.annotation is not None:
             return event._replace(annotation=annotated(event.annotation))
         return event
 

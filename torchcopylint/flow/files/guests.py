@@ -59,7 +59,7 @@ def invite(program: t.Program, outside: Outside) -> tuple[t.Program, Guests]:
         else:
             seats.seat_class(key[0], body)
         if depth < MAX_DEPTH:
-            taken = [event for part in parts for event in t.events(part.unit.tape) if isinstance(event, t.Import)]
+            taken = [event for part in parts for event in t.events(part.unit.tape) if event.__class__ is t.Import]
             names = [event.dotted for event in taken]
             names += [t.Dotted(base.name) for base in body.info.bases] if isinstance(body, ClassBody) else []
             targets = (outside.target(name) for name in dict.fromkeys(names) if "#" in name)
@@ -107,12 +107,12 @@ def _used(program: t.Program, outside: Outside) -> Iterator[Target]:
 def _imported(program: t.Program, outside: Outside) -> _Imported:
     names: dict[str, dict[Dotted, None]] = {}
     for unit in program.units:
-        made = {e.out: e.dotted for e in unit.definitions if isinstance(e, t.Import)}
+        made = {e.out: e.dotted for e in unit.definitions if e.__class__ is t.Import}
         made = {out: dotted for out, dotted in made.items() if outside.imported(dotted).__class__ is Foreign}
         for event in t.events(unit.tape) if made else ():
-            if isinstance(event, t.Bind) and event.value in made:
+            if event.__class__ is t.Bind and event.value in made:
                 names.setdefault(event.name, {})[made[event.value]] = None
-    stars = [event.dotted for event in program.units[0].tape if isinstance(event, t.StarImport)]
+    stars = [event.dotted for event in program.units[0].tape if event.__class__ is t.StarImport]
     return _Imported(names, tuple(star for star in reversed(stars) if outside.imported(star).__class__ is Foreign))
 
 
@@ -120,11 +120,11 @@ def _used_by(unit: t.Unit, imported: _Imported) -> Iterator[str]:
     """The dotted names that a unit loads, or takes out of a module that it has imported."""
     holds: dict[int, str] = {}
     for event in unit.definitions:
-        if isinstance(event, t.Load):
+        if event.__class__ is t.Load:
             for dotted in imported.names.get(event.name, ()):
                 holds[event.out] = dotted
                 yield dotted
-        elif isinstance(event, t.Attribute | t.Invoke) and event.base in holds:
+        elif (event.__class__ is t.Attribute or event.__class__ is t.Invoke) and event.base in holds:
             base = holds[event.base]
             name = f"{base}{event.name}" if base.endswith(".") else f"{base}.{event.name}"
             if isinstance(event, t.Attribute):

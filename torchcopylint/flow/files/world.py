@@ -209,7 +209,7 @@ class World(OuterNames):
         found: dict[str, list[int]] = {}
         for unit in self.own_units:
             if unit.kind == "function" and unit.parent == 0 and unit.owner < 0:
-                makes = any(isinstance(e, t.Load) and e.name in self._class_names for e in unit.definitions)
+                makes = any(e.__class__ is t.Load and e.name in self._class_names for e in unit.definitions)
                 if not makes:
                     found.setdefault(unit.name, []).append(unit.number)
         return found

@@ -48,13 +48,13 @@ def _has_no_graph_of(m: Machine, loads: dict[str, list[t.Load]], register: int, 
     if use is None:
         # It stands in square brackets, or nowhere.
         return True
-    if isinstance(use, t.Invoke) and use.base == register:
+    if use.__class__ is t.Invoke and use.base == register:
         return use.name in _METHODS
-    if isinstance(use, t.Call | t.Invoke):
+    if use.__class__ is t.Call or use.__class__ is t.Invoke:
         return m.dotted_of(use).rpartition(".")[2] in _BY_SHAPE and use.arguments[0].register == register
-    if isinstance(use, t.Attribute):
+    if use.__class__ is t.Attribute:
         return use.name in _ATTRIBUTES
-    if isinstance(use, t.Item | t.Operate) and steps:
+    if (use.__class__ is t.Item or use.__class__ is t.Operate) and steps:
         return _has_no_graph_of(m, loads, use.out, steps - 1)
     if isinstance(use, t.Bind) and steps and len(m.index.binds.get(use.name, ())) == 1:
         return not uses.seen_from_inside(m, use.name) and all(

@@ -380,7 +380,7 @@ def _ran_aside(m: Machine, site: int, target: Value, value: Value, source: str) 
 
 def is_field_from_before(m: Machine, root: Key | None, owners: tuple[str, ...] = ("self",)) -> bool:
     """Whether something is held by a field of `self` that this method has not set: it outlives the call."""
-    if not isinstance(root, tuple) or m.state.object(root[0]).owner not in owners or not root[1].startswith("."):
+    if root.__class__ is not tuple or m.state.object(root[0]).owner not in owners or not root[1].startswith("."):
         return False
     cell = m.state.cell(root)
     return cell is not None and cell.site == -1

@@ -25,10 +25,10 @@ def note(m: Machine, event: t.Bind | t.StoreAttribute | t.StoreItem, value: Valu
         # What is computed there has no graph, whatever it is computed from.
         return
     made = m.unit.definitions[event.value] if event.value >= 0 else None
-    if isinstance(made, t.Call | t.Invoke):
+    if made.__class__ is t.Call or made.__class__ is t.Invoke:
         _note_joined(m, event, _joined(m, made), value)
         return
-    found = addends.of(m, event) if isinstance(made, t.Operate) else None
+    found = addends.of(m, event) if made.__class__ is t.Operate else None
     if found is None:
         return
     site, held, name = found.place.site, m.value(found.own), naming.text_of(m, found.own)

@@ -130,7 +130,7 @@ def _place(m: Machine, event: _Store) -> Place | None:
 
 def _argument(m: Machine, event: t.Event | None) -> str:
     """The parameter that an expression is, as the unit was given it; empty if it is none."""
-    if not isinstance(event, t.Load) or not any(one.name == event.name for one in m.unit.parameters):
+    if event.__class__ is not t.Load or not any(one.name == event.name for one in m.unit.parameters):
         return ""
     own = m.unit.owner >= 0 and event.name == m.unit.first
     return event.name if own or not uses.bindings_before(m, event) else ""

@@ -66,7 +66,7 @@ def attribute(m: Machine, base: Value, name: str, site: int, text: str, out: int
     """The value of `base.name`; `text` is the base as the user wrote it."""
     if isinstance(base.const, Dotted):
         return imports.member(m, base.const, name)
-    if isinstance(base.const, ClassReference) and not base.refs:
+    if base.const.__class__ is ClassReference and not base.refs:
         return class_bodies.by_name(m, base.const.number, name, text)
     if not base.refs:
         return UNKNOWN if base.kind is not Kind.NONE else Value()

@@ -394,4 +394,4 @@ class Classes(Lineages):
 
 
 def _registers(event: t.Event | None) -> bool:
-    return isinstance(event, t.Invoke) and event.name.startswith(("register_", "add_module", "__setattr__"))
+    return event.__class__ is t.Invoke and event.name.startswith(("register_", "add_module", "__setattr__"))

@@ -383,20 +383,20 @@ def met(m: Machine) -> list[FieldMet]:
     for event in m.index.events:
         if event.__class__ not in _MEETING:
             continue
-        if isinstance(event, t.Operate | t.Augment):
+        if event.__class__ is t.Operate or event.__class__ is t.Augment:
             pair = event.operands if isinstance(event, t.Operate) else (event.target, event.value)
             found += _met(m, event.site, pair, event.symbol, "operand")
-        elif isinstance(event, t.Invoke) and event.name.rstrip("_") in _TENSORWISE:
+        elif event.__class__ is t.Invoke and event.name.rstrip("_") in _TENSORWISE:
             pair = (event.base, *[argument.register for argument in event.arguments])
             form = "restored" if event.name == "copy_" and field_of(m, event.base) == "" else "operand"
             form = "averaged" if _averages(m, event) else form
             found += _met(m, event.site, pair, event.name, form)
-        elif isinstance(event, t.Call) and m.dotted_of(event).rpartition(".")[2] in _TENSORWISE:
+        elif event.__class__ is t.Call and m.dotted_of(event).rpartition(".")[2] in _TENSORWISE:
             pair = tuple(argument.register for argument in event.arguments)
             found += _met(m, event.site, pair, naming.text_of(m, event.function), "operand")
-        elif isinstance(event, t.StoreAttribute) and event.name == "data":
+        elif event.__class__ is t.StoreAttribute and event.name == "data":
             found += _met(m, event.site, (event.base, event.value), ".data =", "restored")
-        elif isinstance(event, t.Invoke) and event.name == "load_state_dict" and event.arguments:
+        elif event.__class__ is t.Invoke and event.name == "load_state_dict" and event.arguments:
             register = event.arguments[0].register
             earlier = from_earlier_call(m, register, event.site)
             field = earlier or field_of(m, register)
@@ -462,9 +462,9 @@ def _averages(m: Machine, event: t.Invoke) -> bool:
 def _scaled(m: Machine, register: int, depth: int) -> list[int]:
     """What a value is a multiple of, in whatever shape: `d * a` is one of `a`, or of `d`; so is `a.flatten()`."""
     event = m.unit.definitions[register] if register >= 0 else None
-    if depth and isinstance(event, t.Invoke) and event.name in _RESHAPING:
+    if depth and event.__class__ is t.Invoke and event.name in _RESHAPING:
         return _scaled(m, event.base, depth - 1)
-    if depth and isinstance(event, t.Operate) and event.symbol in ("*", "/"):
+    if depth and event.__class__ is t.Operate and event.symbol in ("*", "/"):
         return [part for operand in event.operands for part in _scaled(m, operand, depth - 1)]
     return [register]
 

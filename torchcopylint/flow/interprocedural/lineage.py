@@ -100,7 +100,7 @@ class Lineages:
         export = self._exports.get(0, {}).get(first)
         if export is not None and isinstance(export.value.const, Dotted):
             name = export.value.const + ("." + rest if rest else "")
-            if isinstance(export.value.const, Foreign):
+            if export.value.const.__class__ is Foreign:
                 target = self.outside.target(name)
                 return table.canonical(target.dotted) if target is not None and target.dotted else Foreign(name)
             return table.canonical(name)
@@ -110,7 +110,7 @@ class Lineages:
     def imports(self) -> Mapping[str, Dotted]:
         """The names of the module that stand for what is imported, but for what the project may define."""
         values = {name: export.value.const for name, export in self._exports.get(0, {}).items()}
-        return {name: const for name, const in values.items() if const.__class__ is Dotted}
+        return {name: const for name, const in values.items() if isinstance(const, Dotted)}
 
     def is_method(self, name: str) -> bool:
         """Whether some class of this file has a method, or a property, of a name."""
@@ -120,7 +120,7 @@ class Lineages:
 
     def class_named(self, dotted: str) -> int | None:
         """The number of a class of this file by its plain name, or of another by the name that it is imported by."""
-        if isinstance(dotted, Foreign):
+        if dotted.__class__ is Foreign:
             return self.outside.as_class(self.outside.target(dotted), dotted)[0]
         return self._class_names.get(dotted)
 
@@ -232,8 +232,17 @@ class Lineages:
         """The names of the attributes that the methods of each class look at."""
         found: dict[int, set[str]] = {}
         for unit in self.program.units:
-            names = {event.name for event in unit.definitions if isinstance(event, t.Attribute)}
+            names = {event.name for event in unit.definitions if event.__class__ is t.Attribute}
             found.setdefault(unit.owner, set()).update(names)
+        return found
+
+    @kept_property
+    def names_inside(self) -> dict[int, set[str]]:
+        """By unit, the names of outside that the functions right inside of it speak of."""
+        found: dict[int, set[str]] = {}
+        for unit in self.program.units:
+            loaded = {event.name for event in unit.definitions if event.__class__ is t.Load}
+            found.setdefault(unit.parent, set()).update(loaded - unit.bound)
         return found
 
     def index(self, unit: t.Unit) -> UnitIndex:

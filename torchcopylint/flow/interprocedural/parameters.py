@@ -276,7 +276,7 @@ class Parameters(Classes):
         for name, value in bound.items():
             if value.kind is Kind.NONE and not value.refs:
                 continue
-            if isinstance(value.const, FunctionReference):
+            if value.const.__class__ is FunctionReference:
                 self.passed_functions.setdefault((unit, name), set()).add(value.const.unit)
             self._given.setdefault(unit, {}).setdefault(name, True)
             alone = giving.is_nobody_elses(m, value, site)

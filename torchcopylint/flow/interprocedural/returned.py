@@ -143,7 +143,7 @@ def save_arguments(m: Machine, result: Value, held: Iterable[Value], site: int, 
 
 def inner_function(m: Machine, values: list[Value]) -> int:
     """The unit of the one function inside of this one that some values all are, else -1."""
-    units = {value.const.unit if isinstance(value.const, FunctionReference) else -1 for value in values}
+    units = {value.const.unit if value.const.__class__ is FunctionReference else -1 for value in values}
     number = units.pop() if len(units) == 1 else -1
     return number if number >= 0 and m.world.is_own(number) and m.world.unit(number).parent == m.unit.number else -1
 

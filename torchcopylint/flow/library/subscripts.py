@@ -171,10 +171,14 @@ def is_mask(m: Machine, register: int) -> bool:
 def _is_search(m: Machine, made: t.Event | None) -> bool:
     """Whether something is the places where a comparison holds: `(x == y).nonzero().squeeze(1)`."""
     for _ in range(_MAX_STEPS):
-        base = m.unit.definitions[made.base] if isinstance(made, t.Invoke | t.Item) and made.base >= 0 else None
-        if isinstance(made, t.Invoke) and made.name == "nonzero":
+        base = (
+            m.unit.definitions[made.base]
+            if (made.__class__ is t.Invoke or made.__class__ is t.Item) and made.base >= 0
+            else None
+        )
+        if made.__class__ is t.Invoke and made.name == "nonzero":
             return isinstance(base, t.Operate) and base.symbol in (*COMPARISONS, "&", "|")
-        if isinstance(made, t.Invoke) and made.name not in _OF_PLACES:
+        if made.__class__ is t.Invoke and made.name not in _OF_PLACES:
             return False
         made = base
     return False

@@ -176,11 +176,11 @@ class UnitBuilder:
                 break
             current = pending.pop()
             made = self.definitions[current] if current >= 0 else None
-            if isinstance(made, t.Load) and made.name == name:
+            if made.__class__ is t.Load and made.name == name:
                 return True
-            if isinstance(made, t.Invoke | t.Item):
+            if made.__class__ is t.Invoke or made.__class__ is t.Item:
                 pending.append(made.base)
-            elif isinstance(made, t.Operate):
+            elif made.__class__ is t.Operate:
                 pending += made.operands
         return False
 

@@ -45,9 +45,9 @@ def _taken(unit: t.Unit, parameter: t.Parameter) -> tuple[list[_Taken], bool] | 
     optional: set[int | str] = set()
     others = False
     for event in t.events(unit.tape):
-        if isinstance(event, t.Bind | t.Delete) and event.name == parameter.name:
+        if (event.__class__ is t.Bind or event.__class__ is t.Delete) and event.name == parameter.name:
             return None
-        if isinstance(event, t.Load) and event.name == parameter.name:
+        if event.__class__ is t.Load and event.name == parameter.name:
             loads.add(event.out)
         elif not loads.isdisjoint(t.operands(event)):
             key = _key(unit, event, parameter, loads)

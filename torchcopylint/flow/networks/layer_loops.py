@@ -66,7 +66,7 @@ def check(m: Machine, loop: t.Loop) -> None:
     first = next((event for event in loop.body if not isinstance(event, t.Reveal)), None)
     if not isinstance(first, t.Iterate):
         return
-    calls = [event for event in loop.body if isinstance(event, t.Call) and len(event.arguments) == 1]
+    calls = [event for event in loop.body if event.__class__ is t.Call and len(event.arguments) == 1]
     turn = _turn_of(m, first, loop) if calls else None
     if turn is None or not any(layer.inplace for layer in turn.layers[1:]):
         return
@@ -112,7 +112,7 @@ def _turn_of(m: Machine, first: t.Iterate, loop: t.Loop) -> _Turn | None:
 
 def _pair(loop: t.Loop, value: int) -> tuple[int, int]:
     """What a loop takes out of the pair that it comes upon."""
-    parts = {event.position: event.out for event in loop.body if isinstance(event, t.Unpack) and event.value == value}
+    parts = {event.position: event.out for event in loop.body if event.__class__ is t.Unpack and event.value == value}
     return parts.get(0, -1), parts.get(1, -1)
 
 

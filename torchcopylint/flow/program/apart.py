@@ -43,8 +43,8 @@ def _cutting(world: World, unit: t.Unit) -> Iterable[t.Event]:
 
 
 def _cuts(event: t.Event | None) -> bool:
-    invoked = isinstance(event, t.Invoke) and event.name == "detach"
-    return invoked or (isinstance(event, t.Attribute) and event.name == "data")
+    invoked = event.__class__ is t.Invoke and event.name == "detach"
+    return invoked or (event.__class__ is t.Attribute and event.name == "data")
 
 
 def _is_layer(obj: Object, *, trained: bool) -> bool:

@@ -10,7 +10,7 @@ def written(program: t.Program) -> dict[int, tuple[str, ...]]:
     found: dict[int, tuple[str, ...]] = {}
     for unit in program.units:
         for event in unit.definitions:
-            if isinstance(event, t.Function) and event.decorators:
+            if event.__class__ is t.Function and event.decorators:
                 found[event.unit] = tuple(_decorator(unit, register) for register in event.decorators)
     return found
 

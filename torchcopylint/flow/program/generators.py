@@ -77,7 +77,7 @@ def start_loop(m: Machine, register: int, value: Value, site: int) -> None:
     if isinstance(value.const, Started):
         if value.const.fact is not None:
             m.fact(value.const.fact)
-    elif m.generators or isinstance(value.root, tuple):
+    elif m.generators or value.root.__class__ is tuple:
         fact = note_taken(m, value, site)
         if fact is not None or is_generator(m, value):
             m.set(register, value._replace(const=Started(fact)))

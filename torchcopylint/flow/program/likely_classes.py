@@ -139,7 +139,7 @@ def _used_of_fields(world: Classes, unit: t.Unit, fields: set[str]) -> set[str]:
         if isinstance(event, t.Load):
             continue
         base = unit.definitions[event.base] if event.base >= 0 else None
-        if isinstance(base, t.Attribute) and base.name in fields:
+        if base.__class__ is t.Attribute and base.name in fields:
             owner = unit.definitions[base.base] if base.base >= 0 else None
             if isinstance(owner, t.Load) and owner.name == unit.first:
                 found.add(event.name)

@@ -83,10 +83,10 @@ def _is_earlier(name: str, source: str) -> bool:
 def _names(m: Machine) -> Iterator[Relation]:
     for name, binds in m.index.binds.items():
         made = m.unit.definitions[binds[0].value] if len(binds) == 1 and binds[0].value >= 0 else None
-        if isinstance(made, t.Attribute) and binds[0].site not in m.index.on_arms:
+        if made.__class__ is t.Attribute and binds[0].site not in m.index.on_arms:
             yield from _of_field(m, name, made, binds[0].site)
-        apart = isinstance(made, t.Load) and (is_apart(name, made.name) or _is_earlier(name, made.name))
-        if not isinstance(made, t.Load) or not apart or binds[0].site in m.index.on_arms:
+        apart = made.__class__ is t.Load and (is_apart(name, made.name) or _is_earlier(name, made.name))
+        if made.__class__ is not t.Load or not apart or binds[0].site in m.index.on_arms:
             continue
         bound = binds[0].site
         if any(bind.site > bound for bind in m.index.binds.get(made.name, ())) or not _may_be_model(m, binds[0].value):
@@ -181,8 +181,8 @@ def _unpacked(m: Machine) -> Iterator[Relation]:
     bound: dict[int, list[tuple[str, t.Bind]]] = {}
     for name, binds in m.index.binds.items():
         made = m.unit.definitions[binds[0].value] if len(binds) == 1 and binds[0].value >= 0 else None
-        whole = m.unit.definitions[made.value] if isinstance(made, t.Unpack) and made.value >= 0 else None
-        if isinstance(made, t.Unpack) and isinstance(whole, t.Call | t.Invoke):
+        whole = m.unit.definitions[made.value] if made.__class__ is t.Unpack and made.value >= 0 else None
+        if made.__class__ is t.Unpack and (whole.__class__ is t.Call or whole.__class__ is t.Invoke):
             bound.setdefault(made.value, []).append((name, binds[0]))
     for together in bound.values():
         for name, bind in together:

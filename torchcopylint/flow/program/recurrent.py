@@ -109,7 +109,8 @@ def _taken_from(m: Machine, register: int, steps: int) -> Iterator[str]:
 
 def _detaches(unit: t.Unit) -> bool:
     return any(
-        isinstance(e, t.Invoke | t.Attribute) and e.name in ("detach", "detach_", "data") for e in unit.definitions
+        (e.__class__ is t.Invoke or e.__class__ is t.Attribute) and e.name in ("detach", "detach_", "data")
+        for e in unit.definitions
     )
 
 

@@ -19,7 +19,7 @@ MAX_ENTRIES = 40
 
 def is_called(const: object) -> bool:
     """Whether a constant stands for something that is called."""
-    return isinstance(const, Dotted | FunctionReference | ClassReference)
+    return isinstance(const, Dotted) or const.__class__ is FunctionReference or const.__class__ is ClassReference
 
 
 def called_in(m: Machine, refs: Sequence[int]) -> Called:

@@ -338,7 +338,7 @@ class Machine:
         """A loop that has been run before begins again, in a later turn of another one: the fields that it looks at of
         an object that this turn has made anew are not those of the object of the turn before."""
         for key, entry in head.items():
-            if isinstance(key, tuple) and isinstance(entry, Cell) and self.state.cell(key) is None:
+            if key.__class__ is tuple and entry.__class__ is Cell and self.state.cell(key) is None:
                 looked_at = self._numbers.get(("slot", key), -1)
                 if looked_at in entry.refs and self.state.get(looked_at) is not None:
                     self.state.retire(looked_at)

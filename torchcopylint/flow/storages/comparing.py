@@ -93,7 +93,7 @@ def _comparisons(m: Machine) -> Iterator[tuple[int, int, int]]:
             yield call.site, call.arguments[0].register, call.arguments[1].register
     for plain in m.index.of(t.Call):
         function = m.unit.definitions[plain.function]
-        if isinstance(function, t.Load) and function.name in _MEETING and len(plain.arguments) > 1:
+        if function.__class__ is t.Load and function.name in _MEETING and len(plain.arguments) > 1:
             yield plain.site, plain.arguments[0].register, plain.arguments[1].register
 
 

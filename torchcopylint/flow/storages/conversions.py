@@ -140,7 +140,7 @@ def let_go_of(m: Machine, arguments: Sequence[Value]) -> None:
 def _only_in(m: Machine, ref: int, container: int) -> bool:
     """Whether nothing holds an object but elements of a container (-1: of none), and hidden names of an expression."""
     holders = [key for key in m.state.holders.get(ref, ()) if ref in m.state.refs_of(key)]
-    return all(key[0] == container if isinstance(key, tuple) else str(key).startswith("%") for key in holders)
+    return all(key[0] == container if key.__class__ is tuple else str(key).startswith("%") for key in holders)
 
 
 def _mark_temporary(m: Machine, refs: Sequence[int]) -> None:

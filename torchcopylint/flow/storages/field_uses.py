@@ -32,12 +32,12 @@ def called_modules(units: Iterable[t.Unit]) -> frozenset[tuple[int, str]]:
     asked: set[tuple[int, str]] = set()
     for unit in units:
         for event in unit.definitions if unit.owner >= 0 else ():
-            if not isinstance(event, t.Invoke):
+            if event.__class__ is not t.Invoke:
                 continue
             base = unit.definitions[event.base] if event.base >= 0 else None
-            if isinstance(base, t.Load) and base.name == unit.first:
+            if base.__class__ is t.Load and base.name == unit.first:
                 called.add((unit.owner, event.name))
-            elif isinstance(base, t.Attribute) and event.name in _ASKING:
+            elif base.__class__ is t.Attribute and event.name in _ASKING:
                 holder = unit.definitions[base.base] if base.base >= 0 else None
                 if isinstance(holder, t.Load) and holder.name == unit.first:
                     asked.add((unit.owner, base.name))
@@ -94,21 +94,21 @@ def field_of(m: Machine, register: int, set_here: Collection[str] = ()) -> str:
     position = -1
     for _ in range(MAX_STEPS):
         event = m.unit.definitions[register] if register >= 0 else None
-        if isinstance(event, t.Attribute):
+        if event.__class__ is t.Attribute:
             known = event.name in m.initial_fields or event.name in set_here or event.name == "param_groups"
             if known and uses.is_self(m, event.base):
                 return event.name
             if event.name not in ("data", "param_groups"):
                 return ""
             register = event.base
-        elif isinstance(event, t.Item):
+        elif event.__class__ is t.Item:
             register = event.base
-        elif isinstance(event, t.Load):
+        elif event.__class__ is t.Load:
             bound = uses.bindings_before(m, event)
             if not bound:
                 return ""
             register = bound[-1]
-        elif isinstance(event, t.Unpack):
+        elif event.__class__ is t.Unpack:
             register, position = event.value, event.position
         elif isinstance(event, t.Iterate):
             register = event.iterable

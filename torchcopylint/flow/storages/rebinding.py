@@ -137,7 +137,7 @@ def _writes(m: Machine, computed: list[t.Event]) -> bool:
 
 def _reads_gradient(m: Machine, computed: list[t.Event], text: str) -> bool:
     return any(
-        isinstance(part, t.Attribute) and part.name == "grad" and naming.text_of(m, part.base) == text
+        part.__class__ is t.Attribute and part.name == "grad" and naming.text_of(m, part.base) == text
         for part in computed
     )
 

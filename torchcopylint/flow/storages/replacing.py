@@ -127,7 +127,7 @@ def _field_of_whole(m: Machine, base: int) -> str:
 
 
 def _tells_optimizer(m: Machine) -> bool:
-    return any(isinstance(event, t.Attribute) and event.name == "param_groups" for event in m.unit.definitions)
+    return any(event.__class__ is t.Attribute and event.name == "param_groups" for event in m.unit.definitions)
 
 
 def _is_made_here(m: Machine, slot: Slot) -> bool:

@@ -380,7 +380,7 @@ def forget_fields(m: Machine, base: Value) -> None:
 
 def field_read(m: Machine, key: Key | None, site: int, consumer: str, target: str = "") -> None:
     """A field of `self` that this method has not set is read: another method's doing is read."""
-    if isinstance(key, tuple) and key[1].startswith(".") and m.state.object(key[0]).owner == "self":
+    if key.__class__ is tuple and key[1].startswith(".") and m.state.object(key[0]).owner == "self":
         cell = m.state.cell(key)
         if cell is not None and cell.site == -1:
             m.fact(FieldRead(key[1][1:], site, consumer, m.unit.name, target))

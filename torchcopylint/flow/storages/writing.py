@@ -44,7 +44,7 @@ from torchcopylint.flow.storages.reading import Chain
 from torchcopylint.flow.tapes import by_default, turns, uses
 from torchcopylint.flow.values import idioms, naming
 from torchcopylint.flow.values.sites import STATISTICS
-from torchcopylint.flow.values.state import TRAINING
+from torchcopylint.flow.values.state import TRAINING, in_stable_order
 
 if TYPE_CHECKING:
     from torchcopylint.flow.running.machine import Machine
@@ -300,32 +300,38 @@ def _mark_holders(
     written_through: set[Key | None] = set(roots)
     for root in roots:
         through = m.state.cell(root) if root is not None else None
-        if through is not None and isinstance(through.origin, tuple):
+        if through is not None and through.origin.__class__ is tuple:
             written_through.add(through.origin)
-    fields = {root: m.state.refs_of(root) for root in written_through if isinstance(root, tuple)}
+    fields = {root: m.state.refs_of(root) for root in written_through if root.__class__ is tuple}
     anew = not fact.reads_old and not region and not fact.derived
     around = uses.loops_around(m, fact.site)
     let_go: dict[int, bool] = {}
-    for key, cell in m.state.holders_of(share.storage):
-        if isinstance(key, tuple):
+    own_mark, mark = Mark(fact.site, True), Mark(fact.site, False)
+    marked: list[tuple[Key, Cell]] = []
+    for key, cell in m.state.each_holder_of(share.storage):
+        if key.__class__ is tuple:
             held_by = key[0]
             if held_by not in let_go:
                 let_go[held_by] = held_by in m.returned_beside or _is_let_go(m, held_by)
             # It may be of another object that the receiver may be that the call has returned this.
-            if let_go[held_by] or (around and _is_of_earlier_turn(m, key, cell, fact.site, around)):
+            if let_go[held_by]:
+                continue
+            if around and cell.site >= fact.site and _is_of_earlier_turn(m, key, cell, around):
                 continue
         if start is not None and key not in start.holders:
             continue
-        own = key in written_through or any(
-            refs == cell.refs and _is_tied(m, key, root) for root, refs in fields.items()
+        own = key in written_through or (
+            bool(fields) and any(refs == cell.refs and _is_tied(m, key, root) for root, refs in fields.items())
         )
         # If the holder itself, be it a part of something, has been filled anew, what happened before is of no
         # consequence for it.
         before = frozenset() if own and anew else cell.marks
-        mark = Mark(fact.site, own)
-        marks = before if mark in before or not _is_hit(m, cell, share.storage, written) else before | {mark}
+        new = own_mark if own else mark
+        marks = before if new in before or not _is_hit(m, cell, share.storage, written) else before | {new}
         if marks != cell.marks and len(marks) <= MAX_MARKS:
-            m.state.put_cell(key, cell._replace(marks=marks))
+            marked.append((key, cell._replace(marks=marks)))
+    for key, cell in in_stable_order(marked):
+        m.state.put_cell(key, cell)
 
 
 def _is_hit(m: Machine, cell: Cell, storage: int, written: Region) -> bool:
@@ -337,11 +343,11 @@ def _is_hit(m: Machine, cell: Cell, storage: int, written: Region) -> bool:
     return False
 
 
-def _is_of_earlier_turn(m: Machine, key: Slot, cell: Cell, site: int, around: tuple[int, ...]) -> bool:
-    """Whether a container has what the loop around a write (the innermost of `around`) has put in behind it, on
-    earlier turns: each turn takes out another parameter. If a loop around that comes round, it has to begin the
-    container anew."""
-    if cell.site < site or uses.loops_around(m, cell.site) != around:
+def _is_of_earlier_turn(m: Machine, key: Slot, cell: Cell, around: tuple[int, ...]) -> bool:
+    """Whether what a container has had put in behind a write was put there by the loop around that (the innermost of
+    `around`), on earlier turns: each turn takes out another parameter. If a loop around that comes round, it has to
+    begin the container anew."""
+    if uses.loops_around(m, cell.site) != around:
         return False
     made = m.state.object(key[0]).site
     outer = around[: -turns.nested(m, around)]

@@ -31,7 +31,7 @@ def given_graphs(m: Machine, loop: int, ends: Sequence[Delta]) -> list[tuple[Key
     found: list[tuple[Key, Fact]] = []
     for key, entry in live[0].items() if live else ():
         here = m.state.get(key)
-        if not isinstance(here, Object) or here.requires_grad is not Fact.UNKNOWN or here.kind not in TENSORS:
+        if here.__class__ is not Object or here.requires_grad is not Fact.UNKNOWN or here.kind not in TENSORS:
             continue
         if loop in m.index.loops.get(here.site, ()):
             continue

@@ -75,7 +75,7 @@ def _other_arms(tape: t.Tape, site: int) -> list[t.Tape]:
     """The arms beside those that a site stands in, at every depth."""
     found: list[t.Tape] = []
     for event in t.events(tape):
-        if isinstance(event, t.Branch):
+        if event.__class__ is t.Branch:
             holding = [arm for arm in event.arms if any(inner.site == site for inner in t.events(arm))]
             found += [arm for arm in event.arms if holding and arm not in holding]
     return found

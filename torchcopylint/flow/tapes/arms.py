@@ -38,7 +38,7 @@ class Arms:
                     standing.append(part)
                 for number, below in enumerate(t.inner_tapes(event)):
                     pending.append((len(self._parts), below))
-                    self._parts.append(_Part(part, depth, brackets, number, isinstance(event, t.Branch)))
+                    self._parts.append(_Part(part, depth, brackets, number, event.__class__ is t.Branch))
                 brackets += 1
 
     def are_apart(self, one: int, other: int) -> bool:

@@ -22,10 +22,10 @@ NOTHING_KNOWN: Mapping[str, int] = {}
 def function_in(m: Machine, register: int, known: Mapping[str, int]) -> int | None:
     """The function of the file that a register holds; `known` are the parameters of which it is known what they are."""
     made = m.unit.definitions[register] if register >= 0 else None
-    if isinstance(made, t.Load) and made.name in known:
+    if made.__class__ is t.Load and made.name in known:
         return known[made.name]
     reference = m.value(register).const
-    number = reference.unit if isinstance(reference, FunctionReference) else None
+    number = reference.unit if reference.__class__ is FunctionReference else None
     return number if number is not None and _is_ready(m.world, number) else None
 
 
@@ -53,10 +53,10 @@ def passed_functions(
     m: Machine, event: t.Call | t.Invoke | t.Attribute, known: Mapping[str, int] = NOTHING_KNOWN
 ) -> list[int]:
     """The functions of the file that a call passes, and the methods, with their objects: `run(net, log.keep)`."""
-    given = event.arguments if isinstance(event, t.Call | t.Invoke) else ()
+    given = event.arguments if (event.__class__ is t.Call or event.__class__ is t.Invoke) else ()
     found = [function_in(m, one.register, known) for one in given if not one.stars]
     made = [m.unit.definitions[one.register] for one in given if not one.stars and one.register >= 0]
-    methods = [_method(m, one.base, one.name, -1) for one in made if isinstance(one, t.Attribute)]
+    methods = [_method(m, one.base, one.name, -1) for one in made if one.__class__ is t.Attribute]
     return [number for number in found if number is not None] + [one.number for one in methods if one is not None]
 
 
@@ -92,22 +92,22 @@ def called(
         if number is not None:
             return Called(number)
         const = m.value(event.function).const
-        if isinstance(const, ClassReference):
+        if const.__class__ is ClassReference:
             return _constructor(m, event, const.number)
         method = uses.method_named(m, event.function)
         if method is not None:
             return _method(m, method.base, method.name, receiver)
         return _method(m, event.function, "__call__", receiver)
     const = m.value(event.base).const
-    if isinstance(const, ClassReference):
+    if const.__class__ is ClassReference:
         return _of_class(m, event, const.number) if isinstance(event, t.Invoke) else None
-    if isinstance(const, Super):
+    if const.__class__ is Super:
         return _above(m, event.name, const.number, receiver) if isinstance(event, t.Invoke) else None
     if isinstance(const, Dotted):
         # `helpers.step(model)`
-        reference = imports.member(m, const, event.name).const if isinstance(event, t.Invoke) else None
-        return _ready(m.world, Called(reference.unit)) if isinstance(reference, FunctionReference) else None
-    return _method(m, event.base, event.name, receiver, looked_at=isinstance(event, t.Attribute))
+        reference = imports.member(m, const, event.name).const if event.__class__ is t.Invoke else None
+        return _ready(m.world, Called(reference.unit)) if reference.__class__ is FunctionReference else None
+    return _method(m, event.base, event.name, receiver, looked_at=event.__class__ is t.Attribute)
 
 
 def _constructor(m: Machine, event: t.Call, number: int) -> Called | None:
@@ -148,7 +148,7 @@ def _method(m: Machine, base: int, name: str, receiver: int, *, looked_at: bool 
         # What a network returns has a graph over all of it.
         return None
     made = m.unit.definitions[base] if base >= 0 else None
-    of_self = isinstance(made, t.Load) and made.name == m.unit.first and m.unit.owner >= 0
+    of_self = made.__class__ is t.Load and made.name == m.unit.first and m.unit.owner >= 0
     exact = receiver if of_self else owner if obj.owner in ("", LOCAL) and obj.sure is Sure.PROVEN else -1
     number = world.method(exact if exact >= 0 else owner, name)
     if number is None and not looked_at and name != "__call__":

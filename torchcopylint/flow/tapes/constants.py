@@ -44,7 +44,7 @@ def asked(unit: t.Unit, branches: Iterable[t.Branch]) -> frozenset[str]:
             found.add(event.name)
         elif isinstance(event, t.Logic) and event.symbol in _TELLING:
             pending += event.operands
-    bound = {event.name for event in t.events(unit.tape) if isinstance(event, t.Bind)} if found else set()
+    bound = {event.name for event in t.events(unit.tape) if event.__class__ is t.Bind} if found else set()
     return frozenset(found - bound)
 
 
@@ -61,7 +61,7 @@ def shortened(unit: t.Unit, known: Mapping[str, t.Const]) -> t.Unit:
 def _shortened(unit: t.Unit, tape: t.Tape, known: Mapping[str, t.Const]) -> t.Tape:
     found: list[t.Event] = []
     for event in tape:
-        arm = only_arm(unit, event, known) if isinstance(event, t.Branch) else None
+        arm = only_arm(unit, event, known) if event.__class__ is t.Branch else None
         if arm is not None:
             found += _shortened(unit, arm, known)
         else:

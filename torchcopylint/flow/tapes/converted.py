@@ -24,7 +24,7 @@ def take_as_one(m: Machine, deltas: list[Delta]) -> None:
     """After a branch whose arms have ended in `deltas` has been joined, make one object of what it has converted."""
     for name in dict.fromkeys(key for delta in deltas for key in delta if isinstance(key, str)):
         now = m.state.get(name)
-        if not isinstance(now, Cell) or len(now.refs) != 2:
+        if now.__class__ is not Cell or len(now.refs) != 2:
             continue
         for whole, made in (now.refs, now.refs[::-1]):
             if _is_converted(m, name, whole, made):

@@ -78,16 +78,20 @@ def _source(m: Machine, register: int) -> str:
     """The name of the container that a value is a copy of: all that it holds, in a new one."""
     made = m.unit.definitions[register] if register >= 0 else None
     copied = -1
-    if isinstance(made, t.Call | t.Invoke) and len(made.arguments) == 1 and m.dotted_of(made) in _COPYING:
+    if (
+        (made.__class__ is t.Call or made.__class__ is t.Invoke)
+        and len(made.arguments) == 1
+        and m.dotted_of(made) in _COPYING
+    ):
         copied = made.arguments[0].register
-    elif (isinstance(made, t.Invoke) and made.name == "copy" and not made.arguments) or (
-        isinstance(made, t.Item) and made.subscript == _WHOLE
+    elif (made.__class__ is t.Invoke and made.name == "copy" and not made.arguments) or (
+        made.__class__ is t.Item and made.subscript == _WHOLE
     ):
         copied = made.base
-    elif isinstance(made, t.Make) and made.kind in ("list", "dict"):
+    elif made.__class__ is t.Make and made.kind in ("list", "dict"):
         copied = made.items[0] if made.stars == (True,) else -1 if made.items else _gone_through(m, made)
     load = m.unit.definitions[copied] if copied >= 0 else None
-    if not isinstance(load, t.Load):
+    if load.__class__ is not t.Load:
         return ""
     kinds = {m.state.object(ref).kind for ref in m.value(copied).refs}
     # Arrays have a `copy`, and tensors take `[:]`.

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 def are_in(m: Machine, register: int) -> bool:
     """Whether a register holds the sizes of a tensor or an array."""
     event = m.unit.definitions[register] if register >= 0 else None
-    if isinstance(event, t.Load):
+    if event.__class__ is t.Load:
         bound = uses.bindings_before(m, event)
         return len(bound) == 1 and not isinstance(m.unit.definitions[bound[0]], t.Load) and are_in(m, bound[0])
-    if isinstance(event, t.Attribute):
+    if event.__class__ is t.Attribute:
         return event.name == "shape" and _is_buffer(m, event.base)
-    return isinstance(event, t.Invoke) and event.name == "size" and not event.arguments and _is_buffer(m, event.base)
+    return event.__class__ is t.Invoke and event.name == "size" and not event.arguments and _is_buffer(m, event.base)
 
 
 def _is_buffer(m: Machine, register: int) -> bool:

@@ -82,7 +82,11 @@ def signs(m: Machine) -> frozenset[Sign]:
         found.add(Sign.SHARES)
     if any(_picks(m, event) for event in m.index.of(t.Item)):
         found |= {Sign.SHARES, Sign.GIVES}
-    named = [event for event in m.index.named if not isinstance(event, t.Load) and _may_be_memory(m, event.base)]
+    named = [
+        event
+        for event in m.index.named
+        if (event.__class__ is t.Attribute or event.__class__ is t.Invoke) and _may_be_memory(m, event.base)
+    ]
     names = {event.name for event in named}
     if m.trains or names & _TRAINING or _functions(m) & _TRAINING:
         found.add(Sign.TRAINS)
@@ -123,7 +127,11 @@ def _shares(m: Machine) -> bool:
     makes something that autograd lets nobody write."""
     if _functions(m) & _MAKING or _makes_leaves(m):
         return True
-    named = (event for event in m.index.named if not isinstance(event, t.Load) and event.name in _SHARING)
+    named = (
+        event
+        for event in m.index.named
+        if (event.__class__ is t.Attribute or event.__class__ is t.Invoke) and event.name in _SHARING
+    )
     return any(
         _may_be_memory(m, event.base) and _kind(m, event.base) is not Kind.IMPORTED and not _is_written(m, event)
         for event in named
@@ -142,7 +150,7 @@ def _functions(m: Machine) -> set[str]:
     """The names of functions that a unit calls: `copy(x)`, `torch.from_numpy(x)`."""
     made = m.unit.definitions
     called = (made[call.function] for call in m.index.of(t.Call) if call.function >= 0)
-    found = {event.name for event in called if isinstance(event, t.Load)}
+    found = {event.name for event in called if event.__class__ is t.Load}
     return found | {e.name for e in m.index.of(t.Invoke) if _kind(m, e.base) is Kind.IMPORTED}
 
 

@@ -266,14 +266,14 @@ def _differs_by_one(m: Machine, register: int, symbol: str) -> bool:
 def parts_of(m: Machine, register: int, truth: bool) -> list[tuple[int, bool]]:
     """What is known of the parts of a condition when its outcome is: all of `a and b` hold if that does."""
     event = m.unit.definitions[register] if register >= 0 else None
-    if isinstance(event, t.Load):
+    if event.__class__ is t.Load:
         # `last = i == n - 1`, and then `if last:`.
         bound = uses.bindings_before(m, event)
         made = m.unit.definitions[bound[0]] if len(bound) == 1 and bound[0] >= 0 else None
         return parts_of(m, bound[0], truth) if isinstance(made, t.Operate | t.Logic) else [(register, truth)]
-    if isinstance(event, t.Logic) and event.symbol == "not":
+    if event.__class__ is t.Logic and event.symbol == "not":
         return parts_of(m, event.operands[0], not truth)
-    if isinstance(event, t.Logic) and event.symbol == ("and" if truth else "or"):
+    if event.__class__ is t.Logic and event.symbol == ("and" if truth else "or"):
         return [part for operand in event.operands for part in parts_of(m, operand, truth)]
     return [(register, truth)]
 
@@ -298,9 +298,9 @@ def _assumed(m: Machine, site: int) -> tuple[t.Assume, ...]:
 
 def _asked(m: Machine, register: int, truth: bool) -> tuple[str, object, bool] | None:
     event = m.unit.definitions[register] if register >= 0 else None
-    if isinstance(event, t.Logic) and event.symbol == "not":
+    if event.__class__ is t.Logic and event.symbol == "not":
         return _asked(m, event.operands[0], not truth)
-    if isinstance(event, t.Operate) and event.symbol in ("==", "!=") and len(event.operands) == 2:
+    if event.__class__ is t.Operate and event.symbol in ("==", "!=") and len(event.operands) == 2:
         constant = m.unit.definitions[event.operands[1]]
         subject = _subject(m, event.operands[0])
         if isinstance(constant, t.Const) and subject:
@@ -315,7 +315,7 @@ def _subject(m: Machine, register: int) -> str:
     if _stays(m, register):
         return naming.text_of(m, register)
     event = m.unit.definitions[register] if register >= 0 else None
-    if not isinstance(event, t.Load):
+    if event.__class__ is not t.Load:
         return ""
     bound = uses.bindings_before(m, event)
     binds = [bind for bind in m.index.binds.get(event.name, ()) if bind.value in bound]
@@ -328,7 +328,7 @@ def _subject(m: Machine, register: int) -> str:
 def _stays(m: Machine, register: int) -> bool:
     """Whether a name or a field is the same wherever the unit asks for it: nothing sets it twice."""
     event = m.unit.definitions[register]
-    if isinstance(event, t.Load):
+    if event.__class__ is t.Load:
         bound = [use for use in m.index.uses.get(event.name, ()) if not use.loads]
         return len(bound) <= 1 and not any(use.loops for use in bound)
-    return isinstance(event, t.Attribute) and event.name not in m.index.stores and _stays(m, event.base)
+    return event.__class__ is t.Attribute and event.name not in m.index.stores and _stays(m, event.base)

@@ -69,10 +69,10 @@ def _is_put_back(m: Machine, value: Value, site: int) -> bool:
 def _is_replaced_by_result(m: Machine, value: Value, site: int) -> bool:
     """Whether a loop goes through the parts of something, looks at one for the last time in the call, and sets in its
     place what the call returns: `for name, part in list(net.named_modules()): setattr(net, name, split(part))`."""
-    if not isinstance(value.root, str) or not uses.ends_in(m, value.root, site):
-        return False
-    binds = m.index.binds.get(value.root, ())
+    binds = m.index.binds.get(value.root, ()) if isinstance(value.root, str) else ()
     if not binds or not all(uses.from_iteration(m, bind.value) for bind in binds):
+        return False
+    if not isinstance(value.root, str) or not uses.ends_in(m, value.root, site):
         return False
     event = m.use_of(site)
     results = [m.index.calls[site]] if site in m.index.calls else []

@@ -130,7 +130,7 @@ class Helpers:
         for caller in (m, *(self.world.machines[number] for number in called)) if called else ():
             calls: list[t.Call | t.Invoke] = [*caller.index.of(t.Call), *caller.index.of(t.Invoke)]
             for call in calls:
-                by_name = isinstance(call, t.Call) and uses.method_named(caller, call.function) is not None
+                by_name = call.__class__ is t.Call and uses.method_named(caller, call.function) is not None
                 one = callees.called(caller, call) if by_name or (calling and call.arguments) else None
                 passes = one is not None and one.number in calling and callees.passed_functions(caller, call)
                 if one is not None and (by_name or passes) and one.number in called:
@@ -275,15 +275,15 @@ class Helpers:
         events = self.world.index(unit).events
         if len(events) > MAX_HELPER or any(isinstance(event, _BODILY) for event in events):
             return None
-        if unit.number not in self.world.guests.origins and any(isinstance(event, t.Import) for event in events):
+        if unit.number not in self.world.guests.origins and any(event.__class__ is t.Import for event in events):
             return None
-        names = {event.name for event in events if isinstance(event, t.Bind | t.Delete)}
+        names = {event.name for event in events if (event.__class__ is t.Bind or event.__class__ is t.Delete)}
         # Others are of the module, or of a function around it.
         own = {name for name in names if _is_hidden(name) or name in unit.bound}
         own |= {parameter.name for parameter in unit.parameters}
-        if any(isinstance(event, t.Load) and event.name in _OF_ITS_PLACE for event in events):
+        if any(event.__class__ is t.Load and event.name in _OF_ITS_PLACE for event in events):
             return None
-        if any(isinstance(event, t.Load) and event.name == "super" for event in events) and not self._resolves(unit):
+        if any(event.__class__ is t.Load and event.name == "super" for event in events) and not self._resolves(unit):
             return None
         mode = self._mode(unit.number)
         tape = moving.ending(unit.tape, unit.site) if mode is not None else None

@@ -95,7 +95,7 @@ class UnitIndex:
         found: dict[int, tuple[list[int], ...]] = {}
         for branch in self.of(t.Branch):
             if self.loops.get(branch.site):
-                binds = [[e for e in t.events(arm) if isinstance(e, t.Bind)] for arm in branch.arms]
+                binds = [[e for e in t.events(arm) if e.__class__ is t.Bind] for arm in branch.arms]
                 bound = [[bind.value for bind in each] for each in binds]
                 self._bound_on_arms[branch.site] = frozenset(bind.site for each in binds for bind in each)
                 made = [[one for value in values for one in self._displayed(value)] for values in bound]
@@ -114,7 +114,7 @@ class UnitIndex:
         around = self.loops[branch.site][-1]
         if around not in self._first_bound:
             loop = next(one for one in self.of(t.Loop) if one.site == around)
-            binds = sorted((event.site, event.name) for event in t.events(loop.body) if isinstance(event, t.Bind))
+            binds = sorted((event.site, event.name) for event in t.events(loop.body) if event.__class__ is t.Bind)
             unseen = self.carried(loop)
             self._first_bound[around] = {name: site for site, name in reversed(binds) if name not in unseen}
             outside = (event for event in self.of(t.Load) if around not in self.loops.get(event.site, ()))
@@ -274,8 +274,8 @@ class UnitIndex:
         """Calls of something named `grad` and the names of which they are given as `inputs`: `grad(loss, [w, b])`."""
         found: list[tuple[t.Call | t.Invoke, str]] = []
         for event in self.of(t.Invoke) + self.of(t.Call):
-            called = self.unit.definitions[event.function] if isinstance(event, t.Call) else event
-            if not isinstance(called, t.Load | t.Invoke) or called.name != "grad":
+            called = self.unit.definitions[event.function] if event.__class__ is t.Call else event
+            if (called.__class__ is not t.Load and called.__class__ is not t.Invoke) or called.name != "grad":
                 continue
             inputs = [a.register for a in event.arguments if a.keyword == "inputs"]
             inputs += [a.register for a in event.arguments[1:2] if not a.keyword and not event.arguments[0].stars]
@@ -287,7 +287,11 @@ class UnitIndex:
     @kept_property
     def calls(self) -> dict[int, int]:
         """The register of what the call at each site returns."""
-        return {event.site: event.out for event in self.unit.definitions if isinstance(event, t.Call | t.Invoke)}
+        return {
+            event.site: event.out
+            for event in self.unit.definitions
+            if (event.__class__ is t.Call or event.__class__ is t.Invoke)
+        }
 
     @kept_property
     def given(self) -> dict[int, t.Call | t.Invoke]:
@@ -309,7 +313,11 @@ class UnitIndex:
     def computing(self) -> frozenset[int]:
         """The sites of calls and operators: what makes something, where a loop or an index only takes it out."""
         made = self.unit.definitions
-        return frozenset(event.site for event in made if isinstance(event, t.Call | t.Invoke | t.Operate))
+        return frozenset(
+            event.site
+            for event in made
+            if (event.__class__ is t.Call or event.__class__ is t.Invoke or event.__class__ is t.Operate)
+        )
 
     @kept_property
     def binds(self) -> dict[str, list[t.Bind]]:
@@ -344,7 +352,7 @@ class UnitIndex:
                 elif event.__class__ is t.Bind:
                     found.setdefault(event.name, []).append(Use(position, False, event.value, event.site, loops))
                 elif inner := t.inner_tapes(event):
-                    inside = (*loops, event.site) if isinstance(event, t.Loop) else loops
+                    inside = (*loops, event.site) if event.__class__ is t.Loop else loops
                     pending.append((current, index, loops))
                     pending += [(part, 0, inside) for part in reversed(inner)]
                     break
@@ -356,15 +364,22 @@ class UnitIndex:
 
         `None` if it hands the receiver on, or what stands inside of it may.
         """
-        if any(isinstance(event, t.Function | t.Class) for event in self.unit.definitions) or not self.unit.parameters:
+        if (
+            any((event.__class__ is t.Function or event.__class__ is t.Class) for event in self.unit.definitions)
+            or not self.unit.parameters
+        ):
             return None
         used: dict[str, bool] = {}
         for load in self.of(t.Load):
             event = self.consumers.get(load.out)
             if load.name == self.unit.first:
-                if not isinstance(event, t.Attribute | t.Invoke | t.StoreAttribute) or event.base != load.out:
+                if (
+                    event.__class__ is not t.Attribute
+                    and event.__class__ is not t.Invoke
+                    and event.__class__ is not t.StoreAttribute
+                ) or event.base != load.out:
                     return None
-                if not isinstance(event, t.StoreAttribute):
+                if event.__class__ is not t.StoreAttribute:
                     used[event.name] = used.get(event.name, True) and isinstance(event, t.Invoke)
             elif load.name == "super":
                 return None
@@ -398,7 +413,7 @@ class UnitIndex:
         inside: list[int] = []
         found = set[int]()
         for event in self.events:
-            if isinstance(event, t.Enter | t.Exit):
+            if event.__class__ is t.Enter or event.__class__ is t.Exit:
                 manager = self.unit.definitions[event.manager] if event.manager >= 0 else None
                 if isinstance(manager, t.Invoke) and manager.name in _SWITCHING_OFF:
                     inside += [event.manager] if isinstance(event, t.Enter) else []

@@ -135,15 +135,19 @@ class _Expansion:
     def _tape(self, tape: t.Tape, frame: _Frame) -> t.Tape:
         found: list[t.Event] = []
         for event in tape:
-            put = self._instead(event, frame) if isinstance(event, t.Call | t.Invoke | t.Attribute) else None
-            arm = constants.only_arm(frame.m.unit, event, frame.told) if isinstance(event, t.Branch) else None
+            put = (
+                self._instead(event, frame)
+                if (event.__class__ is t.Call or event.__class__ is t.Invoke or event.__class__ is t.Attribute)
+                else None
+            )
+            arm = constants.only_arm(frame.m.unit, event, frame.told) if event.__class__ is t.Branch else None
             if put is not None:
                 found += put
-            elif isinstance(event, t.Return) and frame.result:
+            elif event.__class__ is t.Return and frame.result:
                 found += self._returned(event, frame)
             elif arm is not None:
                 found += self._tape(arm, frame)
-            elif not isinstance(event, t.Reveal):
+            elif event.__class__ is not t.Reveal:
                 found.append(self._moved(event, frame))
         return tuple(found)
 
@@ -153,12 +157,12 @@ class _Expansion:
             made = cast(t.Call, event).out + frame.shift
             return self._defined(t.Const(made, Super(frame.m.unit.owner), self._site(event.site, frame)))
         changes: dict[str, Any] = {"site": self._site(event.site, frame)}
-        if isinstance(event, t.Branch | t.Loop | t.Try):
+        if event.__class__ is t.Branch or event.__class__ is t.Loop or event.__class__ is t.Try:
             changes |= t.changed_inside(event, lambda inner: self._tape(inner, frame))
         elif frame.result:
             changes |= moving.shifted(event, frame.shift, frame.names)
         moved = event._replace(**changes)
-        if isinstance(event, t.Bind):
+        if event.__class__ is t.Bind:
             uses = frame.m.unit.uses.get(f"{event.name}@{event.site}")
             if uses:
                 self.uses[f"{cast(t.Bind, moved).name}@{moved.site}!"] = uses
@@ -203,7 +207,7 @@ class _Expansion:
         size = len(self.m.world.index(helper.unit).events)
         if self.events + size > MAX_EVENTS:
             return None
-        loads = {e.name for e in helper.unit.definitions if isinstance(e, t.Load)} | helper.binds
+        loads = {e.name for e in helper.unit.definitions if e.__class__ is t.Load} | helper.binds
         loads -= helper.own
         units = self.m.world.program.units
         around = helper.unit.parent
@@ -386,8 +390,8 @@ class _Expansion:
 
 def _is_super(m: Machine, event: t.Event) -> bool:
     """Whether an event is `super()`."""
-    function = m.unit.definitions[event.function] if isinstance(event, t.Call) and event.function >= 0 else None
-    return isinstance(function, t.Load) and function.name == "super"
+    function = m.unit.definitions[event.function] if event.__class__ is t.Call and event.function >= 0 else None
+    return function.__class__ is t.Load and function.name == "super"
 
 
 def _single(given: Mapping[str, Given]) -> dict[str, int | t.Const]:

@@ -94,13 +94,13 @@ def touched(unit: t.Unit) -> set[str]:
     """The attributes that a unit sets, or cuts."""
     found: set[str] = set()
     for event in t.events(unit.tape):
-        if isinstance(event, t.StoreAttribute):
+        if event.__class__ is t.StoreAttribute:
             found.add(event.name)
-        elif isinstance(event, t.Invoke) and event.base >= 0:
+        elif event.__class__ is t.Invoke and event.base >= 0:
             base = unit.definitions[event.base]
             if isinstance(base, t.Attribute) and event.name.endswith("_"):
                 found.add(base.name)
-        elif isinstance(event, t.Iterate):
+        elif event.__class__ is t.Iterate:
             # `for h in self.hidden: h.detach_()`
             made = unit.definitions[event.iterable]
             found.update({made.name} if isinstance(made, t.Attribute) else ())

@@ -91,11 +91,11 @@ def ending(tape: t.Tape, site: int) -> t.Tape | None:
 def _tail(tape: t.Tape) -> tuple[t.Tape, bool]:
     """A tape whose rest stands on the arms that go on, and whether it always returns."""
     for position, event in enumerate(tape):
-        if isinstance(event, t.Return):
+        if event.__class__ is t.Return:
             return (*tape[:position], event, *_exits(tape[position + 1 :])), True
-        if isinstance(event, t.Raise):
+        if event.__class__ is t.Raise:
             return tape[: position + 1], True
-        if isinstance(event, t.Branch) and _returns(event.arms):
+        if event.__class__ is t.Branch and _returns(event.arms):
             rest = tape[position + 1 :]
             exits = _exits(rest)
             arms: list[t.Tape] = []
@@ -107,7 +107,7 @@ def _tail(tape: t.Tape) -> tuple[t.Tape, bool]:
             for arm, over in made:
                 arms.append((*arm, *exits) if over else (*arm, *after))
             return (*tape[:position], event._replace(arms=tuple(arms))), ended
-        if isinstance(event, t.Loop | t.Try) and _returns(t.inner_tapes(event)):
+        if (event.__class__ is t.Loop or event.__class__ is t.Try) and _returns(t.inner_tapes(event)):
             raise ValueError
     return tape, False
 
@@ -117,7 +117,7 @@ def _exits(tape: t.Tape) -> t.Tape:
 
 
 def _returns(tapes: Iterable[t.Tape]) -> bool:
-    return any(isinstance(event, t.Return) for tape in tapes for event in t.events(tape))
+    return any(event.__class__ is t.Return for tape in tapes for event in t.events(tape))
 
 
 def placed(tape: t.Tape, ranks: Mapping[int, int], definitions: list[t.Event | None]) -> t.Tape:

@@ -25,7 +25,7 @@ def has_settled(state: State, changed: Delta, carried: frozenset[str]) -> bool:
     slots: list[tuple[int, Cell]] = []
     found: set[int] = set()
     for key, before in changed.items():
-        number = key[0] if isinstance(key, tuple) else key
+        number = key[0] if key.__class__ is tuple else key
         if isinstance(number, int) and number & 1:
             # Of an object of earlier turns.
             if before is not None and _is_held(state, number, carried):
@@ -35,7 +35,7 @@ def has_settled(state: State, changed: Delta, carried: frozenset[str]) -> bool:
         if isinstance(key, int):
             if before is not None:
                 return False
-        elif not isinstance(after, Cell):
+        elif after.__class__ is not Cell:
             return False
         elif isinstance(key, str):
             if key in carried:
@@ -92,21 +92,21 @@ def _bound_by(tape: t.Tape, bound: set[str], looked_at: set[str]) -> set[str]:
     """The names that are bound behind a tape for sure, if those of `bound` are before it; what it looks at before that
     is added to `looked_at`."""
     for event in tape:
-        if isinstance(event, t.Bind):
+        if event.__class__ is t.Bind:
             bound.add(event.name)
-        elif isinstance(event, t.Load | t.Delete | t.Reveal):
-            name = event.name.partition(".")[0].partition("[")[0] if isinstance(event, t.Reveal) else event.name
+        elif event.__class__ is t.Load or event.__class__ is t.Delete or event.__class__ is t.Reveal:
+            name = event.name.partition(".")[0].partition("[")[0] if event.__class__ is t.Reveal else event.name
             looked_at |= {name} - bound
-            if isinstance(event, t.Delete):
+            if event.__class__ is t.Delete:
                 bound.discard(name)
-        elif isinstance(event, t.Branch):
+        elif event.__class__ is t.Branch:
             arms = [_bound_by(arm, set(bound), looked_at) for arm in event.arms]
             bound = set.intersection(*arms) if arms else bound
-        elif isinstance(event, t.Loop):
+        elif event.__class__ is t.Loop:
             bound = _bound_by(event.test, bound, looked_at)
             for part in (event.body, event.orelse):
                 _bound_by(part, set(bound), looked_at)
-        elif isinstance(event, t.Try):
+        elif event.__class__ is t.Try:
             for part in t.inner_tapes(event):
                 _bound_by(part, set(bound), looked_at)
     return bound

@@ -68,12 +68,12 @@ def renewed_names(unit: t.Unit) -> dict[int, tuple[str, ...]]:
     """
     found: dict[int, tuple[str, ...]] = {}
     for loop in t.events(unit.tape):
-        if not isinstance(loop, t.Loop):
+        if loop.__class__ is not t.Loop:
             continue
         bound = {
             event.name
             for event in loop.body
-            if isinstance(event, t.Bind)
+            if event.__class__ is t.Bind
             and event.value >= 0
             and not isinstance(unit.definitions[event.value], t.Augment | t.Load | t.Iterate)
         }
@@ -269,7 +269,7 @@ def bound_on_the_way(m: Machine, name: str, site: int, other: int = -1) -> int:
         for event in tape:
             parts = t.inner_tapes(event)
             inside = next((part for part in parts if any(one.site == site for one in t.events(part))), None)
-            if isinstance(event, t.Loop) and inside is not None:
+            if event.__class__ is t.Loop and inside is not None:
                 both = other < 0 or any(one.site == other for one in t.events(inside))
                 found = -1 if both else found
             if inside is not None or event.site == site:

@@ -23,9 +23,9 @@ def of_name(m: Machine, name: str) -> list[Use]:
 def from_iteration(m: Machine, register: int) -> bool:
     """Whether a register holds an element of what a `for` loop goes through, or a part of one."""
     event = m.unit.definitions[register] if register >= 0 else None
-    while isinstance(event, t.Unpack):
+    while event.__class__ is t.Unpack:
         event = m.unit.definitions[event.value]
-    return isinstance(event, t.Iterate)
+    return event.__class__ is t.Iterate
 
 
 def is_shown(m: Machine, register: int) -> bool:
@@ -73,9 +73,9 @@ def is_dead_in_loop(m: Machine, name: str, site: int, *, measured: bool = False)
 def method_named(m: Machine, register: int) -> t.Attribute | None:
     """What may be a method that has been given a name of its own, where that is loaded: `keep = losses.append`."""
     made = m.unit.definitions[register] if register >= 0 else None
-    found = bindings_before(m, made) if isinstance(made, t.Load) else []
+    found = bindings_before(m, made) if made.__class__ is t.Load else []
     method = m.unit.definitions[found[0]] if len(found) == 1 and found[0] >= 0 else None
-    return method if isinstance(method, t.Attribute) else None
+    return method if method.__class__ is t.Attribute else None
 
 
 def is_dead(m: Machine, name: str, site: int) -> bool:
@@ -94,12 +94,7 @@ def is_dead(m: Machine, name: str, site: int) -> bool:
 
 def seen_from_inside(m: Machine, name: str) -> bool:
     """Whether a function inside this unit speaks of the name."""
-    return any(
-        isinstance(event, t.Load) and event.name == name
-        for unit in m.world.program.units
-        if unit.parent == m.unit.number and name not in unit.bound
-        for event in unit.definitions
-    )
+    return name in m.world.names_inside.get(m.unit.number, ())
 
 
 def expression(m: Machine, register: int, name: str) -> list[t.Event]:
@@ -120,11 +115,13 @@ def expression(m: Machine, register: int, name: str) -> list[t.Event]:
         if event is None:
             continue
         found.append(event)
-        if isinstance(event, t.Load) and event.name != name:
-            pending += bound_before.get(event.out, ())
-        if isinstance(event, t.Item):
+        if event.__class__ is t.Load:
+            if event.name != name:
+                pending += bound_before.get(event.out, ())
+            continue
+        if event.__class__ is t.Item:
             pending += [part for part in event.subscript if isinstance(part, int)]
-        if isinstance(event, t.Make):
+        elif event.__class__ is t.Make:
             pending += m.index.collected.get(current, ())
         pending += reversed(t.operands(event))
     return found
@@ -136,7 +133,7 @@ def is_computed_from(m: Machine, register: int, name: str) -> bool:
     if known is None:
         parts = expression(m, register, name)
         unused = {register for part in parts for register in _of_no_value(m, part)}
-        loads = any(isinstance(part, t.Load) and part.name == name and part.out not in unused for part in parts)
+        loads = any(part.__class__ is t.Load and part.name == name and part.out not in unused for part in parts)
         known = loads and any(isinstance(part, t.Operate | t.Invoke | t.Call) for part in parts)
         m.index.computed[register, name] = known
     return known
@@ -144,12 +141,12 @@ def is_computed_from(m: Machine, register: int, name: str) -> bool:
 
 def _of_no_value(m: Machine, event: t.Event) -> tuple[int, ...]:
     """The registers of which an event uses no value: what something is converted to the like of, what is measured."""
-    if isinstance(event, t.Invoke):
+    if event.__class__ is t.Invoke:
         arguments = tuple(argument.register for argument in event.arguments)
         return arguments if event.name in _LIKE else (event.base,) if event.name in _MEASURES else ()
-    if isinstance(event, t.Attribute):
+    if event.__class__ is t.Attribute:
         return (event.base,) if event.name in _MEASURES else ()
-    if isinstance(event, t.Call):
+    if event.__class__ is t.Call:
         function = m.unit.definitions[event.function]
         measured = isinstance(function, t.Load) and function.name == "len"
         return tuple(argument.register for argument in event.arguments) if measured else ()
@@ -190,7 +187,7 @@ def ends_in(m: Machine, name: str, site: int) -> bool:
     register = m.index.calls.get(site, -1)
     if register < 0 or seen_from_inside(m, name):
         return False
-    parts = [event.out for event in expression(m, register, name) if isinstance(event, t.Load)]
+    parts = [event.out for event in expression(m, register, name) if event.__class__ is t.Load]
     mine = [use for use in found if use.loads and use.register in parts]
     later = [use for use in found if use.loads and mine and use.position > mine[-1].position]
     if not mine or not _is_of_this_turn(found, mine[-1]):
@@ -331,7 +328,7 @@ def own_calls(m: Machine) -> frozenset[str]:
         unit = pending.pop()
         me = unit.first
         for event in unit.definitions:
-            if not isinstance(event, t.Invoke) or event.name in found:
+            if event.__class__ is not t.Invoke or event.name in found:
                 continue
             base = unit.definitions[event.base]
             if not isinstance(base, t.Load) or base.name != me:

@@ -175,7 +175,7 @@ def bind(m: Machine, key: Key, value: Value, site: int) -> None:
     A name that is bound to the object it holds already (`x += 1`, `x = x.relu_()`) has held it since before.
     """
     before = m.state.cell(key)
-    origin: Key | None = value.root if isinstance(value.root, tuple) else None
+    origin: Key | None = value.root if value.root.__class__ is tuple else None
     if origin is not None and m.state.refs_of(origin) != value.refs:
         origin = None
     if before is not None and before.refs == value.refs and value.refs and value.root == key:

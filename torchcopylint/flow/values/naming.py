@@ -27,22 +27,22 @@ def _text_of(m: Machine, register: int) -> str:
     if not 0 <= register < len(m.unit.definitions):
         return "..."
     event = m.unit.definitions[register]
-    if isinstance(event, t.Load):
+    if event.__class__ is t.Load:
         return event.name.partition("#")[0] if not event.name.startswith("%") else "..."
-    if isinstance(event, t.Attribute):
+    if event.__class__ is t.Attribute:
         return f"{text_of(m, event.base)}.{event.name}"
-    if isinstance(event, t.Item):
+    if event.__class__ is t.Item:
         return f"{text_of(m, event.base)}[{index_text(m, event.subscript)}]"
-    if isinstance(event, t.Unpack):
+    if event.__class__ is t.Unpack:
         return f"{text_of(m, event.value)}[{event.position if event.position >= 0 else '...'}]"
-    if isinstance(event, t.Import):
+    if event.__class__ is t.Import:
         # In a function of another file, what it takes from its module.
         return event.dotted.rpartition("#")[2].rpartition(".")[2] or "..."
-    if isinstance(event, t.Const):
+    if event.__class__ is t.Const:
         return repr(event.value) if event.value is not ... else "..."
-    if isinstance(event, t.Operate) and len(event.operands) == 1:
+    if event.__class__ is t.Operate and len(event.operands) == 1:
         return event.symbol + text_of(m, event.operands[0])
-    if isinstance(event, t.Invoke):
+    if event.__class__ is t.Invoke:
         return f"{text_of(m, event.base)}.{event.name}({'...' if event.arguments else ''})"
     if isinstance(event, t.Call):
         return f"{text_of(m, event.function)}({'...' if event.arguments else ''})"
@@ -54,10 +54,10 @@ def spelling(m: Machine, register: int) -> str:
     if not 0 <= register < len(m.unit.definitions):
         return "..."
     event = m.unit.definitions[register]
-    if isinstance(event, t.Operate) and len(event.operands) == 2:
+    if event.__class__ is t.Operate and len(event.operands) == 2:
         left, right = (spelling(m, operand) for operand in event.operands)
         return f"{left} {event.symbol} {right}"
-    if isinstance(event, t.Invoke):
+    if event.__class__ is t.Invoke:
         base = spelling(m, event.base)
         if isinstance(m.unit.definitions[event.base], t.Operate):
             base = f"({base})"
@@ -135,7 +135,7 @@ def key_text(m: Machine, key: Key | None) -> str:
     if isinstance(key, str):
         # `%1` stands for what a conditional expression has picked.
         return key.partition("#")[0] if not key.startswith("%") else ""
-    if isinstance(key, tuple):
+    if key.__class__ is tuple:
         owner = m.state.object(key[0]).text or "..."
         return owner + key[1].replace(ASKED, "[").replace(BY_NAME, "[")
     return ""

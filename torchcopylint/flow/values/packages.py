@@ -39,7 +39,7 @@ _ARRAY_NAMES = frozenset(
 def deals_in_tensors_only(program: t.Program) -> bool:
     """Whether a file imports torch, and nothing from which arrays or frames come."""
     if any(
-        isinstance(event, t.Attribute | t.Invoke) and event.name in _ARRAY_NAMES
+        (event.__class__ is t.Attribute or event.__class__ is t.Invoke) and event.name in _ARRAY_NAMES
         for unit in program.units
         for event in unit.definitions
     ):
@@ -57,6 +57,6 @@ def deals_in_memory(program: t.Program) -> bool:
 def _imported(program: t.Program, parts: int) -> set[str]:
     """The packages that a file imports, by up to so many parts of their names."""
     dotted = (
-        event.dotted.split(".") for unit in program.units for event in unit.definitions if isinstance(event, t.Import)
+        event.dotted.split(".") for unit in program.units for event in unit.definitions if event.__class__ is t.Import
     )
     return {".".join(names[:count]) for names in dotted for count in range(1, parts + 1)}

@@ -189,7 +189,7 @@ class State:
         held = isinstance(obj, Object) and (bool(obj.graph) or obj.kind in CONTAINERS)
         for key in self.holders.get(ref, ()):
             cell = delta[key] if key in delta else self.entries.get(key)
-            if isinstance(cell, Cell) and ref in cell.refs:
+            if cell.__class__ is Cell and ref in cell.refs:
                 if isinstance(key, str) and key not in unseen:
                     return False
                 held = True
@@ -204,7 +204,7 @@ class State:
         for key, other in delta.items():
             base = self.entries.get(key)
             entry = self._join(key, base, other) if self.alive else other
-            if turn and isinstance(entry, Object) and isinstance(base, Object):
+            if turn and entry.__class__ is Object and base.__class__ is Object:
                 # What came round the loop has been run over by an earlier turn, whatever there was before the loop.
                 after = cast(Object, other or base).graph
                 graph = base.graph | after if after else base.graph
@@ -225,11 +225,11 @@ class State:
         carried = {
             ref
             for key, entry in head.items()
-            if isinstance(key, str) and isinstance(entry, Cell) and isinstance(here := self.entries.get(key), Cell)
+            if isinstance(key, str) and entry.__class__ is Cell and isinstance(here := self.entries.get(key), Cell)
             for ref in set(entry.refs).intersection(here.refs)
         }
         for key, entry in head.items():
-            remade = isinstance(key, int) and not key & 1 and isinstance(entry, Object) and entry.site in inside
+            remade = isinstance(key, int) and not key & 1 and entry.__class__ is Object and entry.site in inside
             before = self.entries.get(key) if remade else None
             if before is not None and (key not in carried or before != entry):
                 self.retire(cast(int, key))
@@ -240,9 +240,9 @@ class State:
         if a is None or b is None:
             # An object that one path made is what it is; a name bound on one path says nothing of the other.
             return a if b is None else b
-        if isinstance(a, Cell):
+        if a.__class__ is Cell:
             return join_cells(a, cast(Cell, b))
-        if isinstance(a, Object):
+        if a.__class__ is Object:
             several = isinstance(key, int) and key & 1
             return _one_of(a, cast(Object, b)) if several else join_objects(a, cast(Object, b))
         if isinstance(a, Mode):
@@ -285,20 +285,20 @@ class State:
         before = self.entries.get(old)
         for sharer in list(self.sharers.get(ref, ())):
             obj = self.entries.get(sharer)
-            if isinstance(obj, Object):
+            if obj.__class__ is Object:
                 self.set_object(sharer, _rename_shares(obj, ref, old))
         retired = _rename_shares(self.object(ref), ref, old)
-        self.set_object(old, _one_of(retired, before) if isinstance(before, Object) else retired)
+        self.set_object(old, _one_of(retired, before) if before.__class__ is Object else retired)
         self.put(ref, None)
         for key in list(self.holders.get(ref, ())):
             cell = self.entries.get(key)
-            if isinstance(cell, Cell) and ref in cell.refs:
+            if cell.__class__ is Cell and ref in cell.refs:
                 self.put_cell(key, cell._replace(refs=_rename(cell.refs, ref, old)))
         for name in self.slots.get(ref, set()):
             cell = self.entries.get((ref, name))
-            if isinstance(cell, Cell):
+            if cell.__class__ is Cell:
                 existing = self.entries.get((old, name))
-                self.put_cell((old, name), join_cells(existing, cell) if isinstance(existing, Cell) else cell)
+                self.put_cell((old, name), join_cells(existing, cell) if existing.__class__ is Cell else cell)
                 self.put((ref, name), None)
         for register in self._in_registers.pop(ref, ()):
             value = self.registers.get(register)
@@ -308,7 +308,7 @@ class State:
 
     def objects(self) -> list[tuple[int, Object]]:
         """Every object."""
-        return [(ref, obj) for ref, obj in self.entries.items() if isinstance(ref, int) and isinstance(obj, Object)]
+        return [(ref, obj) for ref, obj in self.entries.items() if isinstance(ref, int) and obj.__class__ is Object]
 
     def objects_with_graph(self) -> list[tuple[int, Object]]:
         """Every object behind which there is a graph."""
@@ -329,7 +329,7 @@ class State:
                 holders[ref].add(key)
             else:
                 holders[ref] = {key}
-        if isinstance(key, tuple):
+        if key.__class__ is tuple:
             self.slots.setdefault(key[0], set()).add(key[1])
 
     def set_register(self, register: int, value: Value) -> None:
@@ -344,18 +344,23 @@ class State:
 
     def holders_of(self, storage: int) -> list[tuple[Key, Cell]]:
         """Every name and slot that now holds an object on a storage, in a stable order."""
+        return in_stable_order(self.each_holder_of(storage))
+
+    def each_holder_of(self, storage: int) -> list[tuple[Key, Cell]]:
+        """The same in any order, for who picks some of them."""
+        entries, holders = self.entries, self.holders
         found: dict[Key, Cell] = {}
         for ref in self.sharers.get(storage, ()):
-            for key in self.holders.get(ref, ()):
-                cell = self.entries.get(key)
-                if isinstance(cell, Cell) and ref in cell.refs:
+            for key in holders.get(ref, ()):
+                cell = entries.get(key)
+                if cell.__class__ is Cell and ref in cell.refs:
                     found[key] = cell
-        return sorted(found.items(), key=lambda item: repr(item[0])) if len(found) > 1 else list(found.items())
+        return list(found.items())
 
     def refs_of(self, key: Key) -> tuple[int, ...]:
         """The objects that a name or slot holds now."""
         cell = self.entries.get(key)
-        return cell.refs if isinstance(cell, Cell) else ()
+        return cell.refs if cell.__class__ is Cell else ()
 
     def slot_names(self, ref: int) -> list[Slot]:
         """The slots of an object that hold something now, in a stable order."""
@@ -363,6 +368,11 @@ class State:
         if not names:
             return []
         return [slot for name in sorted(names) if self.entries.get(slot := (ref, name)) is not None]
+
+
+def in_stable_order(held: list[tuple[Key, Cell]]) -> list[tuple[Key, Cell]]:
+    """Names and slots with what they hold, as always in one order."""
+    return sorted(held, key=lambda item: repr(item[0])) if len(held) > 1 else held
 
 
 def _one_of(a: Object, b: Object) -> Object:
