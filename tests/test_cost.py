@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from torchcopylint import registry
 from torchcopylint.base.collecting import THRESHOLD
 from torchcopylint.cli import main as cli
+from torchcopylint.flow import model, references
 from torchcopylint.flow import tape as t
 from torchcopylint.flow.examine import examine, run
 from torchcopylint.flow.lower import lower
-from torchcopylint.flow.model import MAX_SHARES
+from torchcopylint.flow.model import MAX_SHARES, Cell, Key
 from torchcopylint.flow.running.machine import Machine
+from torchcopylint.flow.storages import writing
 from torchcopylint.flow.tape import events
 from torchcopylint.flow.tapes import exclusion, helpers, moving, uses
+from torchcopylint.flow.values import outside
 from torchcopylint.source.tree import parse
 
 FUNCTION = """
@@ -211,3 +216,42 @@ def test_collections_are_rare_from_the_start_of_the_command(monkeypatch: pytest.
     monkeypatch.setattr(cli.cli, "main", lambda *_, **__: gc.get_threshold()[0])
     assert cli.run(["."]) == THRESHOLD
     assert gc.get_threshold() == before
+
+
+PARTS = """
+x = torch.zeros(9)
+a, b, c = x[0], x[1], x[2]
+x[{part}] += 1
+print(a, b, c)
+"""
+
+
+def test_of_the_holders_of_a_storage_those_are_put_in_order_that_a_write_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    put: list[int] = []
+    ordered = writing.in_stable_order
+
+    def in_stable_order(held: list[tuple[Key, Cell]]) -> list[tuple[Key, Cell]]:
+        put.append(len(held))
+        return ordered(held)
+
+    monkeypatch.setattr(writing, "in_stable_order", in_stable_order)
+    steps(PARTS.format(part="5"))
+    marked_by_part = max(put)
+    put.clear()
+    steps(PARTS.format(part=":"))
+    assert marked_by_part < 3 <= max(put)
+
+
+COMPARED = re.compile(r"\.__class__ is (?:not )?(?:t\.)?([A-Z]\w+)")
+
+
+def test_what_is_told_by_its_class_alone_has_no_classes_below_it() -> None:
+    sources = [path.read_text() for path in (Path(t.__file__).parent).rglob("*.py")]
+    compared = {name for source in sources for name in COMPARED.findall(source)}
+    known = {**vars(model), **vars(outside), **vars(references), **vars(t)}
+    below = {name for name in compared if known[name].__subclasses__()}
+    assert {"Load", "Cell", "FunctionReference"} <= compared
+    assert not below
+    # A name of another file is a dotted name as well.
+    assert t.Dotted.__subclasses__()
+    assert "Dotted" not in compared
