@@ -30,6 +30,7 @@ from torchcopylint.flow.values import kinds, memory, naming
 from torchcopylint.knowledge import table
 
 if TYPE_CHECKING:
+    from torchcopylint.flow.interprocedural.summaries import Summary
     from torchcopylint.flow.running.machine import Machine
 
 MAX_STEPS = 80
@@ -124,6 +125,8 @@ def sources(m: Machine, register: int, fields: frozenset[str]) -> set[str]:
         ) is not None:
             way.go_on(of_own)
             found |= _fields_through_own(m, event.out, "", fields)
+        elif event.__class__ is t.Call and (of_network := _through_network(m, event)) is not None:
+            way.go_on(of_network)
         elif (event.__class__ is t.Call or event.__class__ is t.Invoke) and _keeps_graph(m, event):
             way.go_on([argument.register for argument in event.arguments])
             way.go_on([event.base] if isinstance(event, t.Invoke) else [])
@@ -182,12 +185,30 @@ def _through_own(m: Machine, register: int, slot: str) -> list[int] | None:
     summary = m.world.summary(found.method) if found is not None else None
     if found is None or summary is None:
         return None
-    names = [parameter.name for parameter in m.world.unit(found.method).parameters[1:]]
+    return _given_for(m, found.method, found.call, summary, slot)
+
+
+def _given_for(m: Machine, method: int, call: t.Call | t.Invoke, summary: Summary, slot: str = "") -> list[int]:
+    """What a call of a method passes for the parameters that its result, or a part of it, hangs on."""
+    names = [parameter.name for parameter in m.world.unit(method).parameters[1:]]
     given = dict(
-        zip(names, [one.register for one in found.call.arguments if not one.keyword and not one.stars], strict=False)
+        zip(names, [one.register for one in call.arguments if not one.keyword and not one.stars], strict=False)
     )
-    given |= {one.keyword: one.register for one in found.call.arguments if one.keyword}
+    given |= {one.keyword: one.register for one in call.arguments if one.keyword}
     return [given[one.parameter] for one in summary.hangs if one.slot in (slot, "") and one.parameter in given]
+
+
+def _through_network(m: Machine, event: t.Call) -> list[int] | None:
+    """The arguments that what a network returns hangs on, which has been handed in or made here, and whose class is
+    known; `None` of any other call."""
+    refs = m.value(event.function).refs
+    obj = m.state.object(refs[0]) if len(refs) == 1 else None
+    number = m.world.local_class(obj.type) if obj is not None and obj.kind is Kind.MODULE else None
+    forward = m.world.method(number, "forward") if number is not None else None
+    summary = m.world.summary(forward) if forward is not None else None
+    if forward is None or summary is None:
+        return None
+    return _given_for(m, forward, event, summary)
 
 
 def _fields_through_own(m: Machine, register: int, slot: str, fields: frozenset[str]) -> set[str]:
