@@ -281,6 +281,22 @@ def _skipped(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Re
     replaced[number] = [ast.copy_location(ast.Pass(), statement)]
 
 
+def _uncalled(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Replacements) -> None:
+    """Of a call whose result is dropped, what it is called on and what it is given are computed, and nothing else."""
+    statement = numbered.statements[number]
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(value, ast.Call):
+        return _skipped(numbered, number, mark, replaced)
+    parts = [part.value if isinstance(part, ast.Starred) else part for part in value.args]
+    parts += [keyword.value for keyword in value.keywords]
+    if isinstance(value.func, ast.Attribute):
+        parts.insert(0, value.func.value)
+    statement.altered = True  # type: ignore[attr-defined]
+    made = [ast.copy_location(ast.Expr(part), statement) for part in parts]
+    replaced[number] = list(made) or [ast.copy_location(ast.Pass(), statement)]
+    return None
+
+
 _KEEPING = {"copy": "uncopied", "Variable": "uncopied", "float": "unnumbered"}
 """Functions called by a bare name that cut a graph, and what the observer has in their place."""
 
@@ -439,6 +455,7 @@ _STATEMENTS = {
     "retained": _retained,
     "marked-dirty": _marked_dirty,
     "skipped": _skipped,
+    "uncalled": _uncalled,
     "uncut": _uncut,
     "versioned": _versioned,
     "added-up": _added_up,

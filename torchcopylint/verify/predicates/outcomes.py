@@ -174,7 +174,7 @@ def write_lost(case: Case) -> Opinion:
 def result_lost(case: Case) -> Opinion:
     """The marked statement computes something new that nothing holds, and without it all is the same."""
     marks = case.at(Role.DISCARDED) or case.blamed
-    named, skipped = case.ask("named", marks), case.ask("skipped", marks)
+    named, skipped = case.ask("named", marks), case.ask("uncalled", marks)
     if named is None or skipped is None or named.failed or skipped.failed or named.ended != case.run.ended:
         return Opinion(Seen.UNCLEAR)
     results = {name: value for name, value in named.ends if name.endswith(f"|{DISCARDED}")}

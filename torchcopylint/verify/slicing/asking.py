@@ -12,6 +12,8 @@ from torchcopylint.verify.slicing.sizes import Setting
 _SIDES = (28, 32, 64, 84, 96, 128, 224, 256)
 """Usual sides of images."""
 _SPATIAL = Setting(0, 0, 0).spatial
+_DIVIDED = 64
+"""So many channels can be divided among the heads that code mostly has."""
 _MOST = 2048
 """No input has a dimension that is larger."""
 
@@ -129,6 +131,8 @@ def _multiplied(setting: Setting, found: re.Match[str]) -> Setting | None:
 def _viewed(setting: Setting, found: re.Match[str]) -> Setting | None:
     """What is seen as rows of a length is not that long: its last dimension is, or an image of that many points."""
     sizes = [int(size) for size in found["shape"].split(",")]
+    if 0 in sizes:
+        return _of_heads(setting, found)
     wanted = math.prod(size for size in sizes if size > 0)
     if -1 not in sizes and setting.dimensions >= 4 and setting.size > 1:
         return _of_next_side(setting, smaller=int(found["given"]) > wanted)
@@ -152,6 +156,11 @@ def _fewer(setting: Setting, found: re.Match[str]) -> Setting | None:
     """A list of modules or parameters is asked for more than it has: what it is counted by has as many."""
     count = int(found["count"])
     return replace(setting, size=count, batch=0) if 1 < count < setting.size else None
+
+
+def _of_heads(setting: Setting, found: re.Match[str]) -> Setting | None:
+    """A part of a size is nothing, as where channels are divided among more heads: it is one that many divide."""
+    return replace(setting, size=_DIVIDED, last=0, second=0) if setting.size < _DIVIDED else None
 
 
 def _of_next_side(setting: Setting, *, smaller: bool) -> Setting:
@@ -201,6 +210,7 @@ _ANSWERS: tuple[tuple[re.Pattern[str], Callable[[Setting, re.Match[str]], Settin
         (r"Kernel size can't be greater than actual input size", _larger),
         (r"Output size is too small", _larger),
         (r"Padding size should be less than the corresponding input dimension", _larger),
+        (r"^0\.0 cannot be raised to a negative power|division by zero|by zero$", _of_heads),
         (r"weight of size \[\d+, (?P<wanted>\d+)", _with_second),
     )
 )

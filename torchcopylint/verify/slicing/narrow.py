@@ -71,6 +71,7 @@ class Narrower:
         self._known = known
         self._kept: set[int] = set()
         self._lacking: set[int] = set()
+        self._unbound: set[str] = set()
         self.free: list[str] = []
         self.assumed: list[str] = []
 
@@ -122,9 +123,9 @@ class Narrower:
         kept = self._rebuild(body, headed)
         used = dict.fromkeys(name for statement in kept for name in _names(statement))
         made = (_defined(kept) - self._without.names) | set(given) | self._imports.keys() | {"Anything", "renewed"}
-        self.free = [
-            name for name in used if name not in made and name not in self._known and not hasattr(builtins, name)
-        ]
+        # What a loop called `iter` or `input` is none of Python's, whoever gives it.
+        python = vars(builtins).keys() - self._unbound
+        self.free = [name for name in used if name not in made and name not in self._known and name not in python]
         return kept
 
     # -- what is kept
@@ -228,6 +229,7 @@ class Narrower:
             shell.test = ast.copy_location(ast.Constant(True), node.test)  # type: ignore[attr-defined]
             self.assumed.append(f"the loop of line {node.lineno} turns")
         if isinstance(node, ast.For) and node.iter.lineno in self._without.rows:
+            self._unbound |= bound_by(ast.Assign([node.target], node.iter))
             shell.target = ast.copy_location(ast.Name("_", ast.Store()), node)  # type: ignore[attr-defined]
             shell.iter = ast.copy_location(ast.parse("range(2)", mode="eval").body, node)  # type: ignore[attr-defined]
             self.assumed.append(f"the loop of line {node.lineno} turns twice")
