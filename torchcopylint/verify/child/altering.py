@@ -382,7 +382,14 @@ def _named(numbered: Numbered, number: int, mark: dict[str, Any], replaced: Repl
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call | ast.BinOp):
         raise CannotAlter("nothing that is computed and discarded")
     target = ast.Name(DISCARDED, ast.Store())
-    replaced[number] = [ast.copy_location(ast.Assign(targets=[target], value=statement.value), statement)]
+    made = [ast.copy_location(ast.Assign(targets=[target], value=statement.value), statement)]
+    func = statement.value.func if isinstance(statement.value, ast.Call) else None
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call):
+        # What a call has given has a name as well: it may be handed back.
+        given = ast.Assign([ast.Name(f"{DISCARDED}_of", ast.Store())], func.value)
+        made.insert(0, ast.copy_location(given, statement))
+        func.value = ast.copy_location(ast.Name(f"{DISCARDED}_of", ast.Load()), statement)
+    replaced[number] = list(made)
     statement.altered = True  # type: ignore[attr-defined]
 
 

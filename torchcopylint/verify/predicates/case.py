@@ -122,6 +122,7 @@ ALTERED = {
     "copies": "with a copy instead of what is shared",
     "targets": "when what is written is copied first",
     "skipped": "when the statement is left out",
+    "uncalled": "when the call is left out",
     "operands": "when its tensors are plain copies",
     "saves": "when what autograd saves is copied",
     "uncut": "when the graph is kept",
