@@ -196,7 +196,8 @@ def suffers_caller(unit: UnitFacts, write: Write, *, shown: bool = False, part: 
         return False
     if unit.name == "__call__":
         return not unit.takes_inplace
-    return not unit.name.endswith("_") and not unit.name.startswith("__") and not unit.takes_inplace
+    # A name that ends in an underscore tells of a write, an operator's too; `__noisy` is only private to its class.
+    return not unit.name.endswith("_") and not unit.takes_inplace
 
 
 def caller_suffers(unit: UnitFacts, *, activations: bool) -> Iterator[CallerSuffers]:
