@@ -141,8 +141,9 @@ class UnitFacts(NamedTuple):
     whether every call of it runs without grad (`UNKNOWN` if there is no call, or nobody knows), `recorded_elsewhere`
     whether, where its file does not say, another file surely calls it with recording on. `roles` is as what
     autograd calls it: `forward` or `backward` of a `Function`, `gradient hook`, `pack hook`; `mapped x` where `vmap`
-    maps its parameter `x`. `given_away` are the parameters for which every call in the file, or, without any, in the project, passes what nobody else
-    holds, `held_by_callers` those for which some call passes a tensor that the caller has made and goes on to hold.
+    maps its parameter `x`. `given_away` are the parameters for which every call in the file, or, without any, in the
+    project, passes what nobody else holds, `held_by_callers` those for which some call passes a tensor that the caller
+    has made and goes on to hold.
     `feeds_backward` is whether a function of the file that runs backward calls it while autograd records, or it takes
     derivatives by `create_graph=True`.
     `optional` are the parameters that have a default, `parameters` all of them. `serves_forward` is whether the

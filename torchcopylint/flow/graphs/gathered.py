@@ -95,7 +95,7 @@ def note_call(m: Machine, unit: int, site: int) -> None:
 
 def _of_others(m: Machine, known: set[int]) -> Iterator[Relation]:
     """The calls of functions of other files that return such a sum, of which nothing but the number is used here."""
-    calls = [*m.index.of(t.Call), *m.index.of(t.Invoke)] if m.gathered_by_calls else []
+    calls: list[t.Call | t.Invoke] = [*m.index.of(t.Call), *m.index.of(t.Invoke)] if m.gathered_by_calls else []
     for call in calls:
         sums, assumed = m.gathered_by_calls.get(call.site, ((), False))
         for one in sums if call.site not in known else ():

@@ -110,7 +110,11 @@ class Lineages:
     def imports(self) -> Mapping[str, Dotted]:
         """The names of the module that stand for what is imported, but for what the project may define."""
         values = {name: export.value.const for name, export in self._exports.get(0, {}).items()}
-        return {name: const for name, const in values.items() if isinstance(const, Dotted)}
+        return {
+            name: const
+            for name, const in values.items()
+            if isinstance(const, Dotted) and not isinstance(const, Foreign)
+        }
 
     def is_method(self, name: str) -> bool:
         """Whether some class of this file has a method, or a property, of a name."""

@@ -157,8 +157,8 @@ class Modules(Protocol):
         frozen. Of `__init__`, that is whoever makes an instance."""
 
     def all_let_go(self, path: str, owner: str, name: str, parameter: str) -> bool:
-        """Whether the project calls a function of a file, and passes for a parameter nothing but what nobody else holds,
-        or looks at again."""
+        """Whether the project calls a function of a file, and passes for a parameter nothing but what nobody else
+        holds, or looks at again."""
 
 
 class Target(NamedTuple):
@@ -211,7 +211,7 @@ class Outside:
         return self._modules is not None and self._modules.all_frozen(self.path, owner, name, parameter)
 
     def all_let_go(self, owner: str, name: str, parameter: str) -> bool:
-        """Whether the project calls a function of the file that looks, and lets go of what it passes for a parameter."""
+        """Whether the project calls a function of the file that looks, and lets go of what it passes for that."""
         return self._modules is not None and self._modules.all_let_go(self.path, owner, name, parameter)
 
     # -- names
