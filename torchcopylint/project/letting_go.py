@@ -60,10 +60,10 @@ def all_let_go(project: Project, asked: Callee) -> bool:
         callee = pending.pop()
         own = project.hands(callee.path)
         position = own.position(callee) if own is not None else None
-        calls = project.calls(callee) if len(seen) <= MAX_QUESTIONS else None
-        if position is None or calls is None:
+        if position is None or len(seen) > MAX_QUESTIONS:
             return False
-        for called in calls:
+        calls = project.calls(callee)
+        for called in calls or ():
             around = project.hands(called.path)
             passed = around.passed(called.place, position, callee.parameter) if around is not None else None
             if around is None or passed is None:

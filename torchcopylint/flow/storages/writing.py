@@ -39,7 +39,7 @@ from torchcopylint.flow.model import (
 )
 from torchcopylint.flow.program import called_parts
 from torchcopylint.flow.regions import overlap, within
-from torchcopylint.flow.storages import conditional, queues, reading
+from torchcopylint.flow.storages import conditional, other_memory, queues, reading
 from torchcopylint.flow.storages.reading import Chain
 from torchcopylint.flow.tapes import by_default, turns, uses
 from torchcopylint.flow.values import idioms, naming
@@ -151,7 +151,7 @@ def _spread(
     _note_alike(m, shares, fact.site)
     for other, sat_on in shares:
         start = turns.behind(m, roots[0], other)
-        _mark_holders(m, roots, sat_on, region, fact, start)
+        _mark_holders(m, roots, (other, sat_on), region, fact, start)
         plain = _in_plain_field(m, other, sat_on)
         certain = sat_on.sure and not sat_on.when and sat_on.storage in m.certain_storages[fact.site]
         unseen = fact.form == STATISTICS
@@ -293,8 +293,15 @@ def _note_data(m: Machine, chain: Chain, fact: Write) -> None:
 
 
 def _mark_holders(
-    m: Machine, roots: tuple[Key | None, ...], share: Share, region: Region, fact: Write, start: turns.Started | None
+    m: Machine,
+    roots: tuple[Key | None, ...],
+    hit: tuple[int, Share],
+    region: Region,
+    fact: Write,
+    start: turns.Started | None,
 ) -> None:
+    """Mark who holds the storage that an object sits on, of which `hit` is one share."""
+    ref, share = hit
     written = within(share.region, region)
     # A name that was loaded from a slot is short for it: writing one is writing the other.
     written_through: set[Key | None] = set(roots)
@@ -319,6 +326,8 @@ def _mark_holders(
             if around and cell.site >= fact.site and _is_of_earlier_turn(m, key, cell, around):
                 continue
         if start is not None and key not in start.holders:
+            continue
+        if fact.form == other_memory.ASSIGN and not other_memory.reaches(m, (ref,), share, cell):
             continue
         own = key in written_through or (
             bool(fields) and any(refs == cell.refs and _is_tied(m, key, root) for root, refs in fields.items())

@@ -211,7 +211,7 @@ class Outside:
         return self._modules is not None and self._modules.all_frozen(self.path, owner, name, parameter)
 
     def all_let_go(self, owner: str, name: str, parameter: str) -> bool:
-        """Whether the project calls a function of the file that looks, and lets go of what it passes for that."""
+        """Whether the project calls a function of the file that looks, and lets go of what it passes."""
         return self._modules is not None and self._modules.all_let_go(self.path, owner, name, parameter)
 
     # -- names
