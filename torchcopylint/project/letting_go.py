@@ -248,7 +248,10 @@ class _Call:
         names = self._file.names(self._scope, node.id)
         binds = [one for one in names if not isinstance(one.ctx, ast.Load)]
         handed = node.id in _parameters(self._scope)
-        if self._file.is_seen_inside(self._scope, node.id) or not (binds or handed):
+        if not isinstance(self._scope, _FUNCTIONS) or not (binds or handed):
+            # Who imports a module may look at what its names hold.
+            return False
+        if self._file.is_seen_inside(self._scope, node.id):
             return False
         rebound = self._is_rebound(node.id)
         looped = next((one for one in self._file.around(self._call) if isinstance(one, _LOOPS)), None)
