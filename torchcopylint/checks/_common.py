@@ -200,8 +200,10 @@ def suffers_caller(unit: UnitFacts, write: Write, *, shown: bool = False, part: 
     return not unit.name.endswith("_") and not unit.takes_inplace
 
 
-def caller_suffers(unit: UnitFacts, *, activations: bool) -> Iterator[CallerSuffers]:
-    """The first write of each parameter by which a caller suffers: by activations that work in place, or otherwise."""
+def caller_suffers(unit: UnitFacts, *, in_network: bool) -> Iterator[CallerSuffers]:
+    """The first write of each parameter by which a caller suffers: by activations in place of a part of a network, or
+    otherwise."""
+    forward = unit.name == "forward" or unit.serves_forward
     seen: set[str] = set()
     for fact in unit.facts:
         if not isinstance(fact, CallerSuffers) or fact.name in seen:
@@ -210,7 +212,7 @@ def caller_suffers(unit: UnitFacts, *, activations: bool) -> Iterator[CallerSuff
         plain = {link.how for link in write.chain} <= PLAIN_HOWS | {How.PARAMETER}
         if write.kind in TENSORS and plain and suffers_caller(unit, write, part=fact.name.endswith("]")):
             seen.add(fact.name)
-            if (write.form == "activation") is activations:
+            if (forward and write.form == "activation") is in_network:
                 yield fact
 
 

@@ -14,7 +14,7 @@ OF_GUESTS = True
 
 def check(unit: UnitFacts) -> Iterator[Report]:
     """Report the first write of each parameter for which there is such a caller."""
-    for fact in caller_suffers(unit, activations=False):
+    for fact in caller_suffers(unit, in_network=False):
         write = unit.writes[fact.site]
         names = {"name": fact.name, "source": fact.passed, "op": fact.op, "target": unit.name, "result": fact.name}
         yield Report(

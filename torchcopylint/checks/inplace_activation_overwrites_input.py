@@ -43,7 +43,7 @@ def check(unit: UnitFacts) -> Iterator[Report]:
             variant = "input" if read.own else ""
             # What is read sits on the memory of what is written: where that is a tensor, this is one.
             yield Report(site, points, values, confidence(write.sure), variant)
-    for suffers in caller_suffers(unit, activations=True):
+    for suffers in caller_suffers(unit, in_network=True):
         yield _of_caller(unit, unit.writes[suffers.site], suffers)
     for fact in unit.facts:
         if isinstance(fact, KeptOfLayer):
