@@ -16,7 +16,7 @@ from torchcopylint.base.finding import Finding
 from torchcopylint.pages import load_pages
 from torchcopylint.project import modules, store
 from torchcopylint.project.callers import Callers
-from torchcopylint.project.dependencies import Callee
+from torchcopylint.project.dependencies import Question
 from torchcopylint.project.discover import Found, discover
 from torchcopylint.project.engine import ChooseEngine, engine_for, serial
 from torchcopylint.project.pipeline import Checker
@@ -277,16 +277,16 @@ class TestCallers:
 
     def test_where_nothing_has_changed_no_file_is_read(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         read: list[str] = []
-        before = Callers.all_off
+        before = Callers.answer
 
-        def counting(callers: Callers, callee: Callee) -> bool:
-            read.append(callee.name)
-            return before(callers, callee)
+        def counting(callers: Callers, question: Question) -> bool:
+            read.append(question.callee.name)
+            return before(callers, question)
 
         # What has changed just now is not trusted, but for this.
         monkeypatch.setattr(store, "_RACY", -(10**12))
         found = project.check()
-        monkeypatch.setattr(Callers, "all_off", counting)
+        monkeypatch.setattr(Callers, "answer", counting)
         assert project.check() == found
         assert read == []
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
 from torchcopylint.project.callsites import CallSites, Function, Given, Mode, Site, Taken, call_sites
-from torchcopylint.project.dependencies import Callee
+from torchcopylint.project.dependencies import About, Callee, Question
 from torchcopylint.project.letting_go import Hands, all_let_go
 from torchcopylint.project.passing import Called, all_frozen
 from torchcopylint.project.patterns import DEFAULT_EXCLUDES, relative_posix
@@ -51,7 +51,7 @@ class Callers:
         self._mentions: dict[str, tuple[str, ...] | None] = {}
         self._switches: dict[str, Switches | None] = {}
         self._hands: dict[str, Hands | None] = {}
-        self._answers: dict[Callee, bool] = {}
+        self._answers: dict[Question, bool] = {}
         self._shown: dict[str, str] = {}
         self._states: dict[int, str] = {}
 
@@ -62,24 +62,22 @@ class Callers:
         for memory in (self._read, self._mentions, self._switches, self._hands, self._answers):
             memory.clear()
 
-    def answer(self, callee: Callee) -> bool:
-        """Whether all that call a function do so with recording off, or pass what is frozen, or let go of, for the
-        parameter that is asked about, or whether somebody records."""
-        if callee.recorded:
-            if callee not in self._answers:
-                self._answers[callee] = self._recorded(callee._replace(recorded=False))
-            return self._answers[callee]
-        if not callee.parameter:
-            return self.all_off(callee)
-        if callee not in self._answers:
-            self._answers[callee] = (all_let_go if callee.given else all_frozen)(self, callee)
-        return self._answers[callee]
+    def answer(self, question: Question) -> bool:
+        """Whether it is as is asked, for all one can see."""
+        if question not in self._answers:
+            self._answers[question] = self._found_out(question)
+        return self._answers[question]
 
-    def all_off(self, callee: Callee) -> bool:
-        """Whether the project calls a function, and nowhere with recording on, for all one can see."""
-        if callee not in self._answers:
-            self._answers[callee] = self._all_off(callee)
-        return self._answers[callee]
+    def _found_out(self, question: Question) -> bool:
+        match question.about:
+            case About.OFF:
+                return self._all_off(question.callee)
+            case About.RECORDED:
+                return self._recorded(question.callee)
+            case About.FROZEN:
+                return all_frozen(self, question.callee)
+            case About.LET_GO:
+                return all_let_go(self, question.callee)
 
     def state(self, before: int) -> str:
         """What stands for the files as they are now, or nothing if one of them was changed after a time, in

@@ -5,6 +5,7 @@ Each file is told of with what it made use of directly; who wants to know what l
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import NamedTuple
 
 
@@ -32,24 +33,37 @@ class Dependencies(NamedTuple):
 
 class Callee(NamedTuple):
     """A function of a file by its name and that of its class (empty: none); `nested` is one inside a function. With a
-    `parameter`, it is that which is asked about: whether a network that is passed for it is frozen, or, if `given`,
-    whether what is passed for it is let go of. `recorded` asks whether somebody calls it with recording on."""
+    `parameter`, it is that which is meant."""
 
     path: str
     owner: str
     name: str
     nested: bool = False
     parameter: str = ""
-    given: bool = False
-    recorded: bool = False
+
+
+class About(StrEnum):
+    """What the whole project is asked about a function: whether all that call it do so with recording off, or somebody
+    surely does so with recording on; of a parameter, whether all pass a network for it that is frozen, or what nobody
+    else holds or looks at again."""
+
+    OFF = "off"
+    RECORDED = "recorded"
+    FROZEN = "frozen"
+    LET_GO = "let go"
+
+
+class Question(NamedTuple):
+    """A question to the whole project."""
+
+    about: About
+    callee: Callee
 
 
 class Asked(NamedTuple):
-    """What was asked of the whole project: whether all that call a function do so with recording off, whether somebody
-    surely does so with recording on, or, of a parameter, whether all pass a network for it that is frozen, or what
-    nobody else holds or looks at again."""
+    """A question that was asked, and what the answer was."""
 
-    callee: Callee
+    question: Question
     answer: bool
 
 

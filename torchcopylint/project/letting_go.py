@@ -75,7 +75,7 @@ def all_let_go(project: Project, asked: Callee) -> bool:
             if isinstance(answer, str):
                 if function is None:
                     return False
-                another = Callee(called.path, function.owner, function.node.name, parameter=answer, given=True)
+                another = Callee(called.path, function.owner, function.node.name, parameter=answer)
                 pending += [another] if another not in seen else []
                 seen.add(another)
         if not calls:

@@ -17,11 +17,13 @@ from torchcopylint.base.finding import Span
 from torchcopylint.base.packed import pack
 from torchcopylint.project.callers import Callers
 from torchcopylint.project.dependencies import (
+    About,
     Asked,
     Callee,
     Dependencies,
     Dependency,
     Lookup,
+    Question,
     Used,
     digest,
     digest_of,
@@ -76,7 +78,7 @@ class _Frame:
     files: set[str] = field(default_factory=set)
     given: set[str] = field(default_factory=set)
     lookups: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
-    asked: dict[Callee, bool] = field(default_factory=dict)
+    asked: dict[Question, bool] = field(default_factory=dict)
 
 
 class Modules:
@@ -263,24 +265,25 @@ class Modules:
 
     def all_off(self, path: str, owner: str, name: str) -> bool:
         """See `Surroundings`."""
-        return self._ask_callers(Callee(path, owner, name))
+        return self._ask_callers(About.OFF, Callee(path, owner, name))
 
     def is_recorded(self, path: str, owner: str, name: str) -> bool:
         """See `Surroundings`."""
-        return self._ask_callers(Callee(path, owner, name, recorded=True))
+        return self._ask_callers(About.RECORDED, Callee(path, owner, name))
 
     def all_frozen(self, path: str, owner: str, name: str, parameter: str) -> bool:
         """See `Surroundings`."""
-        return self._ask_callers(Callee(path, owner, name, parameter=parameter))
+        return self._ask_callers(About.FROZEN, Callee(path, owner, name, parameter=parameter))
 
     def all_let_go(self, path: str, owner: str, name: str, parameter: str) -> bool:
         """See `Surroundings`."""
-        return self._ask_callers(Callee(path, owner, name, parameter=parameter, given=True))
+        return self._ask_callers(About.LET_GO, Callee(path, owner, name, parameter=parameter))
 
-    def _ask_callers(self, callee: Callee) -> bool:
-        answer = self._callers.answer(callee)
+    def _ask_callers(self, about: About, callee: Callee) -> bool:
+        question = Question(about, callee)
+        answer = self._callers.answer(question)
         if self._stack:
-            self._stack[-1].asked[callee] = answer
+            self._stack[-1].asked[question] = answer
         return answer
 
     def step_at(self, path: str, site: int) -> tuple[str, Span] | None:

@@ -108,7 +108,7 @@ class Store:
         if now and now == state:
             return True
         told: tuple[Asked, ...] = from_plain(tuple[Asked, ...], asked)
-        if any(self._callers.answer(one.callee) is not one.answer for one in told):
+        if any(self._callers.answer(one.question) is not one.answer for one in told):
             return False
         answers[0] = now
         self._changed = True
