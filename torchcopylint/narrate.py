@@ -82,6 +82,7 @@ PHRASES: Mapping[str, str] = {
     "read.look": "read here: `{name}`",
     "read.argument": "read here: `{name}` is passed on",
     "read.return": "read here: `{name}` is returned",
+    "read.kept": "`{name}` stays here for whoever reads it later",
     "read.store": "read here: `{name}` is stored elsewhere",
     "read.restore": "`{name}` is put back here",
     "read.swap": "read here: `{name}` has been overwritten already",

@@ -64,6 +64,7 @@ from torchcopylint.flow.interprocedural import (  # noqa: F401  (each registers 
     collating,
     fields,
     handed_networks,
+    kept_outside,
     let_go_elsewhere,
     transforms,
 )
@@ -277,7 +278,6 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
     found += hooked_outputs.found(m)
     found += gathered_twice.found(m)
     found += chosen_groups.found(m)
-    found += chosen_groups.found(m)
     ran = passes.found(m)
     found += ran
     found += carrying.found(m)
@@ -313,6 +313,7 @@ def _whole_facts(world: World, m: Machine, found: list[Relation], joined: tuple[
 def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shielding: frozenset[int]) -> UnitFacts:
     unit = m.unit
     owner = world.program.classes[unit.owner] if unit.owner >= 0 else None
+    kept_outside.note(m)
     stated = [fact for site in sorted(m.facts) for fact in m.facts[site]]
     stated = [fact for fact in stated if not isinstance(fact, ReadAfter) or not m.writes[fact.write].unchanged]
     stated = [fact for fact in stated if not isinstance(fact, DataShared) or shared_data.is_of_account(m, fact)]

@@ -169,14 +169,25 @@ def _is_given_other_memory(m: Machine, field: str, site: int) -> bool:
 
 
 def _is_record(m: Machine, field: str, site: int, how: How, share: Share) -> bool:
-    """Whether a field is set where something is the best so far: to a state dict that nobody in the file reads, or to
-    the memory of one parameter, whoever reads that."""
+    """Whether a field is set where something is the best so far: to a state dict that nobody in the file reads but to
+    save it later, or to the memory of one parameter, whoever reads that."""
     wanted = not _is_read(m, field) if how is How.STATE else how in VALUES | {How.NUMPY} and _is_of_parameter(m, share)
     return wanted and aliasing.is_on_record(m, site)
 
 
 def _is_read(m: Machine, field: str) -> bool:
-    return any(e.name == field for unit in m.world.program.units for e in m.world.index(unit).of(t.Attribute))
+    """Whether somebody in the file looks at a field of that name, unless it is another method that saves it."""
+    own = {m.unit.name, *uses.own_calls(m)}
+    for unit in m.world.program.units:
+        index = m.world.index(unit)
+        apart = unit.owner == m.unit.owner and unit.name not in own
+        for event in index.of(t.Attribute):
+            if event.name != field:
+                continue
+            by = index.consumers.get(event.out)
+            if not (apart and isinstance(by, t.Invoke) and by.name == "save" and by.base != event.out):
+                return True
+    return False
 
 
 def _counts_otherwise(m: Machine, field: str, site: int) -> bool:
