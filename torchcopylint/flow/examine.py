@@ -47,11 +47,10 @@ from torchcopylint.flow.facts import (
     WithHelpers,
     Write,
 )
-from torchcopylint.flow.files import shared_data
+from torchcopylint.flow.files import called_modes, shared_data
 from torchcopylint.flow.files.world import World
 from torchcopylint.flow.graphs import (
     callbacks,
-    cut_by_callers,
     gathered,
     kept_gradients,
     passes,
@@ -324,7 +323,7 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
     if any(isinstance(fact, Collected) and fact.form == "yield" for fact in found) and consumers.let_go(m):
         found = [fact for fact in found if not isinstance(fact, Collected) or fact.form != "yield"]
     found = _whole_facts(world, m, found, joined)
-    without = _called_without_grad(world, m, found)
+    without = called_modes.without_grad(world, m, found)
     return UnitFacts(
         qualname=unit.qualname,
         name=unit.name,
@@ -342,12 +341,12 @@ def _unit_facts(world: World, m: Machine, joined: tuple[Relation, ...], shieldin
         has_no_grad=m.has_no_grad,
         shielded=unit.owner in shielding,
         called_without_grad=without,
-        recorded_elsewhere=without is Fact.UNKNOWN and _ask_project(world, m, found) and _is_recorded(world, m),
+        recorded_elsewhere=without is Fact.UNKNOWN and called_modes.is_recorded_elsewhere(world, m, found),
         takes_inplace=bool(switch_of(unit)) or _asks_inplace(world, unit),
         roles=world.roles_of(unit),
         given_away=let_go_elsewhere.parameters(world, m, found),
         held_by_callers=world.held_by_callers(unit.number),
-        feeds_backward=_feeds_backward(world, unit.number, MAX_CALLERS) or serving.is_differentiated(world, unit),
+        feeds_backward=called_modes.feeds_backward(world, unit.number) or serving.is_differentiated(world, unit),
         optional=frozenset(parameter.name for parameter in unit.parameters if parameter.has_default),
         parameters=frozenset(parameter.name for parameter in unit.parameters),
         serves_forward=serving.serves_forward(world, unit.number),
@@ -365,24 +364,6 @@ def _asks_inplace(world: World, unit: t.Unit) -> bool:
 def _is_receiver(unit: t.Unit, register: int) -> bool:
     made = unit.definitions[register]
     return isinstance(made, t.Load) and made.name == unit.first
-
-
-MAX_CALLERS = 2
-"""By so many calls a function may be away from the one that runs backward over what comes of it."""
-
-
-def _feeds_backward(world: World, number: int, depth: int) -> bool:
-    """Whether a function that runs backward calls this one, while autograd records, or one that calls it does, and does
-    not cut off what it gets."""
-    for caller, mode in world.call_modes.get(number, ()):
-        made = world.machines.get(caller) if mode.recording > 0 else None
-        if (
-            made is not None
-            and not cut_by_callers.does(made, number)
-            and (made.trains or (depth > 1 and made.returned and _feeds_backward(world, caller, depth - 1)))
-        ):
-            return True
-    return False
 
 
 def _defaults_written(world: World, m: Machine) -> list[DefaultWritten]:
@@ -450,60 +431,3 @@ def _of_own_name(m: Machine, value: Value) -> list[Share]:
     storage = m.number("argument", value.root) if isinstance(value.root, str) else -1
     shares = [share for ref in value.refs for share in m.state.object(ref).shares]
     return [share for share in shares if share.storage == storage and share.how is How.VIEW and not share.when]
-
-
-def _called_without_grad(world: World, m: Machine, found: Sequence[Relation]) -> Fact:
-    """Whether every call turns recording off: as the file says, or, if it does not and something that was found rests
-    on it, the project."""
-    called = _called_in_file(world, m.unit.number)
-    if called is not Fact.UNKNOWN or not _ask_project(world, m, found):
-        return called
-    return Fact.YES if world.outside.all_off(_class_name(world, m.unit), m.unit.name) else called
-
-
-def _is_recorded(world: World, m: Machine) -> bool:
-    """Whether another file surely calls a function with recording on."""
-    return world.outside.is_recorded(_class_name(world, m.unit), m.unit.name)
-
-
-def _ask_project(world: World, m: Machine, found: Sequence[Relation]) -> bool:
-    """Whether something that was found in a function rests on how others call it, whom one can ask for by its name."""
-    if m.trains or not any(getattr(fact, "assumed", False) for fact in found):
-        return False
-    owner = world.program.classes[m.unit.owner] if m.unit.owner >= 0 else None
-    within = world.program.units[owner.body].parent if owner is not None else m.unit.parent
-    return m.unit.kind == "function" and within == 0 and world.is_of_file(m.unit.number)
-
-
-def _class_name(world: World, unit: t.Unit) -> str:
-    return world.program.classes[unit.owner].name if unit.owner >= 0 else ""
-
-
-def _called_in_file(world: World, number: int) -> Fact:
-    """Whether every call in the file turns recording off. Where a caller's own mode is assumed, its callers are asked
-    in turn, unless it runs backward itself, or is a constructor: then it records."""
-    pending, seen = [number], {number}
-    off = on = False
-    unknown = number not in world.call_modes
-    while pending:
-        current = pending.pop()
-        for caller, mode in world.call_modes.get(current, ()):
-            if mode.recording is Fact.YES and caller in world.machines and _records(world.machines[caller]):
-                on = True
-            elif mode.assumed and caller in world.call_modes:
-                pending += [caller] if caller not in seen else []
-                seen.add(caller)
-            elif mode.recording is Fact.NO and serving.is_trained_elsewhere(world, current, caller):
-                unknown = True
-            elif mode.recording is Fact.NO:
-                off = True
-            elif mode.recording is Fact.YES and not mode.assumed:
-                on = True
-            else:
-                unknown = True
-    return Fact.NO if on else Fact.YES if off and not unknown else Fact.UNKNOWN
-
-
-def _records(m: Machine) -> bool:
-    """Whether nobody calls a unit with recording off: backward needs it, and who builds a model leaves it on."""
-    return m.trains or (m.unit.name == "__init__" and m.unit.owner >= 0)
