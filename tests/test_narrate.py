@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from torchcopylint.analysis import analyse
 from torchcopylint.base.finding import Confidence
 from torchcopylint.base.report import Report
 from torchcopylint.narrate import Told, settle
@@ -33,6 +36,37 @@ class TestOneReportForAFault:
         worse, milder = _told("TCL202", 1, Confidence.MEDIUM), _told("TCL903", 1, Confidence.HIGH)
         assert worse.severity.rank < milder.severity.rank
         assert _codes(worse, milder) == {"TCL202"}
+
+    @pytest.mark.parametrize("copied", ["self.net.state_dict().copy()", "dict(self.net.state_dict())"])
+    def test_what_a_method_and_its_class_see_is_told_once(self, copied: str) -> None:
+        """Both see it, and blame the two calls of one expression."""
+        text = f"""
+import torch
+from torch import nn
+
+class Trainer:
+    def __init__(self, net: nn.Module, loader):
+        self.net, self.loader = net, loader
+        self.opt, self.best = torch.optim.Adam(self.net.parameters()), None
+
+    def epoch(self):
+        for x in self.loader:
+            self.opt.zero_grad()
+            self.net(x).sum().backward()
+            self.opt.step()
+
+    def fit(self, path, least=9.0):
+        for _ in range(9):
+            self.epoch()
+            if score(self.net) < least:
+                self.best = {copied}
+        if path:
+            self.net.load_state_dict(torch.load(path))
+        elif self.best is not None:
+            self.net.load_state_dict(self.best)
+"""
+        found = [finding.code for finding in analyse(text, filename="trainer.py").findings]
+        assert found == ["TCL701"]
 
 
 class TestWhatIsHiddenSilencesNothingShown:

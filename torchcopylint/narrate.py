@@ -233,18 +233,29 @@ def settle(told: list[Told]) -> list[Told]:
     for items in by_statement.values():
         left = [item for item in items if not any(_replaces(other, item) for other in items)]
         left = [item for item in left if not any(_outranks(other, item) for other in left)]
-        seen: set[tuple[str, int]] = set()
+        seen: set[tuple[str, int, str]] = set()
         for item in sorted(left, key=lambda i: (i.severity.rank, i.report.confidence.rank, i.report.site)):
-            place = (item.code, -1 if item.code in ONCE_A_STATEMENT else item.report.site)
-            if place not in seen:
-                seen.add(place)
+            about = _about(item)
+            if not about & seen:
                 kept.append(item)
+            seen |= about
     steps = _steps_of(kept)
     return [
         item
         for item in kept
         if not any(_replaces(other, item) for place in _blamed(item) for other in steps.get(place, ()))
     ]
+
+
+def _about(item: Told) -> set[tuple[str, int, str]]:
+    """What is said twice if another report of the statement has one of these: the place that is blamed, or that a name
+    which shares its memory is read at a place, which a method and its class blame on different parts of a statement."""
+    report = item.report
+    found = {(item.code, -1 if item.code in ONCE_A_STATEMENT else report.site, "")}
+    roles = {point.role: point.site for point in report.points}
+    if Role.SHARED in roles and Role.READ in roles:
+        found.add((item.code, roles[Role.READ], report.values.get("name", "")))
+    return found
 
 
 _Step = tuple[int, Role]
